@@ -142,10 +142,11 @@ static tutti_status enter(tutti_fabric *fabric)
 /* Of how it goes, where that is asked for: messages of other algorithms are not for this call. */
 static uint32_t form_of(const tutti_comm_call *call)
 {
+    if (!call->algorithm && !call->wire && !call->shards)
+        return 0;
     uint64_t hash = tutti__hash_string((uint64_t)call->wire * 64 + (uint64_t)call->shards,
                                        call->algorithm ? call->algorithm : "");
-    bool plain = !call->algorithm && !call->wire && !call->shards;
-    return plain ? 0 : TUTTI_CALL_MASK & (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 33);
+    return TUTTI_CALL_MASK & (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 33);
 }
 
 tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)

@@ -171,6 +171,8 @@ double tutti__coll_cost_own(const tutti_cost_query *query);
  * the two is dearer. */
 double tutti__coll_cost_message_block(const tutti_cost_query *query, double bytes, double touched);
 double tutti__coll_cost_exchange_block(const tutti_cost_query *query, double bytes, double touched);
+/* One of which what is given is in the caches, and what comes is not. */
+double tutti__coll_cost_exchange_again(const tutti_cost_query *query, double bytes, double touched);
 /* A block for each of the others, with all of them at once: what their links hold passes through
  * the caches too. */
 double tutti__coll_cost_exchange_many(const tutti_cost_query *query, double bytes, double touched);

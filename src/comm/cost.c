@@ -121,6 +121,13 @@ double tutti__coll_cost_exchange_block(const tutti_cost_query *q, double bytes, 
     return all > cached ? fmax(alone, tutti__cost_stream(q, bytes, all)) : alone;
 }
 
+double tutti__coll_cost_exchange_again(const tutti_cost_query *q, double bytes, double touched)
+{
+    return (tutti__coll_cost_exchange_block(q, bytes, touched) +
+            tutti__cost_stream(q, bytes, fmin(bytes, cached))) /
+           2;
+}
+
 double tutti__coll_cost_exchange_many(const tutti_cost_query *q, double bytes, double touched)
 {
     double links = 2 * (q->ranks - 2) * fmin(bytes, q->cost->hold[q->link]);

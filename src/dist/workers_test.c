@@ -247,38 +247,55 @@ TUTTI_TEST(workers_may_have_any_number_of_rows)
                         check_uneven, NULL);
 }
 
-/* ---- shapes that depend on data ---- */
+/* ---- parts of a loss that one worker adds ---- */
 
-/* A penalty on the rows of `w` that `chosen` names, which all workers know: one of them adds it,
- * and the programs of all are cut where its shape becomes known. */
-static tutti_status check_shapes(tutti_strategy *s, void *context)
+/* A loss of the rows x and the variable w. */
+typedef tutti_sym build_loss(tutti_sym x, tutti_sym w);
+
+/* One step of gradient descent from w = 1, by `rate`: the loss before it, and w behind it. */
+static tutti_status step_once(tutti_strategy *s, build_loss *build, int64_t rows, tutti_init ones,
+                              double rate, double *ret_loss, tutti_tensor **ret_w)
 {
     tutti_graph *g;
     tutti_session *session;
-    tutti_tensor *rows, *value;
-    (void)context;
+    tutti_tensor *batch, *value;
     TUTTI_TRY(tutti_graph_create(&g));
-    TUTTI_TRY(tutti_session_open(&session, g, .strategy = s));
+    TUTTI_TRY(tutti_session_open(&session, g, .strategy = s, .deadline_seconds = 20));
     tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY));
-    tutti_sym w = tutti_variable(g, tutti_ones(4, 3), .name = "w");
-    tutti_sym chosen = tutti_variable(g, tutti_ones(3), .name = "chosen");
-    tutti_sym which = tutti_reshape(tutti_nonzero(tutti_read(chosen)), -1);
-    tutti_sym penalty = tutti_sum(tutti_square(tutti_gather(tutti_read(w), which, 0)));
-    tutti_sym loss = tutti_add(tutti_mean(tutti_mul(x, tutti_sum(tutti_read(w)))), penalty);
-    tutti_sym step = tutti_minimize(tutti_sgd(0.125), loss);
+    tutti_sym w = tutti_variable(g, ones, .name = "w"), loss = build(x, w);
+    tutti_sym step = tutti_minimize(tutti_sgd(rate), loss);
     TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
-    TUTTI_TRY(values(5, 0, &rows));
-    TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, rows}),
+    TUTTI_TRY(values(rows, 0, &batch));
+    TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, batch}),
                         .fetch = TUTTI_FETCH({loss, &value}), .target = step));
-    WORKER_NEAR(tutti_tensor_get(value, 0), 2 * 12 + 9);
-    tutti_tensor_release(value);
-    TUTTI_TRY(tutti_session_get(session, w, &value));
-    WORKER_NEAR(tutti_tensor_get(value, 0), 1 - 0.125 * (2 + 2));
-    WORKER_NEAR(tutti_tensor_get(value, 11), 1 - 0.125 * 2);
-    tutti_tensor_release(value);
-    tutti_tensor_release(rows);
+    TUTTI_TRY(take(value, ret_loss));
+    TUTTI_TRY(tutti_session_get(session, w, ret_w));
+    tutti_tensor_release(batch);
     tutti_session_close(session);
     tutti_graph_destroy(g);
+    return TUTTI_OK;
+}
+
+/* A penalty on the rows of `w` that `chosen` names, which all workers know: one of them adds it,
+ * and the programs of all are cut where its shape becomes known. */
+static tutti_sym with_penalty(tutti_sym x, tutti_sym w)
+{
+    tutti_sym chosen = tutti_variable(tutti_sym_graph(x), tutti_ones(3), .name = "chosen");
+    tutti_sym which = tutti_reshape(tutti_nonzero(tutti_read(chosen)), -1);
+    tutti_sym penalty = tutti_sum(tutti_square(tutti_gather(tutti_read(w), which, 0)));
+    return tutti_add(tutti_mean(tutti_mul(x, tutti_sum(tutti_read(w)))), penalty);
+}
+
+static tutti_status check_shapes(tutti_strategy *s, void *context)
+{
+    tutti_tensor *w;
+    double loss;
+    (void)context;
+    TUTTI_TRY(step_once(s, with_penalty, 5, tutti_ones(4, 3), 0.125, &loss, &w));
+    WORKER_NEAR(loss, 2 * 12 + 9);
+    WORKER_NEAR(tutti_tensor_get(w, 0), 1 - 0.125 * (2 + 2));
+    WORKER_NEAR(tutti_tensor_get(w, 11), 1 - 0.125 * 2);
+    tutti_tensor_release(w);
     return TUTTI_OK;
 }
 
@@ -291,36 +308,24 @@ TUTTI_TEST(workers_add_what_has_a_shape_that_depends_on_data)
                         check_shapes, NULL);
 }
 
-/* ---- one order of collectives ---- */
-
 /* A sum over the batch that one worker alone goes on from, and a value for which all rows are
  * gathered: the worker that needs less meets the others in the same order. */
+static tutti_sym of_sum_and_turned_rows(tutti_sym x, tutti_sym w)
+{
+    tutti_sym turned = tutti_mean(tutti_mul(tutti_reverse(x, 0), tutti_read(w)));
+    return tutti_add(turned, tutti_sqrt(tutti_sum(tutti_square(x))));
+}
+
 static tutti_status check_order(tutti_strategy *s, void *context)
 {
-    tutti_graph *g;
-    tutti_session *session;
-    tutti_tensor *rows, *value;
+    tutti_tensor *w;
+    double loss;
     (void)context;
-    TUTTI_TRY(tutti_graph_create(&g));
-    TUTTI_TRY(tutti_session_open(&session, g, .strategy = s));
-    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY));
-    tutti_sym w = tutti_variable(g, tutti_ones(4), .name = "w");
-    tutti_sym all = tutti_sum(tutti_square(x)), turned = tutti_reverse(x, 0);
-    tutti_sym loss = tutti_add(tutti_mean(tutti_mul(turned, tutti_read(w))), tutti_sqrt(all));
-    tutti_sym step = tutti_minimize(tutti_sgd(0.5), loss);
-    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
-    TUTTI_TRY(values(4, 0, &rows));
-    TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, rows}),
-                        .fetch = TUTTI_FETCH({loss, &value}), .target = step));
-    WORKER_NEAR(tutti_tensor_get(value, 0), 1.5 + sqrt(14));
-    tutti_tensor_release(value);
-    TUTTI_TRY(tutti_session_get(session, w, &value));
+    TUTTI_TRY(step_once(s, of_sum_and_turned_rows, 4, tutti_ones(4), 0.5, &loss, &w));
+    WORKER_NEAR(loss, 1.5 + sqrt(14));
     for (int i = 0; i < 4; i++)
-        WORKER_NEAR(tutti_tensor_get(value, i), 1 - 0.5 * (3 - i) / 4);
-    tutti_tensor_release(value);
-    tutti_tensor_release(rows);
-    tutti_session_close(session);
-    tutti_graph_destroy(g);
+        WORKER_NEAR(tutti_tensor_get(w, i), 1 - 0.5 * (3 - i) / 4);
+    tutti_tensor_release(w);
     return TUTTI_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/plan/plan.h"
+#include "comm/coll.h"
 
 static void print_size(int64_t bytes)
 {
@@ -153,17 +154,18 @@ static void print_crossovers(const tutti_comm_plan *plan)
         printf(" up to %lld bytes, then %s", (long long)low, now);
     }
     printf("\n\n");
-    for (int a = 0; a < plan->algorithm_count; a++)
-        printf("  %-14s %s\n", plan->names[a], tutti_comm_formula(plan->operation, plan->names[a]));
-    printf(
-        "  a: alpha, b: beta, g: gamma, f: ranks of a machine wait for each other once, c: a byte "
-        "of an all-reduce in shared memory, h: machines, m: a byte copied, z: a byte added into other memory, "
-        "u, t: a byte put into a link and taken out, p: ranks, M: bytes of the message (of one "
-        "block where ranks have their own), log to the base 2, rounded up\n");
-    if (plan->network.hosts < plan->network.ranks)
-        printf("  Where all %g ranks of a machine cross the network at once, in naive, doubling, "
-               "halving, mesh, fixed and pairwise, b between machines counts so often.\n",
-               (double)plan->network.ranks / plan->network.hosts);
+    double share = (double)plan->network.ranks / plan->network.hosts;
+    for (int a = 0; a < plan->algorithm_count; a++) {
+        printf("  %-14s %s", plan->names[a], tutti_comm_formula(plan->operation, plan->names[a]));
+        if (share > 1 && tutti__coll_find(plan->names[a])->all_cross)
+            printf("; b between machines counts %.4g times: all ranks of one cross at once", share);
+        printf("\n");
+    }
+    printf("  a: alpha, b: beta, g: gamma, f: ranks of a machine wait for each other once, c: a "
+           "byte of an all-reduce in shared memory, h: machines, m: a byte copied, z: a byte added "
+           "into other memory, u, t: a byte put into a link and taken out, p: ranks, M: bytes of "
+           "the message (of one block where ranks have their own), log to the base 2, rounded "
+           "up\n");
 }
 
 void tutti__comm_plan_print(const tutti_comm_plan *plan)

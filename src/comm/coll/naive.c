@@ -1,7 +1,6 @@
 /* naive.c: everybody sends everything to everybody. (p - 1) M bytes leave each rank; one step. What
  * every other algorithm is checked against: results are folded in the order of ranks. */
 #include "comm/coll.h"
-#include <math.h>
 #include <stdlib.h>
 
 static tutti_status tables(tutti_collective *c, struct iovec **ret_out, struct iovec **ret_in)
@@ -119,11 +118,10 @@ static double cost_all_to_all(const tutti_cost_query *q)
  * Then what came is folded in one pass, of which two sources are those of y += x. */
 static double cost_folded(const tutti_cost_query *q)
 {
-    enum { CACHED = 256 << 10 };
     double touched = q->ranks * q->bytes, more = q->ranks - 2;
-    double first = tutti__coll_cost_exchange_block(q, q->bytes, touched);
-    double again = (first + tutti__cost_stream(q, q->bytes, fmin(q->bytes, CACHED))) / 2;
-    return first + more * again + tutti__coll_cost_add_in(q, q->bytes, touched) +
+    return tutti__coll_cost_exchange_block(q, q->bytes, touched) +
+           more * tutti__coll_cost_exchange_again(q, q->bytes, touched) +
+           tutti__coll_cost_add_in(q, q->bytes, touched) +
            more * tutti__coll_cost_source(q, q->bytes, touched);
 }
 /* What came in is folded into other memory, in one pass. */

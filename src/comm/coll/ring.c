@@ -177,10 +177,7 @@ static double cost_broadcast(const tutti_cost_query *q)
     pieces = pieces < 1 ? 1 : pieces;
     if (q->ranks > 2)
         return (q->ranks - 1) * tutti__cost_message(q, piece) +
-               (pieces - 1) *
-                   (tutti__cost_exchange(q, piece) +
-                    tutti__coll_cost_exchange_block(q, piece, q->bytes)) /
-                   2;
+               (pieces - 1) * tutti__coll_cost_exchange_again(q, piece, q->bytes);
     double ahead = fmin(pieces, fmax(q->cost->hold[q->link] / CHAIN, 1));
     return ahead * tutti__cost_stream_message(q, piece, q->bytes) +
            (pieces - ahead) * tutti__coll_cost_message_block(q, piece, 2 * q->bytes);
