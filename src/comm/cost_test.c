@@ -65,9 +65,32 @@ TUTTI_TEST(comm_a_manager_of_many_pays_one_end_of_most_messages)
     CHECK_NEAR(tutti_comm_predict(&cost, "scatter", "central", 8, 1 << 16),
                6 * (0.5e-6 + m * 4e-11) + message, 1e-12);
     CHECK_NEAR(tutti_comm_predict(&cost, "gather", "central", 8, 1 << 16),
-               6 * (message - 0.5e-6) + message, 1e-12);
+               6 * (1e-6 + m * 4e-11) + message, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "gather", "central", 8, 1 << 15),
+               6 * (0.25e-6 + m / 2 * 1e-10) + 1e-6 + m / 2 * 1e-10, 1e-12);
     CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "central", 8, 1 << 16),
                6 * m * 4e-11 + 6 * (0.5e-6 + m * 4e-11) + 2 * message + 7 * m * 1e-11, 1e-12);
+}
+
+/* Ranks that fold blocks of a message which caches do not hold take what memory does: as many
+ * streams as there are ranks, and two of the sum's, where an addition has three. */
+TUTTI_TEST(comm_many_sources_out_of_memory_cost_a_stream_each)
+{
+    tutti_comm_cost cost = {.hosts = 1};
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        bool memory = tutti__cost_sizes[i] > 0x1p24;
+        cost.gamma[i] = memory ? 3e-10 : 1e-10;
+        cost.move[i] = memory ? 3e-10 : 1e-10;
+        cost.into[i] = cost.move[i] + (memory ? 4e-10 : 1e-10);
+        cost.pull[i] = cost.move[i] / 2;
+    }
+    double block = 0x1p26 / 8;
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce_scatter", "direct", 8, 1 << 26),
+               10 * block * 1e-10, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "reduce_scatter", "direct", 8, 1 << 20),
+               8 * 0x1p17 * 1e-10, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "all_gather", "direct", 8, (int64_t)block),
+               8.0 / 7 * 0x1p26 * 1.5e-10, 1e-9);
 }
 
 /* Steps of a ring wait for each other, where exchanges in a row were faster than a message. */

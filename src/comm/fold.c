@@ -1,13 +1,13 @@
 /* fold.c: out = a ∘ b ∘ …, for every data type and reduction. Plain loops, which compilers turn
- * into vectors; two sources, of the sums of floats up to four, go in one pass over memory, more in
- * blocks that stay in the nearest cache. */
+ * into vectors; up to five sources go in one pass over memory, more in blocks that stay in the
+ * nearest cache. */
 #include "comm/fold.h"
 
 #include <string.h>
 
 #include "base/isa.h"
 
-enum { BLOCK = 1024 }; /* elements that stay in the nearest cache */
+enum { BLOCK = 1024, PASS = 5 }; /* elements that stay in the nearest cache; arrays at once */
 
 #define ADD(a, b) ((a) + (b))
 #define MUL(a, b) ((a) * (b))
@@ -24,46 +24,70 @@ enum { BLOCK = 1024 }; /* elements that stay in the nearest cache */
 #endif
 
 /* Of one type that is computed as it is (`wide` = `type` but for unsigned arithmetic, which wraps).
- */
+ * A pass is over one to PASS arrays at once: the more a core reads at a time, the more of them are
+ * on their way to it. */
+#define LOOP(expression)                                                                           \
+    NO_CARRY for (int64_t i = 0; i < count; i++) o[i] = (expression);                              \
+    break
+
 #define FOLD(name, type, wide, OP)                                                                 \
-    static void name(void *out, const void *const *in, int sources, int64_t count)                 \
+    static inline type name##_two(type x, type y)                                                  \
     {                                                                                              \
-        type *o = out;                                                                             \
-        const type *a = in[0], *b = in[sources > 1];                                               \
-        if (sources == 1) {                                                                        \
+        return (type)OP((wide)x, (wide)y);                                                         \
+    }                                                                                              \
+    static inline type name##_three(type x, type y, type z)                                        \
+    {                                                                                              \
+        return name##_two(name##_two(x, y), z);                                                    \
+    }                                                                                              \
+    static void name##_pass(type *o, const void *const *in, int sources, int64_t count)            \
+    {                                                                                              \
+        const type *a = in[0], *b = in[sources > 1 ? 1 : 0], *c = in[sources > 2 ? 2 : 0];         \
+        const type *d = in[sources > 3 ? 3 : 0], *e = in[sources > 4 ? 4 : 0];                     \
+        switch (sources) {                                                                         \
+        case 1:                                                                                    \
             if (o != a)                                                                            \
                 memcpy(o, a, (size_t)count * sizeof(type));                                        \
-        } else if (sources == 2) {                                                                 \
-            NO_CARRY for (int64_t i = 0; i < count; i++) o[i] = (type)OP((wide)a[i], (wide)b[i]);  \
-        } else {                                                                                   \
-            name##_many(o, in, sources, count);                                                    \
+            break;                                                                                 \
+        case 2:                                                                                    \
+            LOOP(name##_two(a[i], b[i]));                                                          \
+        case 3:                                                                                    \
+            LOOP(name##_three(a[i], b[i], c[i]));                                                  \
+        case 4:                                                                                    \
+            LOOP(name##_two(name##_three(a[i], b[i], c[i]), d[i]));                                \
+        default:                                                                                   \
+            LOOP(name##_three(name##_three(a[i], b[i], c[i]), d[i], e[i]));                        \
         }                                                                                          \
-    }
-
-#define FOLD_MANY(name, type, wide, OP)                                                            \
+    }                                                                                              \
+    /* Some first, then their sum and all but one of a pass. */                                    \
     static void name##_many(type *out, const void *const *in, int sources, int64_t count)          \
     {                                                                                              \
-        wide sum[BLOCK];                                                                           \
+        type sum[BLOCK];                                                                           \
+        const void *part[PASS];                                                                    \
         for (int64_t start = 0; start < count; start += BLOCK) {                                   \
-            int n = (int)(count - start < BLOCK ? count - start : BLOCK);                          \
-            memcpy(sum, (const type *)in[0] + start, (size_t)n * sizeof(type));                    \
-            for (int s = 1; s < sources; s++) {                                                    \
-                const type *next = (const type *)in[s] + start;                                    \
-                for (int i = 0; i < n; i++)                                                        \
-                    sum[i] = OP(sum[i], (wide)next[i]);                                            \
+            int64_t n = count - start < BLOCK ? count - start : BLOCK;                             \
+            int done = (sources - 2) % (PASS - 1) + 2;                                             \
+            for (int s = 0; s < done; s++)                                                         \
+                part[s] = (const type *)in[s] + start;                                             \
+            name##_pass(sum, part, done, n);                                                       \
+            for (part[0] = sum; done < sources; done += PASS - 1) {                                \
+                for (int s = 1; s < PASS; s++)                                                     \
+                    part[s] = (const type *)in[done + s - 1] + start;                              \
+                name##_pass(done + PASS - 1 < sources ? sum : out + start, part, PASS, n);         \
             }                                                                                      \
-            memcpy(out + start, sum, (size_t)n * sizeof(type));                                    \
         }                                                                                          \
+    }                                                                                              \
+    static void name(void *out, const void *const *in, int sources, int64_t count)                 \
+    {                                                                                              \
+        if (sources <= PASS)                                                                       \
+            name##_pass(out, in, sources, count);                                                  \
+        else                                                                                       \
+            name##_many(out, in, sources, count);                                                  \
     }
 
 #define FOLDS(prefix, type, wide)                                                                  \
-    FOLD_MANY(prefix##_add, type, wide, ADD)                                                       \
     FOLD(prefix##_add, type, wide, ADD)                                                            \
-    FOLD_MANY(prefix##_mul, type, wide, MUL)                                                       \
     FOLD(prefix##_mul, type, wide, MUL)                                                            \
-    FOLD_MANY(prefix##_least, type, type, LEAST)                                                   \
     FOLD(prefix##_least, type, type, LEAST)                                                        \
-    FOLD_MANY(prefix##_most, type, type, MOST)                                                     \
     FOLD(prefix##_most, type, type, MOST)                                                          \
     static void prefix##_divide(void *data, int64_t count, int64_t by)                             \
     {                                                                                              \
@@ -77,25 +101,6 @@ FOLDS(f64, double, double)
 FOLDS(i32, int32_t, uint32_t)
 FOLDS(i64, int64_t, uint64_t)
 FOLDS(u8, uint8_t, uint8_t)
-
-/* Sums of floats, the most frequent reduction. */
-#define SUM(prefix, type)                                                                          \
-    static void prefix##_sum(void *out, const void *const *in, int sources, int64_t count)         \
-    {                                                                                              \
-        type *o = out;                                                                             \
-        const type *a = in[0], *b = in[sources > 1];                                               \
-        if (sources == 3) {                                                                        \
-            const type *c = in[2];                                                                 \
-            NO_CARRY for (int64_t i = 0; i < count; i++) o[i] = a[i] + b[i] + c[i];                \
-        } else if (sources == 4) {                                                                 \
-            const type *c = in[2], *d = in[3];                                                     \
-            NO_CARRY for (int64_t i = 0; i < count; i++) o[i] = a[i] + b[i] + c[i] + d[i];         \
-        } else {                                                                                   \
-            prefix##_add(out, in, sources, count);                                                 \
-        }                                                                                          \
-    }
-SUM(f32, float)
-SUM(f64, double)
 
 /* Bits of an f32. */
 static inline float from_bits(uint32_t bits)
@@ -186,9 +191,9 @@ static inline uint16_t f16_narrow(float x)
 FOLDS_HALF(f16)
 FOLDS_HALF(bf16)
 
-#define ROW(prefix, sum)                                                                           \
+#define ROW(prefix)                                                                                \
     {                                                                                              \
-        [TUTTI_SUM] = prefix##_##sum, [TUTTI_MEAN] = prefix##_##sum, [TUTTI_MIN] = prefix##_least, \
+        [TUTTI_SUM] = prefix##_add, [TUTTI_MEAN] = prefix##_add, [TUTTI_MIN] = prefix##_least,     \
         [TUTTI_MAX] = prefix##_most, [TUTTI_PROD] = prefix##_mul                                   \
     }
 
@@ -196,13 +201,13 @@ const tutti_fold TUTTI_ISA_NAME(tutti_fold) = {
     .isa = TUTTI_ISA_TEXT,
     .fold =
         {
-            [TUTTI_F32] = ROW(f32, sum),
-            [TUTTI_F64] = ROW(f64, sum),
-            [TUTTI_F16] = ROW(f16, add),
-            [TUTTI_BF16] = ROW(bf16, add),
-            [TUTTI_I32] = ROW(i32, add),
-            [TUTTI_I64] = ROW(i64, add),
-            [TUTTI_U8] = ROW(u8, add),
+            [TUTTI_F32] = ROW(f32),
+            [TUTTI_F64] = ROW(f64),
+            [TUTTI_F16] = ROW(f16),
+            [TUTTI_BF16] = ROW(bf16),
+            [TUTTI_I32] = ROW(i32),
+            [TUTTI_I64] = ROW(i64),
+            [TUTTI_U8] = ROW(u8),
         },
     .divide =
         {

@@ -114,13 +114,17 @@ static double cost_block(const tutti_cost_query *q)
 }
 /* While the manager copies its own block, senders are at work, until their links are full; what it
  * copies before anything has come is no loss. All but the first send while the manager is at
- * another's. */
+ * another's: of a short message that saves three quarters of what one costs besides its bytes, of
+ * a long one all that is not taking them out. */
 static double cost_gather(const tutti_cost_query *q)
 {
+    enum { LONG = 64 << 10 };
     double message = tutti__cost_message(q, q->bytes), take = tutti__coll_cost_take(q, q->bytes);
     double alpha = 2 * half_alpha(q), late = fmax(tutti__coll_cost_own(q) - alpha, 0);
-    return fmax((q->ranks - 1) * cost_block(q) -
-                    (q->ranks - 2) * fmin(message - take, half_alpha(q)),
+    double saved = fmin(message - take, 0.75 * alpha);
+    if (q->bytes >= LONG)
+        saved = fmax(saved, message - take - alpha);
+    return fmax((q->ranks - 1) * cost_block(q) - (q->ranks - 2) * saved,
                 late + fmin(alpha + take, message) + (q->ranks - 2) * take);
 }
 /* All but the last take theirs while the manager sends to the next; it copies its own block last,

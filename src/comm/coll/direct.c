@@ -344,13 +344,13 @@ static double cost_scatter(const tutti_cost_query *q)
     return phases(q, q->bytes) +
            fmax(tutti__coll_cost_pull(q, q->bytes, q->bytes), tutti__coll_cost_move(q, q->bytes));
 }
-/* All copy at once, and all the same: of what is read each rank brings its own block. */
+/* All copy at once, and all the same: of what is read each rank brings its own block. At the most
+ * as in a broadcast in which the root writes too. */
 static double cost_all_gather(const tutti_cost_query *q)
 {
-    double all = q->bytes * q->ranks;
-    return phases(q, q->bytes) +
-           fmax(q->ranks * tutti__coll_cost_move_block(q, q->bytes, all + q->bytes),
-                tutti__coll_cost_pull(q, all, all));
+    double all = q->bytes * q->ranks, read = tutti__coll_cost_pull(q, all, all);
+    double move = q->ranks * tutti__coll_cost_move_block(q, q->bytes, all + q->bytes);
+    return phases(q, q->bytes) + fmin(fmax(move, read), read * q->ranks / (q->ranks - 1));
 }
 /* All copy at once, and most of it out of other ranks' caches. */
 static double cost_blocks(const tutti_cost_query *q)
@@ -374,15 +374,24 @@ static double cost_reduce(const tutti_cost_query *q)
     return phases(q, q->bytes) + tutti__coll_cost_pull(q, q->bytes, q->bytes) +
            (q->ranks - 1) * tutti__coll_cost_source_alone(q, q->bytes);
 }
-/* All fold at once: as fast as memory gives all of what was given, or as blocks come out of other
- * ranks' caches. */
+/* All fold at once. What caches do not hold comes as fast as memory gives and takes it: the blocks,
+ * and the sum, which is read before it is written, where y += x reads two and writes one. */
+static double cost_folding(const tutti_cost_query *q, double block)
+{
+    static const double slower = 1.3; /* than what a block alone would be: out of memory */
+    double touched = q->bytes, add = tutti__coll_cost_add_in(q, block, touched);
+    double all = tutti__coll_cost_move_block(q, block, touched) +
+                 (q->ranks - 1) * tutti__coll_cost_source(q, block, touched);
+    bool memory = add > slower * tutti__cost_add(q, block);
+    return memory ? fmin(all, (q->ranks + 2) / 3.0 * add) : all;
+}
+/* Or as fast as blocks come out of other ranks' caches. */
 static double cost_reduce_scatter(const tutti_cost_query *q)
 {
-    double block = q->bytes / q->ranks, touched = q->bytes, more = q->ranks - 1;
-    double own = tutti__coll_cost_move_block(q, block, touched);
-    return phases(q, q->bytes) + fmax(own + more * tutti__coll_cost_source(q, block, touched),
+    double block = q->bytes / q->ranks;
+    return phases(q, q->bytes) + fmax(cost_folding(q, block),
                                       tutti__coll_cost_pull(q, block, block) +
-                                          more * tutti__coll_cost_source_alone(q, block));
+                                          (q->ranks - 1) * tutti__coll_cost_source_alone(q, block));
 }
 
 const tutti_coll tutti_coll_direct = {
