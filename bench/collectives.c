@@ -340,12 +340,14 @@ static tutti_status work(tutti_comm *comm, const void *context)
 
 static int bench(const settings *given)
 {
+    enum { BUFFERS = 4, USUAL = 1 << 30 }; /* of the arena: three, and what is measured first */
+    int64_t room = BUFFERS * given->bytes;
     fflush(stdout);
     return tutti__bench_run_ranks(&(tutti_bench_ranks){
         .count = (int)given->ranks,
         .free = given->free,
         .options = TUTTI_COMM_OPTIONS(.engine = given->engine, .streams = (int)given->streams,
-                                      .timeout = 120),
+                                      .arena_bytes = room > USUAL ? room : 0, .timeout = 120),
         .work = work,
         .context = given});
 }
@@ -382,6 +384,12 @@ static int run(int argc, char **argv, bool json)
     if (argc > 1 || !known)
         return tutti__complain("collectives: unknown %s; see tutti bench collectives --help",
                                argc > 1 ? argv[1] : given.operation),
+               TUTTI_EXIT_USAGE;
+    const tutti_engine *engine;
+    if (given.engine && tutti__engine_find(given.engine, &engine) != TUTTI_OK)
+        return tutti__complain("%s", tutti_error_message()), TUTTI_EXIT_USAGE;
+    if (given.algorithm && tutti__bench_is_other(given.operation))
+        return tutti__complain("--op %s has no algorithms to choose from", given.operation),
                TUTTI_EXIT_USAGE;
     if (given.describe && given.ranks < 2)
         return tutti__complain("--describe takes at least two ranks"), TUTTI_EXIT_USAGE;

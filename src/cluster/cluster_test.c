@@ -528,8 +528,8 @@ TUTTI_TEST(tasks_are_split_into_host_and_port)
     CHECK_INT(port, 81);
     CHECK(tutti__task_split("a", host, sizeof host, &port));
     CHECK_INT(port, 0);
-    static const char *const bad[] = {"",        ":1",   "a:",   "a:0",
-                                      "a:65536", "a:1x", "[::1", "http://a:1"};
+    static const char *const bad[] = {"",     ":1",   "a:",         "a:0", "a:65536",
+                                      "a:1x", "[::1", "http://a:1", "::1", "2001:db8::1:80"};
     for (size_t i = 0; i < TUTTI_COUNT(bad); i++)
         CHECK(!tutti__task_split(bad[i], host, sizeof host, &port));
 }

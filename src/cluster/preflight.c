@@ -19,7 +19,9 @@ bool tutti__task_split(const char *task, char *ret_host, size_t size, int *ret_p
         length = (size_t)(end - host);
         colon = end[1] == ':' ? end + 1 : NULL;
     } else {
-        colon = strrchr(task, ':');
+        colon = strchr(task, ':');
+        if (colon != NULL && strchr(colon + 1, ':') != NULL)
+            return false; /* where an IPv6 address without brackets ends nobody knows */
         length = colon != NULL ? (size_t)(colon - task) : strlen(task);
     }
     long port = 0;

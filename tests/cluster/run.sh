@@ -97,6 +97,21 @@ test_benchmark_of_collectives() {
     code $? 1
     has out "by 'hierarchical' is not possible in this group of 2 ranks on 1 machine; there are: .*ring" 1
     lacks out "there are:.*hierarchical"
+    timeout 60 "$tutti" bench collectives --engine pigeon > out 2>&1
+    code $? 2
+    has out "there is no engine 'pigeon'" 1
+    timeout 60 "$tutti" bench collectives --op async --algorithm ring > out 2>&1
+    code $? 2
+    has out "async has no algorithms" 1
+}
+
+test_rank_that_ends_too_early_is_named() {
+    timeout 30 "$tutti" run -n 3 sh -c '[ $TUTTI_RANK = 1 ] && exit 0; sleep 0.5; exit 3' > out 2>&1
+    code $? 3
+    has out "ranks that ended before the first failure, with exit code 0: 1$" 1
+    timeout 30 "$tutti" run -n 2 sh -c '[ $TUTTI_RANK = 1 ] && exit 3; sleep 0.5; exit 0' > out 2>&1
+    code $? 3
+    lacks out "ended before the first failure"
 }
 
 test_benchmark_of_steps_in_turns() {

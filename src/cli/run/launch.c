@@ -142,6 +142,7 @@ static void take_ended(tutti_launch *l, const char *text)
     r->by_signal = strcmp(how, "signal") == 0;
     r->number = number;
     tutti__output_end(&r->output, l->width);
+    r->done = !r->by_signal && number == 0 && l->first_failed < 0;
     if (r->by_signal || number != 0)
         fail_first(l, rank);
     snprintf(news, sizeof news, "rank %d %s %d\n", rank, how, number);

@@ -10,6 +10,7 @@ typedef struct tutti_launch_rank {
     char host[256];
     int process;
     bool started, ended, by_signal;
+    bool done;  /* with exit code 0, before any failure */
     int number; /* exit code or signal */
     tutti_run_output output;
 } tutti_launch_rank;

@@ -5,6 +5,27 @@
 
 #include "cli/run/launch.h"
 
+/* Others may fail because they wait for one that was done too early. */
+static void report_done(const tutti_launch *l)
+{
+    enum { MOST = 8 };
+    int count = 0;
+    for (int i = 0; i < l->job->size; i++) {
+        if (!l->ranks[i].done)
+            continue;
+        if (count == 0)
+            fprintf(stderr,
+                    "tutti run: ranks that ended before the first failure, with exit code 0:");
+        if (count < MOST)
+            fprintf(stderr, " %d", i);
+        count++;
+    }
+    if (count > MOST)
+        fprintf(stderr, " and %d more", count - MOST);
+    if (count > 0)
+        fprintf(stderr, "\n");
+}
+
 /* The first failure stands last, where the reader looks; above it what that rank said last. */
 void tutti__launch_report(const tutti_launch *l)
 {
@@ -23,6 +44,7 @@ void tutti__launch_report(const tutti_launch *l)
             at += size + 1;
         }
     }
+    report_done(l);
     fprintf(stderr, "tutti run: ");
     if (others > 0)
         fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
