@@ -38,7 +38,8 @@ TUTTI_API tutti_sym tutti_all_to_all(tutti_sym x, const char *axis, int64_t size
 #define tutti_all_to_all(...) TUTTI_AT(tutti_all_to_all(__VA_ARGS__))
 
 /* A value to another device: `channel` names the pair of send and recv, one of each in a step. `to`
- * and `from` are device names. Send has no output; recv's type is what send's input is. */
+ * and `from` name the devices for whoever reads the graph or a message; where both run is what
+ * their own device scopes say. Send has no output; recv's type is what send's input is. */
 TUTTI_API tutti_sym tutti_send(tutti_sym x, const char *channel, const char *to);
 #define tutti_send(...) TUTTI_AT(tutti_send(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_recv(tutti_graph *graph, const char *channel, const char *from,

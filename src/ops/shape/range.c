@@ -21,6 +21,14 @@ static tutti_status range_count(const tutti_infer *node, int64_t *ret_count)
     return TUTTI_OK;
 }
 
+/* Whether whole numbers of a type reach so far. */
+static bool holds(tutti_dtype dtype, double value)
+{
+    int bits = 8 * (int)tutti_dtype_size(dtype);
+    return dtype == TUTTI_U8 ? value >= 0 && value < 0x1p8
+                             : value >= -ldexp(1, bits - 1) && value < ldexp(1, bits - 1);
+}
+
 static tutti_status infer(tutti_infer *node)
 {
     tutti_dtype dtype = (tutti_dtype)RULE_INT(node, "dtype");
@@ -33,6 +41,10 @@ static tutti_status infer(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "start %g and delta %g must be whole numbers for elements of type %s",
                          start, delta, tutti_dtype_name(dtype));
+    double last = start + (double)(count - 1) * delta;
+    if (tutti_dtype_is_int(dtype) && count > 0 && (!holds(dtype, start) || !holds(dtype, last)))
+        return RULE_FAIL(node, TUTTI_INVALID, "numbers from %g to %g do not fit into type %s",
+                         start, last, tutti_dtype_name(dtype));
     return tutti__shape_output(node, 0, dtype, 1, &count);
 }
 

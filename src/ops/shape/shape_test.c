@@ -197,6 +197,10 @@ TUTTI_TEST(ranges)
 {
     CHECK_OP("range", "| start=7 limit=-2 delta=-3 dtype=i32", 0, 7, 4, 1);
     CHECK_OP("range", "| limit=1 delta=0.25", 0, 0, 0.25, 0.5, 0.75);
+    CHECK_OP("range", "| start=126 limit=128 dtype=i8", 0, 126, 127);
+    CHECK_REFUSES("range", "| limit=129 dtype=i8", TUTTI_INVALID,
+                  "numbers from 0 to 128 do not fit into type i8");
+    CHECK_REFUSES("range", "| start=-1 limit=3 dtype=u8", TUTTI_INVALID, "do not fit into type u8");
     CHECK_OP("range_dynamic", "i64[]{=2} i64[]{=9} i64[]{=3}", 0, 2, 5, 8);
     CHECK_OP("range_dynamic", "f32[]{=1} f32[]{=0} f32[]{=-0.5}", 0, 1, 0.5);
     CHECK_REFUSES("range", "| limit=3 delta=0", TUTTI_INVALID, "delta not 0");
