@@ -38,6 +38,11 @@ static tutti_onnx_known *kept_number(tutti_onnx_rounds *l, tutti_dtype dtype, in
     return known;
 }
 
+static bool is_true(const tutti_tensor *value)
+{
+    return tutti_tensor_count(value) > 0 && tutti_tensor_get_int(value, 0) != 0;
+}
+
 /* Whether the body's condition stays true: it is its own input, or a constant. */
 static bool goes_on(const tutti_onnx_rounds *l)
 {
@@ -47,15 +52,15 @@ static bool goes_on(const tutti_onnx_rounds *l)
         const tutti_onnx_node *node = &l->graph->nodes.items[i];
         bool makes = node->outputs.count > 0 && strcmp(node->outputs.items[0], name) == 0;
         if (makes && strcmp(node->type, "Identity") == 0)
-            return strcmp(node->inputs.items[0], input) == 0;
+            return node->inputs.count > 0 && strcmp(node->inputs.items[0], input) == 0;
         if (makes && strcmp(node->type, "Constant") == 0) {
             const tutti_onnx_attr *attr = tutti__onnx_attr(node, "value", ONNX_TENSOR);
-            return attr && attr->tensor && tutti_tensor_get_int(attr->tensor, 0) != 0;
+            return attr && attr->tensor && is_true(attr->tensor);
         }
     }
     for (size_t i = 0; i < l->graph->initializers.count; i++)
         if (strcmp(l->graph->initializers.items[i].name, name) == 0)
-            return tutti_tensor_get_int(l->graph->initializers.items[i].value, 0) != 0;
+            return is_true(l->graph->initializers.items[i].value);
     return strcmp(name, input) == 0;
 }
 
@@ -114,11 +119,19 @@ static void read_loop(tutti_onnx_import *m)
         return;
     l.states = (int)m->node->inputs.count - 2;
     l.gives = (int)l.graph->outputs.count - 1 - l.states;
-    if (l.graph->inputs.count != (size_t)l.states + 2 || !fits(&l))
+    if (!fits(&l))
         return;
+    if (l.graph->inputs.count != (size_t)l.states + 2) {
+        tutti__onnx_read_fail(m, TUTTI_INVALID,
+                              "has %d states, but its body %zu inputs: a number, a condition and "
+                              "the states",
+                              l.states, l.graph->inputs.count);
+        return;
+    }
     const tutti_tensor *limit = tutti__onnx_has(m, 0) ? tutti__onnx_try_constant(m, 0) : NULL;
     const tutti_tensor *start = tutti__onnx_has(m, 1) ? tutti__onnx_try_constant(m, 1) : NULL;
-    bool begins = !tutti__onnx_has(m, 1) || (start && tutti_tensor_get_int(start, 0));
+    limit = limit && tutti_tensor_count(limit) > 0 ? limit : NULL;
+    bool begins = !tutti__onnx_has(m, 1) || (start && is_true(start));
     bool always = l.gives == 0 || !limit || tutti_tensor_get_int(limit, 0) > 0;
     int64_t rounds = limit ? tutti_tensor_get_int(limit, 0) : -1;
     if (limit && begins && always && goes_on(&l) && rounds <= ONNX_UNROLL && rounds >= 0) {
