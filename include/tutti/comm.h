@@ -110,7 +110,9 @@ TUTTI_API tutti_status tutti_comm_split(tutti_comm *comm, int color, int key,
 /* Ends the group on this rank, after what is still queued: collectives, and sends that nobody has
  * waited for, within their deadlines; receives that nobody has waited for end here. Requests cannot
  * be waited for afterwards. For a group that was opened or forked, waits until all ranks have come
- * here. In every case the handle is gone. NULL is fine. */
+ * here, and gives its failure where it is broken; groups that were split from it are closed before
+ * it, since it is the one that hears of ranks that die. In every case the handle is gone. NULL is
+ * fine. */
 TUTTI_API tutti_status tutti_comm_close(tutti_comm *comm);
 /* Breaks the group for all ranks that can be reached: pending calls return TUTTI_CANCELLED with
  * `why`. May be called by any thread. */

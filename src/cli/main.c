@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/standard.h"
 #include "cli/command.h"
 #include "tables/command.h"
 
@@ -52,6 +53,7 @@ static int run(const tutti_command *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    tutti__standard_descriptors();
     tutti_log_install(print_log, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {

@@ -34,6 +34,11 @@ tutti_status tutti__membership_fail(const tutti_membership *membership)
     return tutti_fail(status, "%s", verdict.text);
 }
 
+int64_t tutti__membership_silence(const tutti_membership *membership)
+{
+    return membership->keeper->silence_ns;
+}
+
 void tutti__membership_suspect(tutti_membership *membership, int rank, const char *why)
 {
     tutti_keeper *keeper = membership->keeper;

@@ -106,6 +106,8 @@ static inline bool tutti__membership_deciding(const tutti_membership *membership
 /* Readable (POLLIN) from the moment a verdict is there; never read from it. -1 in a job of one
  * rank. */
 int tutti__membership_fd(const tutti_membership *membership);
+/* How long nothing may be heard of a rank, ns. */
+int64_t tutti__membership_silence(const tutti_membership *membership);
 /* The verdict: equal on all ranks that rank 0 can reach. *ret_verdict.why is NONE while nothing
  * failed. */
 void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict *ret_verdict);

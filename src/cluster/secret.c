@@ -115,6 +115,15 @@ static tutti_status read_file(const char *path, tutti_secret *ret_secret)
     return status;
 }
 
+/* The environment lies in the process's own memory, from where children take it: it stays, but not
+ * in core files. */
+static void keep_out_of_cores(const char *text)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = (uintptr_t)text / page * page, last = (uintptr_t)text + strlen(text);
+    (void)madvise((void *)first, last - first, MADV_DONTDUMP);
+}
+
 tutti_status tutti__secret_load(int fd, tutti_secret *ret_secret)
 {
     const char *path = variable("TUTTI_SECRET_FILE"), *text = variable("TUTTI_SECRET");
@@ -124,8 +133,10 @@ tutti_status tutti__secret_load(int fd, tutti_secret *ret_secret)
     }
     if (path != NULL)
         return read_file(path, ret_secret);
-    if (text != NULL)
+    if (text != NULL) {
+        keep_out_of_cores(text);
         return tutti__secret_set(text, strlen(text), "TUTTI_SECRET", ret_secret);
+    }
     *ret_secret = (tutti_secret){0};
     return TUTTI_OK;
 }

@@ -321,7 +321,12 @@ static tutti_status wire_of(const tutti_comm_call *call, tutti_dtype dtype,
         *ret_codec = NULL;
         return TUTTI_OK;
     }
-    *ret_codec = call->codec ? call->codec : tutti__wire_codec(call->wire);
+    const tutti_comm_codec *codec = call->codec;
+    if (codec && (!codec->name || !codec->bound || !codec->encode || !codec->decode))
+        return tutti_fail(TUTTI_INVALID,
+                          "all_reduce: the codec '%s' lacks a name or one of bound, encode, decode",
+                          codec->name ? codec->name : "");
+    *ret_codec = codec ? codec : tutti__wire_codec(call->wire);
     if (!*ret_codec || dtype != TUTTI_F32 || call->shards)
         return tutti_fail(
             TUTTI_INVALID,

@@ -392,6 +392,30 @@ TUTTI_TEST(comm_cluster_messages_to_a_killed_rank_end_with_the_verdict)
                     &asynchronous[i % 2], 2);
 }
 
+/* A receive that nobody sends to, and nobody waits for. */
+static tutti_status leave_a_receive(tutti_comm *comm, void *context)
+{
+    static char room[100];
+    tutti_request *request;
+    float x[1000] = {0};
+    (void)context;
+    for (int r = 0; r < RANKS; r++)
+        if (r != tutti_comm_rank(comm))
+            TUTTI_TRY(
+                tutti_comm_recv(comm, r, 77, room, sizeof room, TUTTI_CALL(.request = &request)));
+    TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 1000, TUTTI_F32, TUTTI_SUM, NULL));
+    if (tutti_comm_rank(comm) == 1)
+        usleep(200000); /* others have come to the end */
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_receives_that_nobody_waits_for_end_with_the_group)
+{
+    run_cluster(NULL, leave_a_receive, NULL, -1);
+    for (int i = 0; i < 5; i++)
+        run_cluster(TUTTI_COMM_OPTIONS(.engine = "tcp"), leave_a_receive, NULL, -1);
+}
+
 /* And closes at once, which must not be taken for the cause. */
 static tutti_status rank_2_aborts(tutti_comm *comm, void *context)
 {

@@ -120,6 +120,9 @@ tutti_status tutti__worker_drain(tutti_comm *comm);
 /* Before the group goes: nothing of its messages may be touched any more. Sends that nobody has
  * waited for are still done, within their own deadlines, if one is `patient`. */
 tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient);
+/* Before ranks meet for the last time: who still read from one that is gone would take it for dead.
+ */
+void tutti__worker_end_receives(tutti_comm *comm);
 void tutti__worker_stop(tutti_comm *comm);
 
 extern const double tutti__cost_sizes[TUTTI_COMM_SIZES]; /* of the model, bytes */

@@ -49,6 +49,10 @@ typedef struct tutti_engine {
      * (optional: without it waiting goes by the segment's bell) */
     void (*descriptor)(void *state, int peer, bool sending, size_t wanted, struct pollfd *ret);
 
+    /* Whether links still answer, as far as the system knows: in waits that last, now and then. Who
+     * does not is suspected. (optional) */
+    void (*watch)(void *state, int64_t silence_ns);
+
     /* Whole collectives of the library behind the engine. (optional) */
     const struct tutti_native *native;
 } tutti_engine;

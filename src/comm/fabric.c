@@ -252,6 +252,20 @@ bool tutti__fabric_spans(const tutti_fabric *fabric)
     return !fabric->segment || fabric->segment->size < fabric->size;
 }
 
+/* The membership hears of ranks only through rank 0: a link between two others may be cut. */
+static void check_links(tutti_fabric *fabric)
+{
+    enum { LOOKS = 5 }; /* within what may be silent */
+    int64_t now = tutti__now_ns(), silence = tutti__membership_silence(fabric->membership);
+    int64_t before = atomic_load(&fabric->answered_ns);
+    if (now - before < silence / LOOKS ||
+        !atomic_compare_exchange_strong(&fabric->answered_ns, &before, now))
+        return;
+    for (int i = 0; i < fabric->open_count; i++)
+        if (fabric->open[i].engine->watch)
+            fabric->open[i].engine->watch(fabric->open[i].state, silence);
+}
+
 tutti_status tutti__fabric_check(tutti_fabric *fabric)
 {
     if (atomic_load_explicit(&fabric->broken, memory_order_acquire))
@@ -268,6 +282,8 @@ tutti_status tutti__fabric_check(tutti_fabric *fabric)
         snprintf(why, sizeof why, "%s", tutti_error_message());
         return tutti__fabric_break(fabric, status, why);
     }
+    if (fabric->membership && fabric->machines > 1)
+        check_links(fabric);
     int64_t now = fabric->family ? tutti__now_ns() : 0;
     if (fabric->family && now - fabric->watched_ns > 20000000) {
         fabric->watched_ns = now;

@@ -96,8 +96,9 @@ struct tutti_fabric {
     const struct tutti_engine *named; /* that was asked for, or NULL */
     tutti_membership *membership;     /* NULL without a cluster; owned */
     struct tutti_process *family;     /* [size], shared memory of a forked group, or NULL */
-    int *watch;         /* [size] pidfds of the others in it; -1: not open, -2: left */
-    int64_t watched_ns; /* when they were looked at */
+    int *watch;                  /* [size] pidfds of the others in it; -1: not open, -2: left */
+    int64_t watched_ns;          /* when they were looked at */
+    _Atomic int64_t answered_ns; /* when links between machines were */
     /* In such a group: the collective that this rank is in, for good, and its number; or NULL. */
     _Atomic(const char *) operation;
     _Atomic uint64_t sequence;

@@ -405,6 +405,8 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         tutti__worker_drain(comm);
     /* Nobody leaves while another still needs what it has sent. */
     bool meets = comm->forked || members;
+    if (!broken && meets && comm->worker)
+        tutti__worker_end_receives(comm);
     if (!broken && meets)
         status = tutti_comm_barrier(comm, NULL);
     if (comm->worker) { /* who has met all others in the barrier need not wait again */
@@ -419,6 +421,8 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         tutti__membership_break(members, fabric->error.status, fabric->error.message);
     tutti_fabric *kept = fabric;
     atomic_fetch_add(&kept->references, 1);
+    if (broken && members) /* as every call since */
+        status = tutti__error_restore(&fabric->error);
     broken = broken || atomic_load(&fabric->broken);
     tutti__comm_destroy(comm);
     if (reaping && broken)

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/params.h"
 #include "base/pool.h"
+#include "base/standard.h"
 #include "base/world.h"
 #include "comm/comm.h"
 #include "comm/description.h"
@@ -265,8 +266,8 @@ static void without_sharing(tutti_fabric *fabric, const tutti_engine *near, cons
         if (fabric->engines[i] == near)
             fabric->engines[i] = far;
     if (fabric->rank == 0)
-        tutti__log(TUTTI_LOG_WARNING, "%s. They use sockets now, which are slower",
-                   tutti_error_message());
+        tutti__log_job(TUTTI_LOG_WARNING, "%s. They use sockets now, which are slower",
+                       tutti_error_message());
 }
 
 /* Every engine that connects some pair of ranks, on all ranks alike. */
@@ -381,6 +382,7 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
     TUTTI_TRY(tutti__comm_check_options(&options));
     int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_membership *members;
+    tutti__standard_descriptors();
     TUTTI_TRY(tutti__membership_join(cluster, deadline, &members));
     tutti_status status = tutti__comm_over(members, &options, ret_comm);
     if (status != TUTTI_OK) {

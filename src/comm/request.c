@@ -94,6 +94,18 @@ static tutti_request *find_open(tutti_worker *worker, bool outgoing)
     return request;
 }
 
+static void cancel_open(tutti_comm *comm, bool outgoing)
+{
+    tutti_request *request;
+    while ((request = find_open(comm->worker, outgoing)))
+        tutti__fabric_cancel(comm->fabric, &request->message);
+}
+
+void tutti__worker_end_receives(tutti_comm *comm)
+{
+    cancel_open(comm, false);
+}
+
 tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient)
 {
     tutti_worker *worker = comm->worker;
@@ -103,9 +115,8 @@ tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient)
         ended = tutti__comm_await(comm, &request->message, request->name, request->deadline_ns);
         status = status == TUTTI_OK ? ended : status;
     }
-    for (int outgoing = 0; outgoing < 2; outgoing++)
-        while ((request = find_open(worker, outgoing)))
-            tutti__fabric_cancel(comm->fabric, &request->message);
+    cancel_open(comm, false);
+    cancel_open(comm, true);
     return status;
 }
 

@@ -52,8 +52,8 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
                           (long long)bytes);
     tutti_comm_call full = tutti__call_full(call);
     TUTTI_TRY(tutti__comm_check_seconds(".timeout", full.timeout));
-    if (atomic_load(&comm->fabric->broken))
-        return tutti__error_restore(&comm->fabric->error);
+    if (tutti__fabric_is_broken(comm->fabric))
+        TUTTI_TRY(tutti__fabric_check(comm->fabric));
     tutti_message message = {.peer = comm->members[peer],
                              .context = comm->context,
                              .tag = (uint32_t)tag,

@@ -13,11 +13,11 @@
 typedef struct terms {
     char engine[32], all_reduce[160];
     uint64_t whole;
-    int64_t arena_bytes;
+    int64_t arena_bytes, silence_ms;
     int32_t streams, measure;
 } terms;
 
-static terms terms_of(const tutti_comm_options *options)
+static terms terms_of(const tutti_fabric *fabric, const tutti_comm_options *options)
 {
     terms own;
     memset(&own, 0, sizeof own);
@@ -28,6 +28,7 @@ static terms terms_of(const tutti_comm_options *options)
     own.arena_bytes = options->arena_bytes;
     own.streams = options->streams;
     own.measure = options->measure;
+    own.silence_ms = tutti__membership_silence(fabric->membership) / 1000000;
     return own;
 }
 
@@ -35,6 +36,7 @@ static uint64_t hash_of(const terms *own)
 {
     uint64_t hash = tutti__hash_mix(tutti__hash_string(0, own->engine), own->whole);
     hash = tutti__hash_mix(hash, (uint64_t)own->arena_bytes);
+    hash = tutti__hash_mix(hash, (uint64_t)own->silence_ms);
     return tutti__hash_mix(hash, (uint64_t)own->streams << 1 | (uint64_t)own->measure);
 }
 
@@ -110,6 +112,9 @@ static tutti_status compare(const tutti_fabric *fabric, const terms *all)
         if (memory && each->arena_bytes != all[near].arena_bytes)
             return differ_in_number(fabric, "size of the arena (.arena_bytes)", near, r,
                                     all[near].arena_bytes, each->arena_bytes);
+        if (each->silence_ms != zero->silence_ms)
+            return differ_in_number(fabric, "limit of silence (TUTTI_SILENCE_MS)", 0, r,
+                                    zero->silence_ms, each->silence_ms);
         if (each->measure != zero->measure)
             return differ_in_number(fabric, "wish to measure (.measure)", 0, r, zero->measure,
                                     each->measure);
@@ -145,7 +150,7 @@ static tutti_status compare_in_full(const tutti_fabric *fabric, const terms *own
 tutti_status tutti__comm_compare_terms(const tutti_fabric *fabric,
                                        const tutti_comm_options *options, int64_t deadline_ns)
 {
-    terms own = terms_of(options);
+    terms own = terms_of(fabric, options);
     uint64_t hash = hash_of(&own), *all = calloc((size_t)fabric->size, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the options of %d ranks", fabric->size);

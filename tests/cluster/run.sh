@@ -105,6 +105,19 @@ test_benchmark_of_collectives() {
     has out "async has no algorithms" 1
 }
 
+test_ranks_without_standard_descriptors() {
+    timeout 30 "$tutti" run -n 2 "$rank_program" reduce 1 <&- >&- 2>&-
+    code $? 0
+    timeout 30 "$tutti" run -n 2 sh -c "exec $rank_program reduce 1 <&- >&- 2>&-" > out 2>&1
+    code $? 0
+}
+
+test_ranks_with_other_limits_of_silence() {
+    timeout 30 "$tutti" run -n 2 sh -c "[ \$TUTTI_RANK = 0 ] || export TUTTI_SILENCE_MS=60000; exec $rank_program reduce 1" > out 2>&1
+    code $? 4
+    has out "limit of silence (TUTTI_SILENCE_MS) must be the same on all ranks: it is '5000' on rank 0 .* and '60000' on rank 1"
+}
+
 test_rank_that_ends_too_early_is_named() {
     timeout 30 "$tutti" run -n 3 sh -c '[ $TUTTI_RANK = 1 ] && exit 0; sleep 0.5; exit 3' > out 2>&1
     code $? 3
@@ -1313,6 +1326,42 @@ test_collectives_over_a_connection_that_is_half_deaf() {
     ip -n $b neigh replace 10.77.0.1 lladdr 02:00:00:00:00:99 dev vb-$$ nud permanent
     wait "${pids[@]}"
     for rank in 0 1 2 3; do has out.$rank "loop: .*rank [023] .* has not been heard"; done
+    no_hosts
+}
+
+# Both hear from rank 0 and it from them: three hosts at a bridge, of which two lose each other.
+test_cut_link_between_two_that_rank_0_hears() {
+    local a b c=tutti-c-$$ at rank host
+    two_hosts || return
+    if ! ip -n $a link add bridge type bridge 2> /dev/null; then
+        skip "a bridge cannot be made here"
+        no_hosts
+        return
+    fi
+    ip netns add $c
+    ip link add vc-$$ type veth peer name vd-$$
+    ip link set vc-$$ netns $a && ip link set vd-$$ netns $c
+    ip -n $a addr flush dev va-$$
+    ip -n $a addr add 10.77.0.1/24 dev bridge && ip -n $a link set bridge up
+    ip -n $a link set va-$$ master bridge && ip -n $a link set vc-$$ master bridge up
+    ip -n $c addr add 10.77.0.3/24 dev vd-$$ && ip -n $c link set vd-$$ up && ip -n $c link set lo up
+    pids=()
+    for rank in 0 1 2; do
+        case $rank in 0) host=$a ;; 1) host=$b ;; *) host=$c ;; esac
+        TUTTI_SECRET=a-secret-for-three-hosts TUTTI_SILENCE_MS=1000 TUTTI_SIZE=3 TUTTI_MEETING=10.77.0.1:4500 \
+            TUTTI_RANK=$rank TUTTI_MACHINE=$host ip netns exec $host timeout -k 1 40 "$rank_program" loop > out.$rank 2>&1 &
+        pids+=($!)
+    done
+    await "out.*" looping 3
+    at=$(now)
+    ip -n $b neigh replace 10.77.0.3 lladdr 02:00:00:00:00:99 dev vb-$$ nud permanent
+    ip -n $c neigh replace 10.77.0.2 lladdr 02:00:00:00:00:99 dev vd-$$ nud permanent
+    wait "${pids[@]}"
+    for rank in 0 1 2; do
+        has out.$rank "loop: .*rank [12] .* was given up: rank [12] says: .*the network between the two is cut"
+    done
+    under 4 "$(since "$at" "$(seen out.0 out.1 out.2)")"
+    ip netns del $c
     no_hosts
 }
 

@@ -32,6 +32,8 @@ tutti_status tutti__shm_map(int file, size_t bytes, void **ret_memory)
     if (memory == MAP_FAILED)
         return tutti_fail(TUTTI_NO_MEMORY, "cannot map %zu bytes of shared memory: %s", bytes,
                           strerror(errno));
+    /* Not into core files: gigabytes, which the others would wait for before they hear of it. */
+    (void)madvise(memory, bytes, MADV_DONTDUMP);
     *ret_memory = memory;
     return TUTTI_OK;
 }

@@ -51,6 +51,31 @@ void tutti__tcp_tune(int descriptor, bool near)
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }
 
+void tutti__tcp_keep_alive(int descriptor, int64_t silence_ns)
+{
+    enum { PROBES = 3 };
+    int64_t seconds = silence_ns / 1000000000;
+    int idle = seconds > 2 * PROBES ? (int)(seconds / 2)
+               : seconds > PROBES   ? (int)(seconds - PROBES)
+                                    : 1;
+    int between = seconds > 2 * PROBES ? (int)(seconds / 2 / PROBES) : 1, count = PROBES, yes = 1;
+    setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+    setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
+    setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+}
+
+/* TCP_USER_TIMEOUT would also end a link whose other end is there and reads nothing for a while,
+ * since it computes. */
+int64_t tutti__tcp_owed(int descriptor)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_unacked == 0)
+        return 0;
+    return (int64_t)info.tcpi_last_ack_recv * 1000000;
+}
+
 static tutti_status connect_pair(int listener, const struct sockaddr_in *address, int *ret_a,
                                  int *ret_b)
 {

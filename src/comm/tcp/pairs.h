@@ -30,6 +30,10 @@ tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, boo
 void tutti__tcp_discard(void *given, int rank);
 int *tutti__tcp_descriptor(const tutti_tcp_pairs *all, int from, int to, int stream);
 /* How a connection behaves; near: within a machine. */
+/* A link between machines: one that nobody writes to is asked whether the other end is there. */
+void tutti__tcp_keep_alive(int descriptor, int64_t silence_ns);
+/* How long the other end has not acknowledged what it was sent, ns; 0: nothing is owed. */
+int64_t tutti__tcp_owed(int descriptor);
 void tutti__tcp_tune(int descriptor, bool near);
 
 #endif

@@ -2,6 +2,7 @@
  * over several connections, so that more than one carries it at a time. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -113,7 +114,10 @@ static tutti_status open_channels(tutti_fabric *fabric, state *own, int peer, in
                                       &each->channel));
         each->descriptor = tutti__channel_fd(each->channel);
         each->encrypted = tutti__channel_encrypted(each->channel);
-        tutti__tcp_tune(each->descriptor, fabric->machine[peer] == fabric->machine[fabric->rank]);
+        bool near = fabric->machine[peer] == fabric->machine[fabric->rank];
+        tutti__tcp_tune(each->descriptor, near);
+        if (!near)
+            tutti__tcp_keep_alive(each->descriptor, tutti__membership_silence(fabric->membership));
     }
     return TUTTI_OK;
 }
@@ -161,6 +165,25 @@ static tutti_status lost(const state *own, int peer, tutti_status status, const 
         tutti__membership_suspect(own->fabric->membership, peer, why);
     return tutti_fail(status, "%s: %s", tutti__fabric_name(own->fabric, peer, name, sizeof name),
                       why);
+}
+
+/* A peer that sends nothing may be at work; one that does not acknowledge cannot be reached. */
+static void watch(void *given, int64_t silence_ns)
+{
+    state *own = given;
+    for (int peer = 0; peer < own->size; peer++)
+        for (int s = 0; s < own->peers[peer].streams; s++) {
+            int64_t owed = tutti__tcp_owed(own->peers[peer].connections[s].descriptor);
+            if (owed <= silence_ns)
+                continue;
+            char why[160];
+            snprintf(why, sizeof why,
+                     "it has not acknowledged what it was sent for %.1f s: the network between the "
+                     "two is cut",
+                     (double)owed * 1e-9);
+            tutti__membership_suspect(own->fabric->membership, peer, why);
+            break;
+        }
 }
 
 /* What errno means for a connection. */
@@ -314,4 +337,5 @@ const tutti_engine tutti_engine_tcp = {
     .send = send_bytes,
     .recv = recv_bytes,
     .descriptor = descriptor_for,
+    .watch = watch,
 };
