@@ -93,10 +93,13 @@ tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode
         forget(file);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path);
     }
-    file->fd = open_mode(file);
+    bool special = replaces(file) && tutti__is_special(path);
+    file->fd = special ? -1 : open_mode(file);
     struct stat about = {0};
     tutti_status status = TUTTI_OK;
-    if (file->fd < 0)
+    if (special)
+        status = tutti_fail(TUTTI_INVALID, "'%s' is not a regular file", path);
+    else if (file->fd < 0)
         status = tutti__fail_path(errno, mode == TUTTI_FILE_READ ? "open" : "write", path);
     else if (fstat(file->fd, &about) != 0)
         status = tutti__fail_path(errno, "look at", path);

@@ -4,6 +4,7 @@
 #include "base/world.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,4 +174,28 @@ TUTTI_TEST(world_can_be_replaced)
     tutti__world_replace(NULL);
     CHECK_INT(seen, 12345);
     CHECK(tutti__now_ns() != 12345);
+}
+
+/* A pipe is written to; a file in its place would be the end of it. */
+TUTTI_TEST(world_writes_to_what_is_no_file)
+{
+    struct stat about;
+    char text[8] = {0};
+    make_folder();
+    CHECK_INT(mkfifo(file, 0600), 0);
+    int fd = open(file, O_RDWR | O_NONBLOCK);
+    CHECK(fd >= 0);
+    CHECK_OK(write_file(file, "hello", 5));
+    CHECK_INT(read(fd, text, sizeof text), 5);
+    CHECK_STR(text, "hello");
+    CHECK(stat(file, &about) == 0 && S_ISFIFO(about.st_mode));
+    tutti_file *opened;
+    int64_t size;
+    const tutti_world *world = tutti__world();
+    CHECK_STATUS(world->open_file(world->self, file, TUTTI_FILE_REPLACE, &opened, &size),
+                 TUTTI_INVALID);
+    CHECK(stat(file, &about) == 0 && S_ISFIFO(about.st_mode));
+    CHECK_STATUS(write_file("/dev/full", "x", 1), TUTTI_IO);
+    close(fd);
+    remove_folder();
 }

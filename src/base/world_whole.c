@@ -200,6 +200,12 @@ static bool lock_new_file(int fd)
     return fstat(fd, &about) != 0 || about.st_nlink > 0;
 }
 
+bool tutti__is_special(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
 int tutti__open_beside(const char *path, char *name, size_t name_size)
 {
     static atomic_uint serial;
@@ -230,9 +236,20 @@ static int fill(int fd, const char *data, size_t size)
         } else if (errno != EINTR)
             error = errno;
     }
-    if (error == 0 && fsync(fd) != 0)
+    if (error == 0 && fsync(fd) != 0 && errno != EINVAL &&
+        errno != EROFS) /* a device's, a pipe's */
         error = errno;
     return error;
+}
+
+/* What is no file, such as /dev/stderr, is written to: a file in its place would be the end of it.
+ */
+static tutti_status write_special(const char *path, const void *data, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC), error = fd < 0 ? errno : fill(fd, data, size);
+    if (fd >= 0)
+        close(fd);
+    return error == 0 ? TUTTI_OK : tutti__fail_path(error, "write", path);
 }
 
 /* File systems without it answer EINVAL. */
@@ -253,6 +270,8 @@ int tutti__sync_folder(const char *path, char *name, size_t name_size)
 tutti_status tutti__real_write_file(void *self, const char *path, const void *data, size_t size)
 {
     TUTTI_UNUSED(self);
+    if (tutti__is_special(path))
+        return write_special(path, data, size);
     size_t name_size = strlen(path) + 64;
     char *name = malloc(name_size);
     if (name == NULL)
