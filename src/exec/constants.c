@@ -40,7 +40,7 @@ tutti_status tutti__plan_constants(tutti_state *state, const char *name, tutti_g
         tutti_tensor *value = value_of(state, device, node->inputs[0].node);
         if (!value)
             continue; /* the run says that it has none */
-        tutti_sym constant = tutti_constant(job, value);
+        tutti_sym constant = (tutti_constant)(job, value);
         tutti_tensor_release(value);
         TUTTI_TRY(tutti_graph_check(job));
         tutti__graph_replace(job, (tutti_edge){node, 0}, tutti__edge(constant));

@@ -78,6 +78,8 @@ static tutti_status check_deadline(double seconds)
 tutti_status tutti__engine_options_of(const tutti_session_options *options,
                                       tutti_engine_options *ret)
 {
+    static const tutti_session_options none = {.struct_size = sizeof none};
+    options = options ? options : &none;
     tutti_engine_options engine = {.device = options->device,
                                    .strategy = options->strategy,
                                    .deterministic = options->deterministic,
@@ -101,7 +103,7 @@ tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_option
                                   tutti_session **ret_session)
 {
     tutti_engine_options engine;
-    if (!graph || !options)
+    if (!graph)
         return tutti_fail(TUTTI_INVALID, "a session needs a graph");
     TUTTI_TRY(tutti__engine_options_of(options, &engine));
     tutti_session *session = calloc(1, sizeof *session);
@@ -282,8 +284,8 @@ static tutti_status run(tutti_session *session, const tutti_run_options *options
 
 tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *options)
 {
-    if (!session || !options)
-        return tutti_fail(TUTTI_INVALID, "tutti_run needs a session");
+    TUTTI_GIVEN(session);
+    TUTTI_GIVEN(options);
     TUTTI_TRY(tutti_graph_check(session->graph));
     int counts[] = {options->feed.count, options->fetch.count, options->targets.count};
     for (size_t i = 0; i < TUTTI_COUNT(counts); i++)
@@ -333,6 +335,7 @@ tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
 
 tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tensor **ret_value)
 {
+    TUTTI_GIVEN(ret_value);
     tutti_state_variable *variable;
     TUTTI_TRY(tutti__session_variable(session, sym, &variable));
     TUTTI_TRY(tutti__spread_check_read(

@@ -381,3 +381,45 @@ TUTTI_TEST(messages_of_a_graph_that_was_read_name_no_place)
     tutti_graph_destroy(read);
     tutti_graph_destroy(g);
 }
+
+/* Whoever calls a function itself, not its macro, may leave options out. */
+TUTTI_TEST(session_options_may_be_left_out)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_eager *eager;
+    tutti_tensor *value;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym w = (tutti_variable)(g, tutti_ones(3), NULL);
+    tutti_sym same = (tutti_get_variable)(g, "other", tutti_ones(2), NULL);
+    tutti_sym random = (tutti_random_uniform)(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 4), NULL);
+    tutti_sym all = tutti_add(tutti_add(tutti_sum(tutti_read(w)), tutti_sum(tutti_read(same))),
+                              tutti_scale(tutti_sum((tutti_random_shuffle)(random, NULL)), 0));
+    CHECK_OK(tutti_session_create(g, NULL, &s));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({all, &value})));
+    CHECK_NEAR(tutti_tensor_get(value, 0), 5, 1e-6);
+    tutti_tensor_release(value);
+    CHECK_STATUS(tutti_session_run(s, NULL), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "options");
+    CHECK_STATUS(tutti_session_get(s, w, NULL), TUTTI_INVALID);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+    CHECK_OK(tutti_eager_create(NULL, &eager));
+    tutti_eager_close(eager);
+}
+
+TUTTI_TEST(session_keeps_the_sign_of_zero)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *value;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym zero = tutti_fill(g, TUTTI_F32, -0.0, 3);
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({tutti_reciprocal(zero), &value})));
+    CHECK(isinf(tutti_tensor_get(value, 2)) && tutti_tensor_get(value, 2) < 0);
+    tutti_tensor_release(value);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}

@@ -2,6 +2,8 @@
 #ifndef TUTTI_OPS_BUILD_H
 #define TUTTI_OPS_BUILD_H
 
+#include <string.h>
+
 #include "base/status.h"
 #include "graph/graph.h"
 #include "tutti/ops.h"
@@ -29,6 +31,12 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
 #define RULE_INT(node, name) tutti_attr_int((node)->attrs, (node)->attr_count, name)
 #define RULE_FLOAT(node, name) tutti_attr_float((node)->attrs, (node)->attr_count, name)
 #define RULE_STRING(node, name) tutti_attr_string((node)->attrs, (node)->attr_count, name)
+
+/* A user's options, whose struct may be older and shorter than ours: the rest is zero. */
+#define RULE_OPTIONS(type, name, given)                                                            \
+    type name = {0};                                                                               \
+    if ((given) != NULL)                                                                           \
+    memcpy(&name, given, (given)->struct_size < sizeof name ? (given)->struct_size : sizeof name)
 
 /* "op 'name': " before a message: return RULE_FAIL(node, TUTTI_INVALID, "input has …"). */
 #define RULE_FAIL(node, status, ...)                                                               \

@@ -186,6 +186,23 @@ static int compared(const tutti_sym *in, tutti_sym *ret)
     return 2;
 }
 
+/* Numbers of 16 bits that overflow, tested; the body gives both. */
+static int tested(const tutti_sym *in, tutti_sym *ret)
+{
+    tutti_sym y = tutti_mul(in[0], in[1]);
+    ret[0] = tutti_cast(tutti_is_finite(y), TUTTI_F32);
+    ret[1] = tutti_cast(tutti_greater(tutti_add_scalar(in[0], 0.5), in[0]), TUTTI_F32);
+    ret[2] = tutti_cast(y, TUTTI_I32);
+    return 3;
+}
+
+static int halved(const tutti_sym *in, tutti_sym *ret)
+{
+    ret[0] = tutti_cast(in[0], TUTTI_F16);
+    ret[1] = tutti_cast(tutti_cast(tutti_add(in[0], in[1]), TUTTI_BF16), TUTTI_F64);
+    return 2;
+}
+
 /* What comes in goes out. */
 static int passed_through(const tutti_sym *in, tutti_sym *ret)
 {
@@ -222,6 +239,22 @@ TUTTI_TEST(fused_elementwise_compares_what_is_rounded)
     check_fused(compared, 2, (const char *[]){"bf16[30,40]", "bf16[40]"}, 1e-2);
     check_fused(compared, 2, (const char *[]){"f16[3000]", "f16[3000]"}, 1e-3);
     check_fused(compared, 2, (const char *[]){"f32[30,40]", "f32[30,1]"}, 1e-6);
+}
+
+TUTTI_TEST(fused_elementwise_tests_what_is_rounded)
+{
+    check_fused(tested, 2, (const char *[]){"f16[2]{=60000,2048}", "f16[2]{=2,3}"}, 0);
+    check_fused(tested, 2, (const char *[]){"bf16[2]{=3e38,257}", "bf16[2]{=2,3}"}, 0);
+}
+
+/* A little more than the middle between two numbers of 16 bits, which a float does not see. */
+TUTTI_TEST(fused_elementwise_rounds_once)
+{
+    check_fused(
+        halved, 2,
+        (const char *[]){"f64[4]{=1.00048828218132,1.00390625093132,-1.00048828218132,1e300}",
+                         "f64[4]{=0,0,0,1e-60}"},
+        0);
 }
 
 TUTTI_TEST(fused_elementwise_passes_inputs_through)

@@ -55,20 +55,20 @@ tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
                               const tutti_random_options *options, int input_count,
                               const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
 {
+    RULE_OPTIONS(tutti_random_options, own, options);
     tutti_sym all[3];
     tutti_attr given[8];
     if (tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
-    all[0] = options->counter;
+    all[0] = own.counter;
     if (!tutti_sym_ok(all[0]))
         all[0] = tutti__random_counter(graph);
     for (int i = 0; i < input_count; i++)
         all[1 + i] = inputs[i];
-    given[0] = TUTTI_INT("seed", options->seed);
+    given[0] = TUTTI_INT("seed", own.seed);
     for (int i = 0; i < attr_count; i++)
         given[1 + i] = attrs[i];
-    tutti_sym sym =
-        tutti__build(graph, op, options->name, 1 + input_count, all, 1 + attr_count, given);
+    tutti_sym sym = tutti__build(graph, op, own.name, 1 + input_count, all, 1 + attr_count, given);
     if (tutti_sym_ok(sym))
         tutti__attr_set_int(sym.node, "salt", tutti__random_salt(sym.node));
     return sym;
@@ -78,10 +78,11 @@ tutti_sym tutti__random_build_type(tutti_graph *graph, const tutti_op *op, tutti
                                    const tutti_random_options *options, int attr_count,
                                    const tutti_attr *attrs)
 {
+    RULE_OPTIONS(tutti_random_options, own, options);
     tutti_attr given[6] = {TUTTI_INT("dtype", type.dtype),
                            TUTTI_INTS("dims", type.rank, type.dims)};
     for (int i = 0; i < attr_count; i++)
         given[2 + i] = attrs[i];
-    return tutti__random_build(graph, op, options, tutti_sym_ok(options->like) ? 1 : 0,
-                               &options->like, 2 + attr_count, given);
+    return tutti__random_build(graph, op, options, tutti_sym_ok(own.like) ? 1 : 0, &own.like,
+                               2 + attr_count, given);
 }

@@ -1,6 +1,18 @@
 /* random_uniform.c: numbers in [low, high). */
+#include <float.h>
+
 #include "ops/elementwise/elementwise.h"
 #include "ops/random/random.h"
+
+/* The largest number of a type of floats; 0 for others. */
+static double largest(tutti_dtype dtype)
+{
+    return dtype == TUTTI_F16    ? 65504
+           : dtype == TUTTI_BF16 ? 0x1.fep127
+           : dtype == TUTTI_F32  ? FLT_MAX
+           : dtype == TUTTI_F64  ? DBL_MAX
+                                 : 0;
+}
 
 static tutti_status infer(tutti_infer *node)
 {
@@ -12,6 +24,11 @@ static tutti_status infer(tutti_infer *node)
     if (!(low < high) || !isfinite(low) || !isfinite(high))
         return RULE_FAIL(node, TUTTI_INVALID, "low %g must be below high %g, both finite", low,
                          high);
+    double most = largest(node->outputs[0].dtype);
+    if (most > 0 && (low < -most || high > most || high - low > most))
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "%s has not all numbers of [%g, %g), or not their distance: at most %g",
+                         tutti_dtype_name(node->outputs[0].dtype), low, high, most);
     if (tutti_dtype_is_int(node->outputs[0].dtype) &&
         (low != floor(low) || high != floor(high) || fabs(low) > 0x1p53 || fabs(high) > 0x1p53))
         return RULE_FAIL(node, TUTTI_INVALID,

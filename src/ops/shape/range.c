@@ -50,9 +50,14 @@ static tutti_status infer(tutti_infer *node)
 
 static tutti_status reference(const tutti_call *call)
 {
+    const tutti_view *out = &call->outputs[0];
     double start = RULE_FLOAT(call, "start"), delta = RULE_FLOAT(call, "delta");
-    for (int64_t i = 0; i < call->outputs[0].dims[0]; i++)
-        tutti_view_set(&call->outputs[0], i, start + (double)i * delta);
+    bool whole = tutti_dtype_is_int(out->dtype);
+    for (int64_t i = 0; i < out->dims[0]; i++)
+        if (whole)
+            tutti_view_set_int(out, i, (int64_t)start + i * (int64_t)delta);
+        else
+            tutti_view_set(out, i, i == 0 ? start : start + (double)i * delta);
     return TUTTI_OK;
 }
 

@@ -1,4 +1,6 @@
 /* rule.c: what the shape, reduction and linear operators share; see rule.h. */
+#include <math.h>
+
 #include "ops/shape/rule.h"
 
 tutti_status tutti__shape_output(tutti_infer *node, int index, tutti_dtype dtype, int rank,
@@ -227,7 +229,7 @@ void tutti__fill_view(const tutti_view *view, double value)
     size_t total = (size_t)tutti__dims_product(view->rank, view->dims) * size;
     if (total == 0)
         return;
-    if (value == 0 || view->dtype == TUTTI_STRING) {
+    if ((value == 0 && !signbit(value)) || view->dtype == TUTTI_STRING) {
         memset(view->data, 0, total);
         return;
     }

@@ -20,12 +20,6 @@ static inline int tutti__axis_of(int64_t axis, int rank)
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
-/* A user's options, whose struct may be older and shorter than ours: the rest is zero. */
-#define RULE_OPTIONS(type, name, given)                                                            \
-    type name = {0};                                                                               \
-    if ((given) != NULL)                                                                           \
-    memcpy(&name, given, (given)->struct_size < sizeof name ? (given)->struct_size : sizeof name)
-
 /* Shape rules. -------------------------------------------------------------------------------- */
 
 /* Output `index` gets this type. Too many axes, or more bytes than 63 bits hold, are errors. */

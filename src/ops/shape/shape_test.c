@@ -198,6 +198,8 @@ TUTTI_TEST(ranges)
     CHECK_OP("range", "| start=7 limit=-2 delta=-3 dtype=i32", 0, 7, 4, 1);
     CHECK_OP("range", "| limit=1 delta=0.25", 0, 0, 0.25, 0.5, 0.75);
     CHECK_OP("range", "| start=126 limit=128 dtype=i8", 0, 126, 127);
+    CHECK_OP("range", "| start=9007199254740992 limit=9007199254740996 delta=2 dtype=i64", 0,
+             0x1p53, 0x1p53 + 2);
     CHECK_REFUSES("range", "| limit=129 dtype=i8", TUTTI_INVALID,
                   "numbers from 0 to 128 do not fit into type i8");
     CHECK_REFUSES("range", "| start=-1 limit=3 dtype=u8", TUTTI_INVALID, "do not fit into type u8");

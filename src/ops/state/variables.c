@@ -106,17 +106,18 @@ static bool has_value(const tutti_graph *graph, const tutti_node *variable)
 tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
                           const tutti_variable_options *options)
 {
-    const char *name = options->name ? options->name : "variable";
+    RULE_OPTIONS(tutti_variable_options, own, options);
+    const char *name = own.name ? own.name : "variable";
     tutti_type type;
     if (tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
-    tutti_status status = tutti__init_type(&init, options->dtype, &type);
+    tutti_status status = tutti__init_type(&init, own.dtype, &type);
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
     tutti__controls_hide(graph);
-    tutti_sym variable = make_handle(graph, name, &type, options);
+    tutti_sym variable = make_handle(graph, name, &type, &own);
     if (tutti_sym_ok(variable) && !has_value(graph, variable.node))
-        make_initializer(graph, variable, &init, options->seed);
+        make_initializer(graph, variable, &init, own.seed);
     tutti__controls_show(graph);
     return graph->error.status == TUTTI_OK ? variable : TUTTI_NO_SYM;
 }
@@ -162,6 +163,7 @@ tutti_sym(tutti_get_variable)(tutti_graph *graph, const char *name, tutti_init i
                               const tutti_variable_options *options)
 {
     char full[1100];
+    RULE_OPTIONS(tutti_variable_options, own, options);
     if (tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
     if (!name || !name[0])
@@ -170,8 +172,8 @@ tutti_sym(tutti_get_variable)(tutti_graph *graph, const char *name, tutti_init i
         return tutti__poison(graph, TUTTI_INVALID, "get_variable: the name is too long");
     tutti_node *node = find_variable(graph, full);
     if (node)
-        return check_found(graph, node, &init, options->dtype);
-    tutti_variable_options own = *options;
+        return check_found(graph, node, &init, own.dtype);
+    own.struct_size = sizeof own;
     own.name = name;
     if (graph->trace && !own.shared_name)
         own.shared_name = full;

@@ -1,6 +1,7 @@
 /* convert.c: tile loops between memory and tiles, and roundings to smaller types. Floats round to
  * nearest even; integers saturate and NaN becomes 0, as tutti_view_set does. */
 #include "device/cpu/tile/loops.h"
+#include "device/cpu/tile/odd.h"
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -100,8 +101,17 @@ VEC_INLINE uint16_t f16_of_f32(float x)
 
 CONVERT(f32, float, x, x)
 CONVERT(f64, double, x, x)
-CONVERT(bf16, uint16_t, f32_of_bf16(x), bf16_of_f32((float)x))
-CONVERT(f16, uint16_t, f32_of_f16(x), f16_of_f32((float)x))
+#define CONVERT_HALF(name)                                                                         \
+    LOAD(load_##name##_loop_f32, float, uint16_t, f32_of_##name(x))                                \
+    LOAD(load_##name##_loop_f64, double, uint16_t, f32_of_##name(x))                               \
+    STORE(store_##name##_loop_f32, float, uint16_t, name##_of_f32(x))                              \
+    STORE(store_##name##_loop_f64, double, uint16_t, name##_of_f32(tutti__odd_float(x)))           \
+    TILE_SCALARS_1(round_##name##_loop_f32, float, f32_of_##name(name##_of_f32(x)))                \
+    TILE_SCALARS_1(round_##name##_loop_f64, double,                                                \
+                   f32_of_##name(name##_of_f32(tutti__odd_float(x))))
+
+CONVERT_HALF(bf16)
+CONVERT_HALF(f16)
 CONVERT(i8, int8_t, x, SATURATE(-128, 127))
 CONVERT(u8, uint8_t, x, SATURATE(0, 255))
 CONVERT(bool, uint8_t, x != 0, x != 0)
@@ -118,12 +128,8 @@ STORE(store_i64_loop_f32, float, int64_t,
 STORE(store_i64_loop_f64, double, int64_t,
       x >= 0x1p63 ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffffffffffp62))
 
-#define ROUNDING(name, expression)                                                                 \
-    TILE_SCALARS_1(name##_loop_f32, float, expression)                                             \
-    TILE_SCALARS_1(name##_loop_f64, double, expression)
-ROUNDING(round_f16, f32_of_f16(f16_of_f32((float)x)))
-ROUNDING(round_bf16, f32_of_bf16(bf16_of_f32((float)x)))
-ROUNDING(round_f32, (float)x)
+TILE_SCALARS_1(round_f32_loop_f32, float, x)
+TILE_SCALARS_1(round_f32_loop_f64, double, (float)x)
 
 #define BOTH(name)                                                                                 \
     TILE_ROW(".load_" #name, 1, load_##name), TILE_ROW(".store_" #name, 1, store_##name)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/tile/loops.h"
+#include "device/cpu/tile/odd.h"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -25,7 +26,7 @@ static void store_loop_f64(const tutti_tile_args *t)
     const double *x = t->x[0];
     bfloat16_t *y = t->y;
     for (int64_t i = 0; i < t->count; i++)
-        y[i] = vcvth_bf16_f32((float)x[i]);
+        y[i] = vcvth_bf16_f32(tutti__odd_float(x[i]));
 }
 
 /* bf16 is the upper half of a float. Not vcvtah_f32_bf16, which reads 4 bytes of the 2 in the
@@ -61,7 +62,7 @@ static void round_loop_f64(const tutti_tile_args *t)
     const double *x = t->x[0];
     double *y = t->y;
     for (int64_t i = 0; i < t->count; i++)
-        y[i] = (double)rounded((float)x[i]);
+        y[i] = (double)rounded(tutti__odd_float(x[i]));
 }
 
 static const tutti_tile_op ops[] = {

@@ -49,6 +49,9 @@ static tutti_status check_types(const compiler *c)
             bool from_whole = tutti_dtype_is_int(input->type.dtype);
             if (from_whole && (whole || !is_cast(value) || input->op != NULL))
                 return tutti__tile_refuse("integers");
+            if (from_whole && tutti_dtype_size(input->type.dtype) > 2 &&
+                value->type.dtype == TUTTI_BF16)
+                return tutti__tile_refuse("integers that would be rounded twice");
         }
     }
     return TUTTI_OK;
@@ -200,24 +203,26 @@ static tutti_step_kind kind_for(const compiler *c, int v)
     return c->states[v].by_row ? TUTTI_STEP_BY_ROW : TUTTI_STEP_ELEMENTS;
 }
 
-/* Compared with what may be rounded: the gradient of a maximum finds its elements so. */
-static bool is_compared(const compiler *c, int v)
+/* Compared, tested or made an integer: whoever looks at the value itself sees the same. The
+ * gradient of a maximum finds its elements so. */
+static bool is_tested(const compiler *c, int v)
 {
     for (const tutti_body_value *u = value_at(c, v); u < value_at(c, c->body->value_count); u++)
-        if (u->op != NULL && strstr(u->op->name, "equal") != NULL &&
-            (root_of(c, u->inputs[0]) == v || root_of(c, u->inputs[1]) == v))
-            return true;
+        for (int i = 0; u->op != NULL && !tutti_dtype_is_float(u->type.dtype) && i < input_count(u);
+             i++)
+            if (root_of(c, u->inputs[i]) == v)
+                return true;
     return false;
 }
 
 /* Results of a smaller type than is computed in are rounded to it: in a chain of f32, those of 16
- * bits where a cast asks for it, where they are compared and, by the store, where they leave; in
+ * bits where a cast asks for it, where they are tested and, by the store, where they leave; in
  * deterministic mode all of them. */
 static void add_rounding(compiler *c, int v)
 {
     tutti_dtype dtype = value_at(c, v)->type.dtype;
     tutti_place place = c->states[v].place;
-    if (c->type == TUTTI_F32 && !c->deterministic && !is_cast(value_at(c, v)) && !is_compared(c, v))
+    if (c->type == TUTTI_F32 && !c->deterministic && !is_cast(value_at(c, v)) && !is_tested(c, v))
         return;
     if (dtype != c->type && tutti_dtype_is_float(dtype) && c->states[v].total < 0)
         tutti__tile_add_step(c, (tutti_tile_step){.loop = type_loop(c, "round", dtype),
