@@ -95,7 +95,7 @@ TUTTI_API tutti_sym tutti_string_strip(tutti_sym x);
 TUTTI_API tutti_sym tutti_string_length(tutti_sym x, bool characters);
 #define tutti_string_length(...) TUTTI_AT(tutti_string_length(__VA_ARGS__))
 /* `length` bytes (or characters of UTF-8) from `start` on, which counts from the end when negative;
- * what lies outside the string is left out. */
+ * a start before the string is its beginning, and what lies behind its end is left out. */
 TUTTI_API tutti_sym tutti_string_substring(tutti_sym x, int64_t start, int64_t length,
                                            bool characters);
 #define tutti_string_substring(...) TUTTI_AT(tutti_string_substring(__VA_ARGS__))
