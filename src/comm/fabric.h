@@ -106,7 +106,8 @@ struct tutti_fabric {
     int kick;                     /* eventfd, -1 when no stream is polled */
     atomic_int sleepers, pending; /* pending: messages that are not complete */
     atomic_uint moved;            /* grows whenever bytes have moved */
-    atomic_bool broken;           /* `error` holds why; set once, under `lock` */
+    atomic_bool leaving; /* this rank meets the others for the last time, then they close */
+    atomic_bool broken;  /* `error` holds why; set once, under `lock` */
     tutti_error error;
     atomic_uint contexts; /* numbers that this rank has given to new groups */
     int cpus;             /* that ranks of this machine may use; 0: not counted yet */

@@ -407,8 +407,10 @@ tutti_status tutti_comm_close(tutti_comm *comm)
     bool meets = comm->forked || members;
     if (!broken && meets && comm->worker)
         tutti__worker_end_receives(comm);
-    if (!broken && meets)
+    if (!broken && meets) {
+        atomic_store(&fabric->leaving, true);
         status = tutti_comm_barrier(comm, NULL);
+    }
     if (comm->worker) { /* who has met all others in the barrier need not wait again */
         tutti_status sent = tutti__worker_end_messages(comm, !broken && !meets);
         status = status == TUTTI_OK ? sent : status;

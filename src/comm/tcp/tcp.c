@@ -161,7 +161,10 @@ static connection *connection_at(const peer_state *peer, uint64_t at, size_t *re
 static tutti_status lost(const state *own, int peer, tutti_status status, const char *why)
 {
     char name[320];
-    if (own->fabric->membership)
+    /* Who has met all others for the last time goes while some have still to hear of it; of one
+     * that dies then the membership hears as well. */
+    bool left = status == TUTTI_CLOSED && atomic_load(&own->fabric->leaving);
+    if (own->fabric->membership && !left)
         tutti__membership_suspect(own->fabric->membership, peer, why);
     return tutti_fail(status, "%s: %s", tutti__fabric_name(own->fabric, peer, name, sizeof name),
                       why);
