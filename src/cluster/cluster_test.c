@@ -420,6 +420,10 @@ TUTTI_TEST(cluster_with_localhost_in_any_letters_is_refused)
             TUTTI_OPTIONS(tutti_cluster_options, .workers = "Localhost:4001,node2:4001"), &cluster),
         TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "'Localhost:4001' and 'node2:4001' are in one cluster");
+    CHECK_STATUS(
+        tutti_cluster_resolve(
+            TUTTI_OPTIONS(tutti_cluster_options, .workers = "0.0.0.0:4001,node2:4001"), &cluster),
+        TUTTI_INVALID);
 }
 
 /* Each process would train by itself. */

@@ -95,8 +95,10 @@ static tutti_status check_task(const char *task, tutti_role role, int index, see
         return fail_twin(twin, task, name);
     if (port > 0)
         TUTTI_TRY(tutti__map_set(&all->places, place, (void *)(uintptr_t)task));
+    bool here =
+        tutti__host_loopback(host) || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
     if (role != TUTTI_ROLE_EVALUATOR)
-        *(tutti__host_loopback(host) ? &all->local : &all->remote) = task;
+        *(here ? &all->local : &all->remote) = task;
     return TUTTI_OK;
 }
 
@@ -107,7 +109,7 @@ static tutti_status check_tasks(const tutti_cluster *cluster, seen *all)
             TUTTI_TRY(check_task(cluster->tasks[role].data[i], (tutti_role)role, (int)i, all));
     if (all->local != NULL && all->remote != NULL)
         return tutti_fail(TUTTI_INVALID,
-                          "'%s' and '%s' are in one cluster: from another machine, localhost is "
+                          "'%s' and '%s' are in one cluster: from another machine, the first is "
                           "that other machine; write the name under which all machines reach it",
                           all->local, all->remote);
     return TUTTI_OK;
