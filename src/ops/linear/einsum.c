@@ -66,7 +66,8 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The gradient of one operand is the einsum of dy with the other operands, whose result has the
- * operand's labels. Labels that only the operand has are brought in by ones of its shape. */
+ * operand's labels. Labels that only the operand has are brought in by ones of its shape, and so
+ * are axes of "..." that dy lacks: the other operands may have size 1 there. */
 static void give(tutti_gradient *node, const tutti_equation *equation, int operand)
 {
     const tutti_term *own = &equation->operands[operand];
@@ -83,8 +84,11 @@ static void give(tutti_gradient *node, const tutti_equation *equation, int opera
         tutti__term_text(&equation->operands[i], text);
     }
     for (int i = 0; i < own->rank; i++) {
+        bool broadcasts = own->labels[i] >= TUTTI_LABEL_DOTS;
+        bool given = tutti__term_axis(&equation->output, own->labels[i]) >= 0;
         missing |= strchr(text, tutti__label_name(own->labels[i])) == NULL;
-        dots |= own->labels[i] >= TUTTI_LABEL_DOTS;
+        missing |= broadcasts && !given;
+        dots |= broadcasts;
     }
     if (missing) {
         inputs[count++] = tutti_ones_like(node->inputs[operand]);

@@ -101,6 +101,8 @@ TUTTI_TEST(einsum_gradients)
     CHECK_INT(tutti_sym_type(db).dims[0], 1);
     tutti_sym columns = tutti_sum(x, .axes = TUTTI_AXES(0));
     CHECK_SYM(tutti_sub(db, columns), 0, 0, 0);
+    tutti_sym dy = tutti_gradient_of(tutti_einsum("...i,...i->", x, b), x); /* summed: [2, 3] */
+    CHECK_SYM(dy, 2, 2, 2, 2, 2, 2);
     CHECK_OK(tutti_graph_check(g));
     tutti_graph_destroy(g);
 }
