@@ -30,6 +30,36 @@ int tutti__term_count(const tutti_term *term, int label)
     return count;
 }
 
+uint64_t tutti__term_set(const tutti_term *term)
+{
+    uint64_t set = 0;
+    for (int i = 0; i < term->rank; i++)
+        set |= UINT64_C(1) << term->labels[i];
+    return set;
+}
+
+tutti_term tutti__term_within(const tutti_term *term, uint64_t set)
+{
+    tutti_term found = {0};
+    for (int i = 0; i < term->rank; i++)
+        if (set >> term->labels[i] & 1)
+            found.labels[found.rank++] = term->labels[i];
+    return found;
+}
+
+tutti_term tutti__term_join(const tutti_term *first, const tutti_term *second)
+{
+    tutti_term both = *first;
+    for (int i = 0; i < second->rank && both.rank < TUTTI_MAX_RANK; i++)
+        both.labels[both.rank++] = second->labels[i];
+    return both;
+}
+
+bool tutti__term_equal(const tutti_term *a, const tutti_term *b)
+{
+    return a->rank == b->rank && memcmp(a->labels, b->labels, (size_t)a->rank) == 0;
+}
+
 void tutti__term_text(const tutti_term *term, char *text)
 {
     size_t used = strlen(text);

@@ -33,6 +33,13 @@ tutti_status tutti__equation_parse(const tutti_op *op, const char *name, const c
 int tutti__term_axis(const tutti_term *term, int label);
 int tutti__term_count(const tutti_term *term, int label);
 
+/* Sets of labels are bits: label i is 1 << i. The set of a term; those labels of a term that are in
+ * a set, in the term's order; two terms, one after the other, of TUTTI_MAX_RANK labels at most. */
+uint64_t tutti__term_set(const tutti_term *term);
+tutti_term tutti__term_within(const tutti_term *term, uint64_t set);
+tutti_term tutti__term_join(const tutti_term *first, const tutti_term *second);
+bool tutti__term_equal(const tutti_term *a, const tutti_term *b);
+
 /* Appends the labels to a text of TUTTI_EQUATION_TEXT bytes. */
 void tutti__term_text(const tutti_term *term, char *text);
 
