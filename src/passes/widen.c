@@ -80,11 +80,13 @@ static bool is_widened(const tutti_pass_context *context, const tutti_node *node
 }
 
 /* Operators that are as good in 32 bits as in 16. Not whether two values are equal, of which one
- * may have been rounded. */
+ * may have been rounded, nor whether one has overflowed. */
 static bool is_either(const tutti_node *node)
 {
-    if (tutti__is(node, "equal") || tutti__is(node, "not_equal"))
-        return false;
+    static const char *const tests[] = {"equal", "not_equal", "is_finite", "is_inf", "is_nan"};
+    for (size_t i = 0; i < TUTTI_COUNT(tests); i++)
+        if (tutti__is(node, tests[i]))
+            return false;
     return node->op->flags & (TUTTI_OP_ELEMENTWISE | TUTTI_OP_VIEW) ||
            tutti__is(node, "transpose") || tutti__is(node, "sum") || tutti__is(node, "mean");
 }
