@@ -76,8 +76,10 @@ bool tutti__isa_better(const char *isa, const char *other)
 
 static bool runs(const tutti_kernel *kernel, const tutti_op *op)
 {
-    return strcmp(kernel->op, op->name) == 0 || strcmp(kernel->op, TUTTI_KERNEL_ANY) == 0 ||
-           (op->flags & TUTTI_OP_ELEMENTWISE && strcmp(kernel->op, TUTTI_KERNEL_ELEMENTWISE) == 0);
+    bool named =
+        strcmp(kernel->op, op->name) == 0 || strcmp(kernel->op, TUTTI_KERNEL_ANY) == 0 ||
+        (op->flags & TUTTI_OP_ELEMENTWISE && strcmp(kernel->op, TUTTI_KERNEL_ELEMENTWISE) == 0);
+    return named && (kernel->covers == NULL || kernel->covers(op));
 }
 
 /* 0 when it cannot run the node here. */

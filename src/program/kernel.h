@@ -36,6 +36,8 @@ typedef struct tutti_kernel {
     uint32_t flags;
     uint32_t inplace; /* bit i: output 0 may be written over input i when their types agree */
 
+    /* (optional) of the operators that `op` stands for, whether it runs this one on any types. */
+    bool (*covers)(const tutti_op *op);
     /* 0 refuses; the reference counts 1; a good general kernel 100; a special one more. */
     int (*score)(const tutti_kernel_query *query);
     size_t (*workspace)(const tutti_kernel_query *query); /* (optional) bytes */

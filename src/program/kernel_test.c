@@ -50,6 +50,26 @@ TUTTI_TEST(kernel_list_puts_an_operators_own_kernels_first)
         CHECK(strcmp(kernels[i]->op, "add") == 0 || kernels[i]->op[0] == '*');
 }
 
+static bool is_listed(const char *op, const char *kernel)
+{
+    const tutti_kernel *kernels[64];
+    int count = tutti__kernel_list(op, "cpu", 64, kernels);
+    CHECK(count <= 64);
+    for (int i = 0; i < count; i++)
+        if (strcmp(kernels[i]->name, kernel) == 0)
+            return true;
+    return false;
+}
+
+TUTTI_TEST(kernel_list_leaves_out_general_kernels_that_never_bid)
+{
+    CHECK(is_listed("add", "elementwise.integer") && is_listed("add", "elementwise.direct"));
+    CHECK(!is_listed("exp", "elementwise.integer") && is_listed("exp", "elementwise.tile"));
+    CHECK(is_listed("cast", "elementwise.integer") && is_listed("cast", "elementwise.tile"));
+    CHECK(!is_listed("bitwise_or", "elementwise.tile") &&
+          !is_listed("bitwise_or", "elementwise.direct"));
+}
+
 static const tutti_kernel *pick(const char *op, const char *text, bool deterministic)
 {
     tutti_sample *sample;
@@ -65,7 +85,8 @@ TUTTI_TEST(kernel_pick_takes_the_highest_bid)
 {
     CHECK_STR(pick("add", "f32[4] f32[4]", false)->name, "elementwise.direct");
     CHECK_STR(pick("add", "f32[4,3] f32[3]", false)->name, "elementwise.tile");
-    CHECK(pick("add", "i32[4] i32[4]", false) == NULL);
+    CHECK_STR(pick("add", "i32[4] i32[4]", false)->name, "elementwise.integer");
+    CHECK(pick("unique", "i32[4]", false) == NULL);
     CHECK_STR(pick("matmul", "f32[4,3] f32[3,2]", false)->name, "matmul.gemm");
 }
 

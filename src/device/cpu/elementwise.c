@@ -24,6 +24,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_elementwise) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = ~UINT32_C(0),
+    .covers = tutti__tile_covers,
     .score = score,
     .workspace = tutti__tile_room,
     .prepare = tutti__tile_prepare,

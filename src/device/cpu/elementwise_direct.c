@@ -31,6 +31,11 @@ static const tutti_tile_op *find(const tutti_infer *node)
     return row != NULL && row->inputs == node->input_count ? row : NULL;
 }
 
+static bool covers(const tutti_op *op)
+{
+    return tutti__tile_find(op->name, NULL, 0) != NULL;
+}
+
 static int score(const tutti_kernel_query *query)
 {
     return strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) == 0 && find(&query->node) != NULL ? 110 : 0;
@@ -93,6 +98,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_elementwise_direct) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = ~UINT32_C(0),
+    .covers = covers,
     .score = score,
     .prepare = prepare,
     .discard = free,

@@ -73,7 +73,11 @@ static void check_guards(const check *c, const char *memory, size_t bytes)
 
 static void compare(check *c, int index, tutti_tensor *actual, tutti_tensor *expected, int threads)
 {
+    tutti_dtype dtype = tutti_tensor_dtype(actual);
     must(c, tutti__tensor_near(actual, expected, c->tolerance, "result"), "compared");
+    if ((tutti_dtype_is_int(dtype) || dtype == TUTTI_BOOL) && !tutti_tensor_same(actual, expected))
+        tutti__test_fail(__FILE__, __LINE__, "%s, kernel %s: other bytes than the reference's",
+                         c->sample->text, c->kernel->name);
     if (c->first[index] == NULL) {
         c->first[index] = tutti_tensor_retain(actual);
         return;

@@ -1,9 +1,9 @@
 /* kernel_check.h: for tests: fast kernels against the operator's reference.
  *
  * Every kernel of the CPU that bids for the node runs once for each pool of 1, 2 and 3 threads, in
- * workspace with guards round it; results must be near the reference's and have the same bits under
- * every pool. Kernels that may overwrite an input run in place too, and those that prepare once
- * more with inputs that are constants. */
+ * workspace with guards round it; results must be near the reference's, of integers and bools the
+ * same bytes, and have the same bits under every pool. Kernels that may overwrite an input run in
+ * place too, and those that prepare once more with inputs that are constants. */
 #ifndef TUTTI_DEVICE_CPU_KERNEL_CHECK_H
 #define TUTTI_DEVICE_CPU_KERNEL_CHECK_H
 

@@ -119,14 +119,22 @@ LOAD(load_i32_loop_f32, float, int32_t, x)
 LOAD(load_i32_loop_f64, double, int32_t, x)
 LOAD(load_i64_loop_f32, float, int64_t, x)
 LOAD(load_i64_loop_f64, double, int64_t, x)
-/* The largest integer is no float: beyond it the bound itself is given. */
-STORE(store_i32_loop_f32, float, int32_t,
-      x >= 0x1p31f ? INT32_MAX : (int32_t)SATURATE(-0x1p31, 0x1.fffffep30))
+/* The largest integer is no float: it is given beyond the last float below it. Both are computed,
+ * so that the loop has no branch. */
+#define WHOLE_BELOW(name, type, memory, low, last, most)                                           \
+    VEC_INLINE memory name(type x)                                                                 \
+    {                                                                                              \
+        typedef type T;                                                                            \
+        const memory inside = (memory)SATURATE(low, last);                                         \
+        return x > (T)(last) ? (memory)(most) : inside;                                            \
+    }
+WHOLE_BELOW(i32_of_f32, float, int32_t, -0x1p31, 0x1.fffffep30, INT32_MAX)
+WHOLE_BELOW(i64_of_f32, float, int64_t, -0x1p63, 0x1.fffffep62, INT64_MAX)
+WHOLE_BELOW(i64_of_f64, double, int64_t, -0x1p63, 0x1.fffffffffffffp62, INT64_MAX)
+STORE(store_i32_loop_f32, float, int32_t, i32_of_f32(x))
 STORE(store_i32_loop_f64, double, int32_t, SATURATE(-0x1p31, 2147483647.0))
-STORE(store_i64_loop_f32, float, int64_t,
-      x >= 0x1p63f ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffep62))
-STORE(store_i64_loop_f64, double, int64_t,
-      x >= 0x1p63 ? INT64_MAX : (int64_t)SATURATE(-0x1p63, 0x1.fffffffffffffp62))
+STORE(store_i64_loop_f32, float, int64_t, i64_of_f32(x))
+STORE(store_i64_loop_f64, double, int64_t, i64_of_f64(x))
 
 TILE_SCALARS_1(round_f32_loop_f32, float, x)
 TILE_SCALARS_1(round_f32_loop_f64, double, (float)x)

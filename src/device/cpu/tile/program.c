@@ -29,9 +29,20 @@ static bool is_cast(const tutti_body_value *value)
     return value->op != NULL && strcmp(value->op->name, "cast") == 0;
 }
 
+bool tutti__tile_covers(const tutti_op *op)
+{
+    return strcmp(op->name, "cast") == 0 || tutti__tile_find(op->name, NULL, 0) != NULL;
+}
+
 static int input_count(const tutti_body_value *value)
 {
     return value->op == NULL ? 0 : value->op->max_inputs;
+}
+
+/* Whether a cast of an integer through f32 would round it twice. */
+static bool rounds_twice(tutti_dtype from, tutti_dtype to)
+{
+    return (from == TUTTI_I32 || from == TUTTI_I64) && to == TUTTI_BF16;
 }
 
 /* Integers only come from memory into a cast, or from a cast into memory. */
@@ -47,7 +58,8 @@ static tutti_status check_types(const compiler *c)
         for (int i = 0; i < input_count(value); i++) {
             const tutti_body_value *input = value_at(c, value->inputs[i]);
             bool from_whole = tutti_dtype_is_int(input->type.dtype);
-            if (from_whole && (whole || !is_cast(value) || input->op != NULL))
+            if (from_whole && (whole || !is_cast(value) || input->op != NULL ||
+                               rounds_twice(input->type.dtype, value->type.dtype)))
                 return tutti__tile_refuse("integers");
             if (from_whole && tutti_dtype_size(input->type.dtype) > 2 &&
                 value->type.dtype == TUTTI_BF16)
