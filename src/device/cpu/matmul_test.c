@@ -45,6 +45,13 @@ TUTTI_TEST(kernel_matmul_matches_larger_shapes)
         "f64[2,33,65] f64[34,65] | transpose_b=true",
         "f64[65,33] f64[2,3,65,34] | transpose_a=true",
         "f16[3,33,65] f16[65,34]",
+        "i8[33,65]{-128:128} i8[65,34]{-128:128}", /* integers wrap round */
+        "u8[2,33,65]{0:256} u8[34,65]{0:256} | transpose_b=true",
+        "i32[65,33]{-2e9:2e9} i32[2,3,65,34]{-2e9:2e9} | transpose_a=true",
+        "i64[65,5]{-8e18:8e18} i64[7,65]{-8e18:8e18} | transpose_a=true transpose_b=true",
+        "i64[2,1,3,4] i64[5,4,1]",
+        "i32[0,5] i32[5,3]",
+        "i32[5,0] i32[0,3]",
     };
     for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
         CHECK(tutti__kernel_check("matmul", samples[i], -1) > 0);

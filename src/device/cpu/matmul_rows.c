@@ -1,0 +1,164 @@
+/* matmul_rows.c: products of matrices of doubles and of integers, y[.., m, n] = a[.., m, k]
+ * b[.., k, n]: a row of y is the sum over k, in order, of a's elements times rows of b. A
+ * transposed b is turned round first. Integers wrap round. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/isa.h"
+#include "program/kernel.h"
+
+enum { ROWS = 4, TURN = 16 };
+
+typedef void piece_function(void *product, int64_t piece);
+
+/* Of one element type. */
+typedef struct type_loops {
+    piece_function *turn, *multiply;
+} type_loops;
+
+typedef struct rows_plan {
+    type_loops loops;
+    size_t element; /* bytes */
+    int64_t m, n, k, batch;
+    bool trans_a, trans_b;
+    int rank;
+    int64_t dims[TUTTI_MAX_RANK], a_steps[TUTTI_MAX_RANK], b_steps[TUTTI_MAX_RANK];
+} rows_plan;
+
+/* Elements from one matrix to the next along each leading axis of y, 0 where repeated. */
+static void batch_steps(const tutti_type *x, const tutti_type *y, int64_t *ret_steps)
+{
+    int64_t step = x->dims[x->rank - 1] * x->dims[x->rank - 2];
+    for (int axis = y->rank - 3; axis >= 0; axis--) {
+        int own = axis - (y->rank - x->rank);
+        int64_t dim = own < 0 ? 1 : x->dims[own];
+        ret_steps[axis] = dim == 1 ? 0 : step;
+        step *= dim;
+    }
+}
+
+typedef struct product {
+    const rows_plan *plan;
+    const char *a, *b;
+    char *turned, *y;
+} product;
+
+/* Rows [TURN * piece, ..) of b, stored [n, k], become columns of [k, n]; and ROWS rows of y. `wide`
+ * is the type to multiply in, without a sign where that wraps round. */
+#define LOOPS(name, type, wide)                                                                    \
+    static void turn_##name(void *context, int64_t piece)                                          \
+    {                                                                                              \
+        const product *w = context;                                                                \
+        const type *b = (const void *)w->b;                                                        \
+        type *turned = (void *)w->turned;                                                          \
+        int64_t n = w->plan->n, k = w->plan->k, first = piece * TURN;                              \
+        int64_t end = n - first < TURN ? n : first + TURN;                                         \
+        for (int64_t p = 0; p < k; p++)                                                            \
+            for (int64_t j = first; j < end; j++)                                                  \
+                turned[p * n + j] = b[j * k + p];                                                  \
+    }                                                                                              \
+    static void multiply_##name(void *context, int64_t piece)                                      \
+    {                                                                                              \
+        const product *w = context;                                                                \
+        const rows_plan *plan = w->plan;                                                           \
+        const type *a = (const void *)w->a;                                                        \
+        const int64_t n = plan->n, first = piece * ROWS;                                           \
+        const int64_t end = plan->m - first < ROWS ? plan->m : first + ROWS;                       \
+        type *rows = (type *)(void *)w->y + first * n;                                             \
+        memset(rows, 0, (size_t)((end - first) * n) * sizeof(type));                               \
+        for (int64_t p = 0; p < plan->k; p++) {                                                    \
+            const type *restrict b = (const type *)(const void *)w->b + p * n;                     \
+            for (int64_t i = first; i < end; i++) {                                                \
+                type *restrict y = rows + (i - first) * n;                                         \
+                const wide x = (wide)(plan->trans_a ? a[p * plan->m + i] : a[i * plan->k + p]);    \
+                for (int64_t j = 0; j < n; j++)                                                    \
+                    y[j] = (type)((wide)y[j] + x * (wide)b[j]);                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }
+LOOPS(f64, double, double)
+LOOPS(i8, int8_t, uint8_t)
+LOOPS(u8, uint8_t, uint8_t)
+LOOPS(i32, int32_t, uint32_t)
+LOOPS(i64, int64_t, uint64_t)
+
+static const type_loops all_loops[TUTTI_DTYPE_END] = {
+    [TUTTI_F64] = {turn_f64, multiply_f64}, [TUTTI_I8] = {turn_i8, multiply_i8},
+    [TUTTI_U8] = {turn_u8, multiply_u8},    [TUTTI_I32] = {turn_i32, multiply_i32},
+    [TUTTI_I64] = {turn_i64, multiply_i64},
+};
+
+static rows_plan plan_of(const tutti_infer *node)
+{
+    const tutti_type *a = &node->inputs[0], *y = &node->outputs[0];
+    rows_plan p = {
+        .m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = 1, .rank = y->rank - 2};
+    p.trans_a = tutti_attr_int(node->attrs, node->attr_count, "transpose_a") != 0;
+    p.trans_b = tutti_attr_int(node->attrs, node->attr_count, "transpose_b") != 0;
+    p.loops = all_loops[y->dtype];
+    p.element = tutti_dtype_size(y->dtype);
+    p.k = a->dims[a->rank - 1 - p.trans_a];
+    for (int axis = 0; axis < p.rank; axis++)
+        p.batch *= p.dims[axis] = y->dims[axis];
+    batch_steps(a, y, p.a_steps);
+    batch_steps(&node->inputs[1], y, p.b_steps);
+    return p;
+}
+
+static int score(const tutti_kernel_query *query)
+{
+    return all_loops[query->node.outputs[0].dtype].multiply != NULL ? 100 : 0;
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    rows_plan p = plan_of(&query->node);
+    return p.trans_b ? (size_t)(p.k * p.n) * p.element : 0;
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    rows_plan plan = plan_of(&query->node);
+    return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
+}
+
+static void multiply(const tutti_call *call, product w)
+{
+    if (w.plan->trans_b) {
+        tutti_parallel(call, (w.plan->n + TURN - 1) / TURN, w.plan->loops.turn, &w);
+        w.b = w.turned;
+    }
+    tutti_parallel(call, (w.plan->m + ROWS - 1) / ROWS, w.plan->loops.multiply, &w);
+}
+
+static tutti_status run(const tutti_call *call)
+{
+    const rows_plan *plan = call->plan;
+    for (int64_t i = 0; i < plan->batch; i++) {
+        product w = {plan, call->inputs[0].data, call->inputs[1].data, call->workspace,
+                     (char *)call->outputs[0].data +
+                         (size_t)(i * plan->m * plan->n) * plan->element};
+        int64_t rest = i;
+        for (int axis = plan->rank - 1; axis >= 0; axis--) {
+            w.a += (size_t)(rest % plan->dims[axis] * plan->a_steps[axis]) * plan->element;
+            w.b += (size_t)(rest % plan->dims[axis] * plan->b_steps[axis]) * plan->element;
+            rest /= plan->dims[axis];
+        }
+        multiply(call, w);
+    }
+    return TUTTI_OK;
+}
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_rows) = {
+    .name = "matmul.rows",
+    .version = 1,
+    .op = "matmul",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = free,
+    .run = run,
+};
