@@ -3,6 +3,11 @@
 
 #include <stdlib.h>
 
+#include "ops/shape/move.h"
+#include "tensor/dtype.h"
+
+enum { BLOCK = 64 }; /* elements that are converted at once */
+
 tutti_status tutti__need_positions(const tutti_infer *node, int i, int64_t rank)
 {
     char text[TUTTI_TYPE_TEXT];
@@ -103,13 +108,34 @@ void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t 
         sums->at[to].i += (uint64_t)tutti_view_get_int(x, i);
 }
 
-void tutti__sums_add_product(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i,
-                             const tutti_view *y, int64_t j)
+static void add_float_products(union tutti_sum *to, double factor, const tutti_view *y, int64_t j,
+                               int count)
 {
-    if (sums->floats)
-        sums->at[to].f += tutti_view_get(x, i) * tutti_view_get(y, j);
-    else
-        sums->at[to].i += (uint64_t)tutti_view_get_int(x, i) * (uint64_t)tutti_view_get_int(y, j);
+    double row[BLOCK];
+    tutti__elements_to_doubles(y->dtype, tutti__element(y, j), count, row);
+    for (int k = 0; k < count; k++)
+        to[k].f += factor * row[k];
+}
+
+static void add_int_products(union tutti_sum *to, int64_t factor, const tutti_view *y, int64_t j,
+                             int count)
+{
+    int64_t row[BLOCK];
+    tutti__elements_to_ints(y->dtype, tutti__element(y, j), count, row);
+    for (int k = 0; k < count; k++)
+        to[k].i += (uint64_t)factor * (uint64_t)row[k];
+}
+
+void tutti__sums_add_products(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i,
+                              const tutti_view *y, int64_t j, int64_t count)
+{
+    for (int64_t k = 0; k < count; k += BLOCK) {
+        int n = (int)(count - k < BLOCK ? count - k : BLOCK);
+        if (sums->floats)
+            add_float_products(sums->at + to + k, tutti_view_get(x, i), y, j + k, n);
+        else
+            add_int_products(sums->at + to + k, tutti_view_get_int(x, i), y, j + k, n);
+    }
 }
 
 void tutti__sums_end(tutti_sums *sums)

@@ -33,9 +33,9 @@ typedef struct tutti_sums {
 /* All zero. Ends with tutti__sums_end, which writes the output. */
 tutti_status tutti__sums_begin(const tutti_call *call, const tutti_view *out, tutti_sums *ret);
 void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i);
-/* x[i] * y[j] */
-void tutti__sums_add_product(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i,
-                             const tutti_view *y, int64_t j);
+/* Adds x[i] * y[j + k] to sum `to` + k, for k in [0, count). */
+void tutti__sums_add_products(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i,
+                              const tutti_view *y, int64_t j, int64_t count);
 void tutti__sums_end(tutti_sums *sums);
 
 #endif

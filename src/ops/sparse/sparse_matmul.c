@@ -33,8 +33,7 @@ static void accumulate(const tutti_call *call, bool transpose, int64_t columns, 
     for (int64_t i = 0; i < count; i++) {
         int64_t row = tutti_view_get_int(at, 2 * i + transpose);
         int64_t inner = tutti_view_get_int(at, 2 * i + !transpose);
-        for (int64_t j = 0; j < columns; j++)
-            tutti__sums_add_product(sums, row * columns + j, values, i, b, inner * columns + j);
+        tutti__sums_add_products(sums, row * columns, values, i, b, inner * columns, columns);
     }
 }
 

@@ -1,7 +1,8 @@
 /* max.c: the largest element over any axes. */
 #include "device/cpu/reduce/reduce.h"
 
-REDUCE_KERNEL(REDUCE_MAX, false)
+REDUCE_NUMBERS(REDUCE_MAX)
+REDUCE_KERNEL(false)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_max) = {
     .name = "max.blocks",

@@ -1,7 +1,8 @@
 /* mean.c: the mean over any axes. */
 #include "device/cpu/reduce/reduce.h"
 
-REDUCE_KERNEL(REDUCE_SUM, true)
+REDUCE_FLOATS(REDUCE_SUM)
+REDUCE_KERNEL(true)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_mean) = {
     .name = "mean.blocks",

@@ -1,7 +1,8 @@
 /* min.c: the smallest element over any axes. */
 #include "device/cpu/reduce/reduce.h"
 
-REDUCE_KERNEL(REDUCE_MIN, false)
+REDUCE_NUMBERS(REDUCE_MIN)
+REDUCE_KERNEL(false)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_min) = {
     .name = "min.blocks",

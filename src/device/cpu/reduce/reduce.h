@@ -1,4 +1,5 @@
-/* reduce.h: sum, mean, max and min over any axes, of floats and doubles.
+/* reduce.h: sums, products, means and extremes over any axes, of f32, f64 and integers, and what is
+ * true of bools.
  *
  * Neighbouring axes that are all reduced, or all kept, are one. Each reduced block is then one
  * stage, from the last block to the first: x [outer, count, inner] to y [outer, inner]. A stage
@@ -19,7 +20,7 @@ enum {
     REDUCE_ROWS = 64,      /* rows that are summed before they go into the total */
 };
 
-typedef enum reduce_kind { REDUCE_SUM, REDUCE_MAX, REDUCE_MIN } reduce_kind;
+typedef enum reduce_kind { REDUCE_SUM, REDUCE_PRODUCT, REDUCE_MAX, REDUCE_MIN } reduce_kind;
 
 typedef struct reduce_stage {
     int64_t outer, count, inner;
@@ -75,13 +76,13 @@ static inline bool reduce_plan_of(const tutti_kernel_query *query, bool mean, re
     int axis_count = tutti_attr_ints(node->attrs, node->attr_count, "axes", &axes);
     bool reduced[TUTTI_MAX_RANK];
     int64_t blocks[TUTTI_MAX_RANK + 3];
-    if ((x->dtype != TUTTI_F32 && x->dtype != TUTTI_F64) || tutti_type_count(x) <= 0)
+    if (tutti_type_count(x) <= 0)
         return false;
     for (int i = 0; i < x->rank; i++)
         reduced[i] = axis_count == 0;
     for (int i = 0; i < axis_count; i++)
         reduced[axes[i] < 0 ? axes[i] + x->rank : axes[i]] = true;
-    if (query->deterministic && x->rank > 0 && reduced[0])
+    if (query->deterministic && tutti_dtype_is_float(x->dtype) && x->rank > 0 && reduced[0])
         return false; /* sums over the batch are for others */
     int count = reduce_blocks(x, reduced, blocks);
     reduce_plan plan = {.element = tutti_dtype_size(x->dtype), .divisor = 1};
@@ -170,7 +171,34 @@ VEC_INLINE void reduce_join_f64(reduce_kind kind, double *to, const double *from
         to[i] = reduce_two(kind, to[i], from[i]);
 }
 
-/* The two element types: the same walk. */
+/* Sums and products wrap round, so that their order does not matter. */
+#define REDUCE_INTEGER_LOOPS(T, U, suffix)                                                         \
+    VEC_INLINE T reduce_two_##suffix(reduce_kind kind, T a, T b)                                   \
+    {                                                                                              \
+        if (kind == REDUCE_SUM)                                                                    \
+            return (T)((U)a + (U)b);                                                               \
+        if (kind == REDUCE_PRODUCT)                                                                \
+            return (T)((U)a * (U)b);                                                               \
+        return (kind == REDUCE_MAX) == (b > a) ? b : a;                                            \
+    }                                                                                              \
+    VEC_INLINE T reduce_row_##suffix(reduce_kind kind, const T *x, int64_t count)                  \
+    {                                                                                              \
+        T result = x[0];                                                                           \
+        for (int64_t i = 1; i < count; i++)                                                        \
+            result = reduce_two_##suffix(kind, result, x[i]);                                      \
+        return result;                                                                             \
+    }                                                                                              \
+    VEC_INLINE void reduce_join_##suffix(reduce_kind kind, T *to, const T *from, int64_t count)    \
+    {                                                                                              \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            to[i] = reduce_two_##suffix(kind, to[i], from[i]);                                     \
+    }
+REDUCE_INTEGER_LOOPS(int8_t, uint8_t, i8)
+REDUCE_INTEGER_LOOPS(uint8_t, uint8_t, u8)
+REDUCE_INTEGER_LOOPS(int32_t, uint32_t, i32)
+REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
+
+/* The element types: the same walk. */
 #define REDUCE_WALKS(T, suffix)                                                                    \
     /* Rows [first, end) of columns [column, column + width), into `to`. */                        \
     VEC_INLINE void reduce_columns_##suffix(const reduce_work *w, const T *x, int64_t first,       \
@@ -226,37 +254,80 @@ VEC_INLINE void reduce_join_f64(reduce_kind kind, double *to, const double *from
     }
 REDUCE_WALKS(float, f32)
 REDUCE_WALKS(double, f64)
+REDUCE_WALKS(int8_t, i8)
+REDUCE_WALKS(uint8_t, u8)
+REDUCE_WALKS(int32_t, i32)
+REDUCE_WALKS(int64_t, i64)
 
-/* A kernel's functions, for one kind and element type: loops over the kind must know it. */
-#define REDUCE_KERNEL(KIND, MEAN)                                                                  \
-    static void piece_f32(void *context, int64_t piece)                                            \
+/* Of one element type; `piece` is NULL where a kernel does not have it. */
+typedef struct reduce_functions {
+    void (*piece)(void *context, int64_t piece);
+    void (*finish)(void *context, int64_t outer);
+} reduce_functions;
+
+/* For one kind and element type: loops over the kind must know it. */
+#define REDUCE_FUNCTIONS(KIND, suffix)                                                             \
+    static void piece_##suffix(void *context, int64_t piece)                                       \
     {                                                                                              \
         reduce_work w = *(const reduce_work *)context;                                             \
         w.kind = KIND;                                                                             \
-        reduce_piece_f32(&w, piece);                                                               \
+        reduce_piece_##suffix(&w, piece);                                                          \
     }                                                                                              \
-    static void piece_f64(void *context, int64_t piece)                                            \
+    static void finish_##suffix(void *context, int64_t outer)                                      \
     {                                                                                              \
         reduce_work w = *(const reduce_work *)context;                                             \
         w.kind = KIND;                                                                             \
-        reduce_piece_f64(&w, piece);                                                               \
-    }                                                                                              \
-    static void finish_f32(void *context, int64_t outer)                                           \
+        reduce_finish_##suffix(&w, outer);                                                         \
+    }
+#define REDUCE_ROW(suffix)                                                                         \
     {                                                                                              \
-        reduce_work w = *(const reduce_work *)context;                                             \
-        w.kind = KIND;                                                                             \
-        reduce_finish_f32(&w, outer);                                                              \
-    }                                                                                              \
-    static void finish_f64(void *context, int64_t outer)                                           \
-    {                                                                                              \
-        reduce_work w = *(const reduce_work *)context;                                             \
-        w.kind = KIND;                                                                             \
-        reduce_finish_f64(&w, outer);                                                              \
-    }                                                                                              \
+        piece_##suffix, finish_##suffix                                                            \
+    }
+
+/* A kernel begins with the types that it has: one of these. */
+#define REDUCE_FLOATS(KIND)                                                                        \
+    REDUCE_FUNCTIONS(KIND, f32)                                                                    \
+    REDUCE_FUNCTIONS(KIND, f64)                                                                    \
+    static const reduce_functions functions[TUTTI_DTYPE_END] = {                                   \
+        [TUTTI_F32] = REDUCE_ROW(f32), [TUTTI_F64] = REDUCE_ROW(f64)};
+#define REDUCE_INTEGERS(KIND)                                                                      \
+    REDUCE_FUNCTIONS(KIND, i8)                                                                     \
+    REDUCE_FUNCTIONS(KIND, u8)                                                                     \
+    REDUCE_FUNCTIONS(KIND, i32)                                                                    \
+    REDUCE_FUNCTIONS(KIND, i64)                                                                    \
+    static const reduce_functions functions[TUTTI_DTYPE_END] = {                                   \
+        [TUTTI_I8] = REDUCE_ROW(i8),                                                               \
+        [TUTTI_U8] = REDUCE_ROW(u8),                                                               \
+        [TUTTI_I32] = REDUCE_ROW(i32),                                                             \
+        [TUTTI_I64] = REDUCE_ROW(i64),                                                             \
+    };
+#define REDUCE_NUMBERS(KIND)                                                                       \
+    REDUCE_FUNCTIONS(KIND, f32)                                                                    \
+    REDUCE_FUNCTIONS(KIND, f64)                                                                    \
+    REDUCE_FUNCTIONS(KIND, i8)                                                                     \
+    REDUCE_FUNCTIONS(KIND, u8)                                                                     \
+    REDUCE_FUNCTIONS(KIND, i32)                                                                    \
+    REDUCE_FUNCTIONS(KIND, i64)                                                                    \
+    static const reduce_functions functions[TUTTI_DTYPE_END] =                                     \
+        {                                                                                          \
+            [TUTTI_F32] = REDUCE_ROW(f32), [TUTTI_F64] = REDUCE_ROW(f64),                          \
+            [TUTTI_I8] = REDUCE_ROW(i8),   [TUTTI_U8] = REDUCE_ROW(u8),                            \
+            [TUTTI_I32] = REDUCE_ROW(i32), [TUTTI_I64] = REDUCE_ROW(i64),                          \
+    };
+/* Of the bytes; see reduce_run. */
+#define REDUCE_BOOLS(KIND)                                                                         \
+    REDUCE_FUNCTIONS(KIND, u8)                                                                     \
+    static const reduce_functions functions[TUTTI_DTYPE_END] = {[TUTTI_BOOL] = REDUCE_ROW(u8)};
+
+/* And goes on with its other functions. */
+#define REDUCE_KERNEL(MEAN)                                                                        \
     static int score(const tutti_kernel_query *query)                                              \
     {                                                                                              \
         reduce_plan plan;                                                                          \
-        return reduce_plan_of(query, MEAN, &plan) ? 100 : 0;                                       \
+        return functions[query->node.inputs[0].dtype].piece != NULL &&                             \
+                       reduce_plan_of(query, MEAN, &plan)                                          \
+                   ? 100                                                                           \
+                   : 0;                                                                            \
     }                                                                                              \
     static size_t workspace(const tutti_kernel_query *query)                                       \
     {                                                                                              \
@@ -269,8 +340,7 @@ REDUCE_WALKS(double, f64)
     }                                                                                              \
     static tutti_status run(const tutti_call *call)                                                \
     {                                                                                              \
-        bool floats = call->inputs[0].dtype == TUTTI_F32;                                          \
-        return reduce_run(call, floats ? piece_f32 : piece_f64, floats ? finish_f32 : finish_f64); \
+        return reduce_run(call, &functions[call->inputs[0].dtype]);                                \
     }
 
 static inline tutti_status reduce_prepare(const tutti_kernel_query *query, bool mean,
@@ -295,8 +365,15 @@ static inline void reduce_divide(const tutti_view *y, int64_t count, double divi
         to[i] /= divisor;
 }
 
-static inline tutti_status reduce_run(const tutti_call *call, void (*piece)(void *, int64_t),
-                                      void (*finish)(void *, int64_t))
+/* The largest byte of bools is not 0 where any is true, the smallest where all are. */
+static inline void reduce_truth(const tutti_view *y, int64_t count)
+{
+    uint8_t *to = y->data;
+    for (int64_t i = 0; i < count; i++)
+        to[i] = to[i] != 0;
+}
+
+static inline tutti_status reduce_run(const tutti_call *call, const reduce_functions *functions)
 {
     const reduce_plan *plan = call->plan;
     const tutti_view *y = &call->outputs[0];
@@ -313,15 +390,17 @@ static inline tutti_status reduce_run(const tutti_call *call, void (*piece)(void
         tutti_parallel(call,
                        s->inner >= REDUCE_WIDE ? s->outer * s->column_blocks
                                                : (rows + s->rows_per_piece - 1) / s->rows_per_piece,
-                       piece, &w);
+                       functions->piece, &w);
         if (s->chunks > 1)
-            tutti_parallel(call, s->outer, finish, &w);
+            tutti_parallel(call, s->outer, functions->finish, &w);
         from = w.y;
     }
     if (plan->stage_count == 0)
         memcpy(y->data, from, (size_t)count * plan->element);
     if (plan->divisor != 1)
         reduce_divide(y, count, plan->divisor);
+    if (y->dtype == TUTTI_BOOL)
+        reduce_truth(y, count);
     return TUTTI_OK;
 }
 

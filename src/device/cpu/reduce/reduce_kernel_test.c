@@ -1,3 +1,6 @@
+#include <stdio.h>
+#include <string.h>
+
 #include "base/test.h"
 #include "device/cpu/kernel_check.h"
 
@@ -28,6 +31,76 @@ TUTTI_TEST(kernel_reductions_match)
         tutti__kernel_check_op(ops[o]);
         for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
             CHECK(tutti__kernel_check(ops[o], samples[i], 3e-4) > 0);
+    }
+}
+
+static const char *const shapes[] = {
+    "[100000]",
+    "[3,40000] | axes=[1]",
+    "[5000,7] | axes=[1]",
+    "[40000,3] | axes=[0]",
+    "[70,3000] | axes=[0] keep_dims=true",
+    "[20,30,40] | axes=[1]",
+    "[9,10,11,12] | axes=[0,2]",
+    "[7,1,5,1] | axes=[1,3]",
+    "[1,1] | axes=[0]",
+};
+
+/* Texts "f32[2,3]{0:1} | axes=[1]" of a type, its elements and a shape. */
+static const char *sample_text(const char *type, const char *elements, const char *shape)
+{
+    static char text[100];
+    int dims = (int)strcspn(shape, "]") + 1;
+    snprintf(text, sizeof text, "%s%.*s%s%s", type, dims, shape, elements, shape + dims);
+    return text;
+}
+
+TUTTI_TEST(kernel_reductions_of_integers_match)
+{
+    static const char *const ops[] = {"sum", "prod", "max", "min"};
+    static const char *const types[][2] = {{"i8", "{-128:128}"},
+                                           {"u8", "{0:256}"},
+                                           {"i32", "{-2e9:2e9}"},
+                                           {"i64", "{-8e18:8e18}"},
+                                           {"i64", "{-1:2}"}};
+    for (size_t o = 0; o < TUTTI_COUNT(ops); o++)
+        for (size_t t = 0; t < TUTTI_COUNT(types); t++)
+            for (size_t i = 0; i < TUTTI_COUNT(shapes); i++)
+                CHECK(tutti__kernel_check(ops[o], sample_text(types[t][0], types[t][1], shapes[i]),
+                                          0) > 0);
+}
+
+TUTTI_TEST(kernel_any_and_all_match)
+{
+    static const char *const ops[] = {"any", "all"}, *const fills[] = {"", "{=0}", "{=1}"};
+    for (size_t o = 0; o < TUTTI_COUNT(ops); o++) {
+        tutti__kernel_check_op(ops[o]);
+        CHECK(tutti__kernel_check(ops[o], "bool[3,4]{=1,1,1,1,0,0,0,0,0,1,0,0} | axes=[1]", 0) > 0);
+        for (size_t f = 0; f < TUTTI_COUNT(fills); f++)
+            for (size_t i = 0; i < TUTTI_COUNT(shapes); i++)
+                CHECK(tutti__kernel_check(ops[o], sample_text("bool", fills[f], shapes[i]), 0) > 0);
+    }
+}
+
+TUTTI_TEST(kernel_running_sums_and_products_match)
+{
+    static const char *const ops[] = {"cumsum", "cumprod"};
+    static const char *const types[][2] = {{"f32", "{0.9:1.1}"},  {"f64", "{0.9:1.1}"},
+                                           {"i8", "{-128:128}"},  {"u8", "{0:256}"},
+                                           {"i32", "{-2e9:2e9}"}, {"i64", "{-8e18:8e18}"}};
+    static const char *const axes[] = {"[40000] | axis=0",
+                                       "[300,200] | axis=1 exclusive=true",
+                                       "[300,200] | axis=0 reverse=true",
+                                       "[7,1000,3] | axis=1 exclusive=true reverse=true",
+                                       "[5,1,130] | axis=-2",
+                                       "[6,5,65] | axis=0",
+                                       "[1] | axis=0 exclusive=true"};
+    for (size_t o = 0; o < TUTTI_COUNT(ops); o++) {
+        tutti__kernel_check_op(ops[o]);
+        for (size_t t = 0; t < TUTTI_COUNT(types); t++)
+            for (size_t i = 0; i < TUTTI_COUNT(axes); i++)
+                CHECK(tutti__kernel_check(ops[o], sample_text(types[t][0], types[t][1], axes[i]),
+                                          0) > 0);
     }
 }
 

@@ -1,7 +1,8 @@
 /* sum.c: the sum over any axes. */
 #include "device/cpu/reduce/reduce.h"
 
-REDUCE_KERNEL(REDUCE_SUM, false)
+REDUCE_NUMBERS(REDUCE_SUM)
+REDUCE_KERNEL(false)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sum) = {
     .name = "sum.blocks",

@@ -1,0 +1,18 @@
+/* cumprod.c: the running product along an axis. */
+#include "device/cpu/reduce/running.h"
+
+RUNNING_KERNEL(1, *)
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_cumprod) = {
+    .name = "cumprod.strips",
+    .version = 1,
+    .op = "cumprod",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .inplace = 1,
+    .score = score,
+    .prepare = running_prepare,
+    .discard = free,
+    .run = run,
+};

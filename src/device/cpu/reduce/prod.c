@@ -1,0 +1,20 @@
+/* prod.c: the product over any axes, of integers: one of floats is taken in double by the
+ * reference. */
+#include "device/cpu/reduce/reduce.h"
+
+REDUCE_INTEGERS(REDUCE_PRODUCT)
+REDUCE_KERNEL(false)
+
+const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_prod) = {
+    .name = "prod.blocks",
+    .version = 1,
+    .op = "prod",
+    .target = "cpu",
+    .isa = TUTTI_ISA_TEXT,
+    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .score = score,
+    .workspace = workspace,
+    .prepare = prepare,
+    .discard = free,
+    .run = run,
+};
