@@ -61,9 +61,6 @@ static tutti_status check_types(const compiler *c)
             if (from_whole && (whole || !is_cast(value) || input->op != NULL ||
                                rounds_twice(input->type.dtype, value->type.dtype)))
                 return tutti__tile_refuse("integers");
-            if (from_whole && tutti_dtype_size(input->type.dtype) > 2 &&
-                value->type.dtype == TUTTI_BF16)
-                return tutti__tile_refuse("integers that would be rounded twice");
         }
     }
     return TUTTI_OK;
