@@ -128,8 +128,8 @@ static tutti_status draw(tutti_tensor *tensor, uint64_t seed, double low, double
             TUTTI_TRY(tutti_tensor_set_string(tensor, i, word, 1 + i % 4));
         } else {
             uint64_t span = high > low ? (uint64_t)(high - low) : 1;
-            tutti_tensor_set_int(tensor, i,
-                                 (int64_t)low + (int64_t)tutti__random_below(key, at, span));
+            uint64_t value = (uint64_t)(int64_t)low + tutti__random_below(key, at, span);
+            tutti_tensor_set_int(tensor, i, (int64_t)value);
         }
     }
     return TUTTI_OK;
