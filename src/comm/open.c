@@ -373,6 +373,19 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
     return status;
 }
 
+/* Who cannot be reached only the two ends of a link know; the others would hear that one of them is
+ * gone. */
+static void tell_of_links(tutti_membership *members, const tutti_error *error)
+{
+    const int64_t soon_ns = 1000000000;
+    bool link = error->status == TUTTI_DEADLINE || error->status == TUTTI_IO ||
+                error->status == TUTTI_CLOSED;
+    if (!link || tutti__membership_failed(members))
+        return;
+    tutti__membership_break(members, error->status, error->message);
+    tutti__membership_await_verdict(members, tutti__now_ns() + soon_ns);
+}
+
 tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_options *given,
                              tutti_comm **ret_comm)
 {
@@ -388,6 +401,7 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
     if (status != TUTTI_OK) {
         tutti_error error;
         tutti__error_capture(status, &error);
+        tell_of_links(members, &error);
         tutti__membership_abandon(members);
         return tutti__error_restore(&error);
     }

@@ -1361,6 +1361,16 @@ test_cut_link_between_two_that_rank_0_hears() {
         has out.$rank "loop: .*rank [12] .* was given up: rank [12] says: .*the network between the two is cut"
     done
     under 4 "$(since "$at" "$(seen out.0 out.1 out.2)")"
+    pids=() # and where they never had each other
+    for rank in 0 1 2; do
+        case $rank in 0) host=$a ;; 1) host=$b ;; *) host=$c ;; esac
+        TUTTI_SECRET=a-secret-for-three-hosts TUTTI_SIZE=3 TUTTI_MEETING=10.77.0.1:4600 \
+            TUTTI_RANK=$rank TUTTI_MACHINE=$host ip netns exec $host timeout -k 1 40 "$rank_program" --join 3 loop > out.$rank 2>&1 &
+        pids+=($!)
+    done
+    wait "${pids[@]}"
+    has out.0 "open: .*rank [12] .*rank [12]"
+    lacks out.0 "missing: rank 1, 2"
     ip netns del $c
     no_hosts
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/container.h"
+#include "base/world.h"
 #include "cluster/channel.h"
 #include "comm/fabric.h"
 #include "comm/tcp/pairs.h"
@@ -130,6 +131,8 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
     state *own = new_state(fabric);
     if (!own)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
+    /* Before all others give up, so that they can be told why. */
+    int64_t now = tutti__now_ns(), soon = now + (deadline_ns - now) / 5 * 4;
     for (int round = 0; round < fabric->size; round++) {
         int peer = (round + fabric->size - fabric->rank) % fabric->size;
         if (peer == fabric->rank || strcmp(fabric->engines[peer]->name, "tcp") != 0)
@@ -137,7 +140,7 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
         bool near = fabric->machine[peer] == fabric->machine[fabric->rank];
         int streams = options->streams ? options->streams : near ? TUTTI_TCP_NEAR : STREAMS_FAR;
         streams = streams > TUTTI_TCP_STREAMS ? TUTTI_TCP_STREAMS : streams;
-        tutti_status status = open_channels(fabric, own, peer, streams, deadline_ns);
+        tutti_status status = open_channels(fabric, own, peer, streams, soon);
         if (status != TUTTI_OK) {
             detach(fabric, own);
             return status;
