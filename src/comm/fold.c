@@ -62,7 +62,7 @@ enum { BLOCK = 1024, PASS = 5 }; /* elements that stay in the nearest cache; arr
     static void name##_many(type *out, const void *const *in, int sources, int64_t count)          \
     {                                                                                              \
         type sum[BLOCK];                                                                           \
-        const void *part[PASS];                                                                    \
+        const void *part[PASS] = {0};                                                              \
         for (int64_t start = 0; start < count; start += BLOCK) {                                   \
             int64_t n = count - start < BLOCK ? count - start : BLOCK;                             \
             int done = (sources - 2) % (PASS - 1) + 2;                                             \

@@ -33,7 +33,7 @@ static tutti_status infer(tutti_infer *node)
 {
     tutti_dtype dtype = (tutti_dtype)RULE_INT(node, "dtype");
     double start = RULE_FLOAT(node, "start"), delta = RULE_FLOAT(node, "delta");
-    int64_t count;
+    int64_t count = 0;
     if (!tutti_dtype_is_float(dtype) && !tutti_dtype_is_int(dtype))
         return RULE_FAIL(node, TUTTI_INVALID, "dtype %d is no type of numbers", (int)dtype);
     TUTTI_TRY(range_count(node, &count));
