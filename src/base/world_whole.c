@@ -246,7 +246,10 @@ static int fill(int fd, const char *data, size_t size)
  */
 static tutti_status write_special(const char *path, const void *data, size_t size)
 {
-    int fd = open(path, O_WRONLY | O_CLOEXEC), error = fd < 0 ? errno : fill(fd, data, size);
+    /* Opening does not wait for somebody who reads a pipe; writing does. */
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK), error = fd < 0 ? errno : 0;
+    if (fd >= 0)
+        error = fcntl(fd, F_SETFL, 0) == 0 ? fill(fd, data, size) : errno;
     if (fd >= 0)
         close(fd);
     return error == 0 ? TUTTI_OK : tutti__fail_path(error, "write", path);

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/world.h"
+
 enum { NEAR_BYTES = 512 << 10 }; /* that the kernel keeps of what a rank of this machine sends */
 
 static tutti_tcp_board *make_board(void)
@@ -66,14 +68,28 @@ void tutti__tcp_keep_alive(int descriptor, int64_t silence_ns)
 }
 
 /* TCP_USER_TIMEOUT would also end a link whose other end is there and reads nothing for a while,
- * since it computes. */
-int64_t tutti__tcp_owed(int descriptor)
+ * since it computes. One look tells nothing: what was sent a moment ago, after a long pause, is
+ * owed too. */
+int64_t tutti__tcp_owed(int descriptor, int64_t apart_ns, tutti_tcp_looks *looks)
 {
+    enum { CLOCKS_DIFFER_NS = 20000000 };
     struct tcp_info info = {0};
     socklen_t size = sizeof info;
-    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_unacked == 0)
+    int64_t now = tutti__now_ns();
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        info.tcpi_unacked == 0) {
+        looks->first_ns = 0;
         return 0;
-    return (int64_t)info.tcpi_last_ack_recv * 1000000;
+    }
+    int64_t heard = now - (int64_t)info.tcpi_last_ack_recv * 1000000;
+    bool same = looks->first_ns > 0 && now - looks->last_ns <= apart_ns &&
+                heard - looks->heard_ns < CLOCKS_DIFFER_NS;
+    if (!same) {
+        looks->first_ns = now;
+        looks->heard_ns = heard;
+    }
+    looks->last_ns = now;
+    return now - looks->first_ns;
 }
 
 static tutti_status connect_pair(int listener, const struct sockaddr_in *address, int *ret_a,

@@ -32,8 +32,14 @@ int *tutti__tcp_descriptor(const tutti_tcp_pairs *all, int from, int to, int str
 /* How a connection behaves; near: within a machine. */
 /* A link between machines: one that nobody writes to is asked whether the other end is there. */
 void tutti__tcp_keep_alive(int descriptor, int64_t silence_ns);
-/* How long the other end has not acknowledged what it was sent, ns; 0: nothing is owed. */
-int64_t tutti__tcp_owed(int descriptor);
+/* What several looks at a connection tell. */
+typedef struct tutti_tcp_looks {
+    int64_t first_ns, last_ns; /* those at which the same acknowledgement was owed; 0: none */
+    int64_t heard_ns;          /* when the other end was heard last */
+} tutti_tcp_looks;
+/* How long the other end has owed an acknowledgement, ns, as far as looks not more than `apart_ns`
+ * apart tell; 0: none is owed. */
+int64_t tutti__tcp_owed(int descriptor, int64_t apart_ns, tutti_tcp_looks *looks);
 void tutti__tcp_tune(int descriptor, bool near);
 
 #endif

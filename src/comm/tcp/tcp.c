@@ -25,6 +25,7 @@ typedef struct connection {
     tutti_channel *channel; /* NULL: the descriptor is owned */
     bool encrypted;         /* bytes go through the channel, not by the descriptor itself */
     int wake;               /* bytes at which a sleeper is woken; 0: the system's, 1 */
+    tutti_tcp_looks looks;  /* of who waits; one thread at a time */
 } connection;
 
 typedef struct peer_state {
@@ -179,7 +180,8 @@ static void watch(void *given, int64_t silence_ns)
     state *own = given;
     for (int peer = 0; peer < own->size; peer++)
         for (int s = 0; s < own->peers[peer].streams; s++) {
-            int64_t owed = tutti__tcp_owed(own->peers[peer].connections[s].descriptor);
+            connection *each = &own->peers[peer].connections[s];
+            int64_t owed = tutti__tcp_owed(each->descriptor, silence_ns / 2, &each->looks);
             if (owed <= silence_ns)
                 continue;
             char why[160];
