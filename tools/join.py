@@ -10,7 +10,7 @@ Files stand together only where none can see what another keeps to itself:
     - no two define the same name at file scope, be it a function, an object, a type or an enumerator;
     - no name of one is declared by a header that another reads, or by any header of the system;
     - no macro of one is a word in another or in a header that another reads;
-    - no two read headers that define the same type;
+    - no two read headers that define the same type or function;
     - what one asks of the system's headers (_GNU_SOURCE) all ask, and none sets a pragma.
 """
 import argparse
@@ -35,6 +35,7 @@ TAG = re.compile(r'\b(?:struct|union|enum)\s+(\w+)\s*\{')
 MACRO_CALL = re.compile(r'^[A-Z][A-Z0-9_]*\s*\(([^)]*)\)', re.M)
 FORWARD = re.compile(r'\btypedef\s+(?:struct|union)\s+\w+\s+\w+\s*;')
 TYPE = re.compile(r'\btypedef\b[^;]*?(\w+)\s*(?:\(\)|\[[^\]]*\])?\s*;')
+INLINE = re.compile(r'\binline\b[^;{}()]*?\b(\w+)\s*\(\)\s*\{')
 FUNCTION = re.compile(r'\b(\w+)\b\s*\(\)\s*[;{]')
 # The last word before what ends a declarator: its parameters, its size, its value, its end.
 DECLARED = re.compile(r'\b(\w+)\b\s*(?:\(\)|\[[^\]]*\]|=[^;,]*|,|;|\{\})')
@@ -63,6 +64,7 @@ class Names:
         called = {word for arguments in MACRO_CALL.findall(text) for word in WORD.findall(arguments)}
         text = without(text, PARENTHESES, '()')
         self.types = tags | set(TYPE.findall(FORWARD.sub('', text)))
+        self.inline = set(INLINE.findall(text))
         self.functions = set(FUNCTION.findall(text)) - self.types
         self.all = (self.types | enumerators | called | set(DECLARED.findall(text))) - KEYWORDS
 
@@ -77,7 +79,7 @@ class File:
         self.words = set(WORD.findall(text))
         self.macros = set(MACRO.findall(text))
         self.names = names.all | self.macros
-        self.types, self.functions = names.types, names.functions
+        self.types, self.functions, self.inline = names.types, names.functions, names.inline
         self.includes = INCLUDE.findall(text)
         self.pragma = '#pragma' in text or '_Pragma' in text
 
@@ -155,7 +157,7 @@ def find_rivals(headers):
             users[declared].add(name)
     rivals = collections.defaultdict(set)
     for name, header in headers.items():
-        for other in set().union(*(users[type_name] for type_name in header.types)) - {name}:
+        for other in set().union(*(users[defined] for defined in header.types | header.inline)) - {name}:
             rivals[name].add(other)
             rivals[other].add(name)
     return rivals

@@ -17,22 +17,8 @@
 #define TUTTI_DEVICE_CPU_CONV_ROUNDED_H
 
 #include "device/cpu/conv/walk.h"
+#include "device/cpu/count.h"
 #include "device/cpu/gemm/products.h"
-
-static inline int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 /* Outputs first + step * u, u < count along each axis, and the taps that they use. */
 typedef struct tutti_rounded_phase {

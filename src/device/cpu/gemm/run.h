@@ -3,22 +3,8 @@
 #define TUTTI_DEVICE_CPU_GEMM_RUN_H
 
 #include "base/pool.h"
+#include "device/cpu/count.h"
 #include "device/cpu/gemm/gemm.h"
-
-static inline int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static inline int64_t round_up(int64_t a, int64_t b)
-{
-    return divide_up(a, b) * b;
-}
 
 /* ---- row.c: products of one row, as answers to single questions are ---- */
 /* Whether a product has one row, and B in lines that such a one takes as they stand. */

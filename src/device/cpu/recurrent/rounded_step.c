@@ -1,10 +1,7 @@
 /* rounded_step.c: see rounded_step.h. */
 #include "device/cpu/recurrent/rounded_step.h"
 
-static int64_t round_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b * b;
-}
+#include "device/cpu/count.h"
 
 tutti_rounded_step tutti__rounded_step(int64_t m, int64_t n, int64_t k)
 {
