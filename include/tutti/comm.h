@@ -70,6 +70,11 @@ typedef struct tutti_comm_cost {
     double put[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], take[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double alone; /* the part of `pull` that a rank takes who pulls alone, where ranks share cores;
                      0: all of it */
+    /* Lanes on which large all_reduces, reduces and broadcasts go at the same time, a part on each;
+     * and how long that takes as a part of what it takes on one, where all ranks work and where two
+     * do; 0: 1, and 1 / lanes. */
+    int lanes;
+    double lane[TUTTI_COMM_SIZES], lane_of_two[TUTTI_COMM_SIZES];
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {
@@ -78,7 +83,8 @@ typedef struct tutti_comm_options {
                              * cluster, else shm within a machine, tcp beyond */
     const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
     int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
-    int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond */
+    int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond,
+                             * and one for each lane (TUTTI_LANES) */
     double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any; negative
                              * ones and NaN are refused */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */

@@ -3,6 +3,7 @@
 
 #include "base/container.h"
 #include "comm/comm.h"
+#include "comm/lane.h"
 
 /* Whether calls like this one can be done by it in this group, whatever their type and size. */
 static bool fits(const tutti_collective *c, const tutti_coll *coll)
@@ -62,14 +63,11 @@ static tutti_status by_name(const tutti_collective *c, const char *name, int par
 static tutti_status run_parts(tutti_collective *c, const tutti_coll *by, int parts)
 {
     for (int i = 0; i < parts; i++) {
-        tutti_collective part = *c;
         if (parts == 1)
             return by->on[c->operation].run(c);
         int64_t low = tutti__coll_cut(c->count, parts, i);
-        part.count = tutti__coll_cut(c->count, parts, i + 1) - low;
-        part.in = (const char *)c->in + (size_t)low * c->element;
-        if (c->out) /* a reduce has one at its root only */
-            part.out = (char *)c->out + (size_t)low * c->element;
+        tutti_collective part =
+            tutti__coll_part(c, low, tutti__coll_cut(c->count, parts, i + 1) - low);
         TUTTI_TRY(by->on[c->operation].run(&part));
     }
     return TUTTI_OK;
@@ -81,6 +79,21 @@ static int parts_for(const tutti_collective *c, const tutti_coll *by)
     if (!by->in_parts || c->operation != TUTTI_ALL_REDUCE || c->comm->hosts > 1)
         return 1;
     return tutti__coll_parts((double)c->count * (double)c->element, c->size);
+}
+
+static tutti_status run_lane(tutti_collective *part, const void *by)
+{
+    return run_parts(part, by, parts_for(part, by));
+}
+
+/* On all lanes, where it is large. */
+static tutti_status run(tutti_collective *c, const tutti_coll *by)
+{
+    int lanes = c->codec || c->compressor || c->shards || c->comm->trace
+                    ? 1
+                    : tutti__lanes_for(&c->comm->cost, by, c->operation,
+                                       (double)c->count * (double)c->element);
+    return lanes > 1 ? tutti__lanes_run(c, lanes, run_lane, by) : run_lane(c, by);
 }
 
 static int range_of(const tutti_collective *c, const tutti_spec *spec)
@@ -124,7 +137,7 @@ static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
     /* Shards do not lie side by side, and a compressor knows its tensor as a whole. */
     int parts = c->shards || c->compressor ? 1 : spec->range[i].parts;
     TUTTI_TRY(by_name(c, name, parts, ret_by));
-    return run_parts(c, *ret_by, parts);
+    return parts > 1 ? run_parts(c, *ret_by, parts) : run(c, *ret_by);
 }
 
 tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call *call,
@@ -150,5 +163,5 @@ tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call
     if (!*ret_by)
         return tutti_fail(TUTTI_INTERNAL, "there is no algorithm for %s",
                           tutti__operation_names[c->operation]);
-    return run_parts(c, *ret_by, parts_for(c, *ret_by));
+    return run(c, *ret_by);
 }

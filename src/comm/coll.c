@@ -83,6 +83,16 @@ void tutti__coll_copy(const tutti_collective *c, void *to, const void *from, siz
         memmove(to, from, size);
 }
 
+tutti_collective tutti__coll_part(const tutti_collective *whole, int64_t low, int64_t count)
+{
+    tutti_collective part = *whole;
+    part.count = count;
+    part.in = (const char *)whole->in + (size_t)low * whole->element;
+    if (whole->out) /* a reduce has one at its root only */
+        part.out = (char *)whole->out + (size_t)low * whole->element;
+    return part;
+}
+
 tutti_status tutti__coll_send(tutti_collective *c, int to, const void *data, size_t size)
 {
     tutti_message message = message_of(c, to, data, size), *all = &message;

@@ -87,6 +87,7 @@ typedef struct tutti_coll {
     bool machines;  /* only for groups of several machines */
     bool native;    /* only for all ranks together, where the engine has collectives of its own */
     bool all_cross; /* all ranks of a machine send to others at the same time */
+    double idle;    /* the part of the ranks that wait for others, in a large group */
     bool in_parts;  /* large all-reduces are better done part by part, while caches hold them */
     struct {
         tutti_status (*run)(tutti_collective *collective); /* NULL: not this operation */
@@ -149,6 +150,9 @@ static inline int64_t tutti__coll_cut(int64_t count, int parts, int i)
 {
     return count / parts * i + (count % parts) * i / parts;
 }
+
+/* Elements [low, low + count) of a message whose elements lie side by side. */
+tutti_collective tutti__coll_part(const tutti_collective *whole, int64_t low, int64_t count);
 
 /* Formulas: one message of `bytes`, one while as much comes the other way, an addition, a copy. */
 double tutti__cost_message(const tutti_cost_query *query, double bytes);

@@ -41,6 +41,7 @@ struct tutti_comm {
     _Atomic int64_t bytes_sent;
     void *scratch, *bucket; /* both stay; `bucket` is from the arena */
     size_t scratch_bytes, bucket_bytes;
+    struct tutti_lanes *lanes;     /* lane.h; NULL until there was a large operation */
     struct tutti_sim_trace *trace; /* a rank of the simulator: notes what it would do; else NULL */
     bool opened, forked;
     bool inner;                            /* `within` or `between` of another */
@@ -125,6 +126,8 @@ tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient);
 void tutti__worker_end_receives(tutti_comm *comm);
 void tutti__worker_stop(tutti_comm *comm);
 
+/* Figures of links that are known of other groups; what is this group's own stays. */
+void tutti__comm_take_cost(tutti_comm *comm, const tutti_comm_cost *cost);
 extern const double tutti__cost_sizes[TUTTI_COMM_SIZES]; /* of the model, bytes */
 
 /* The least seconds that were seen, at the sizes of the model; 0: not yet. [SIZES]: of 8 bytes. */
@@ -135,6 +138,8 @@ typedef struct tutti_cost_times {
     double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES],
         folded_into[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double summed[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* an exchange of which each side adds */
+    /* Rings, and exchanges of two ranks while others wait: on one lane, and on all of them. */
+    double ring[2][TUTTI_COMM_SIZES], pair[2][TUTTI_COMM_SIZES];
     double put[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], taken[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double phase, little;
     double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES];

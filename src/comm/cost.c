@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "comm/coll/direct.h"
-#include "comm/comm.h"
+#include "comm/lane.h"
 #include "comm/native.h"
 #include "tables/coll.h"
 
@@ -288,6 +288,29 @@ static double share_of(const tutti_coll *coll, int ranks, int hosts)
     return coll->all_cross && hosts > 1 ? (double)ranks / hosts : 1;
 }
 
+/* How long lanes take as a part of one, at the size of the model that is not below. */
+static double part_of(const double *part, double bytes, int lanes)
+{
+    int level = 0;
+    while (level + 1 < TUTTI_COMM_SIZES && tutti__cost_sizes[level] < bytes)
+        level++;
+    return part[level] > 0 ? part[level] : 1.0 / lanes;
+}
+
+/* A formula's seconds, where several lanes carry a part each at the same time: the fewer ranks work
+ * at once, the less they disturb each other. */
+static double on_lanes(const tutti_cost_query *query, const tutti_coll *by,
+                       tutti_operation operation)
+{
+    double one = by->on[operation].cost(query);
+    int lanes = tutti__lanes_for(query->cost, by, operation, query->bytes);
+    if (lanes == 1)
+        return one;
+    double all = part_of(query->cost->lane, query->bytes, lanes);
+    double two = part_of(query->cost->lane_of_two, query->bytes, lanes);
+    return one * (all + by->idle * (two - all));
+}
+
 /* Ranks that read each other's memory also see what all others are at, and can say who differs: not
  * given up for what may be noise of the measurement. */
 static const double in_doubt = 0.8;
@@ -304,7 +327,7 @@ static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operat
         if (!(*each)->on[operation].run || (*each)->special || !tutti__coll_possible(*each, comm))
             continue;
         query.share = share_of(*each, comm->size, comm->hosts);
-        double cost = (*each)->on[operation].cost(&query) * ((*each)->shared ? in_doubt : 1);
+        double cost = on_lanes(&query, *each, operation) * ((*each)->shared ? in_doubt : 1);
         if (!best || cost < least) {
             best = *each;
             least = cost;
@@ -352,7 +375,7 @@ double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation, co
                               .bytes = (double)bytes,
                               .link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN,
                               .share = share_of(coll, ranks, cost->hosts)};
-    return cost->call + coll->on[number].cost(&query);
+    return cost->call + on_lanes(&query, coll, number);
 }
 
 const char *tutti_comm_formula(const char *operation, const char *algorithm)

@@ -116,6 +116,15 @@ static void derive_shared(const tutti_cost_times *times, const tutti_comm *withi
     cost->alone = others > cpus ? (double)cpus / others : 1;
 }
 
+static void derive_lanes(const double (*times)[TUTTI_COMM_SIZES], double *ret_part)
+{
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        if (times[0][i] > 0 && times[1][i] > 0)
+            ret_part[i] = times[1][i] / times[0][i];
+        else if (i > 0)
+            ret_part[i] = ret_part[i - 1];
+}
+
 void tutti__cost_derive(const tutti_cost_times *times, bool in_doubt, const tutti_comm *comm,
                         tutti_comm_cost *cost)
 {
@@ -128,6 +137,8 @@ void tutti__cost_derive(const tutti_cost_times *times, bool in_doubt, const tutt
         doubt_link(within, cost);
     derive_shared(times, within, cost);
     derive_link(times, TUTTI_LINK_BETWEEN, cost);
+    derive_lanes(times->ring, cost->lane);
+    derive_lanes(comm->size > 2 ? times->pair : times->ring, cost->lane_of_two);
 }
 
 /* The other constants are guesses, of which those that have to do with messages become longer or

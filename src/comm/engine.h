@@ -53,6 +53,10 @@ typedef struct tutti_engine {
      * does not is suspected. (optional) */
     void (*watch)(void *state, int64_t silence_ns);
 
+    /* Gives the connections of lane `number`, the last of those that the state has, to `fabric`,
+     * which has the same ranks. (optional; such an engine says in fabric->lane_count how many) */
+    tutti_status (*lane)(void *state, tutti_fabric *fabric, int number, void **ret_state);
+
     /* Whole collectives of the library behind the engine. (optional) */
     const struct tutti_native *native;
 } tutti_engine;

@@ -59,6 +59,42 @@ void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *s
     fabric->open[fabric->open_count++].state = state;
 }
 
+/* One more way to the peers that an engine with lanes reaches. */
+static tutti_status add_lane(tutti_fabric *trunk, int number)
+{
+    tutti_fabric *lane;
+    TUTTI_TRY(tutti__fabric_create(trunk->rank, trunk->size, &lane));
+    trunk->lanes[number - 1] = lane;
+    memcpy(lane->machine, trunk->machine, (size_t)trunk->size * sizeof *lane->machine);
+    lane->machines = trunk->machines;
+    lane->membership = trunk->membership;
+    lane->trunk = trunk;
+    lane->cpus = trunk->cpus;
+    lane->lane_count = trunk->lane_count;
+    for (int i = 0; i < trunk->open_count; i++) {
+        const tutti_engine *engine = trunk->open[i].engine;
+        void *state = NULL;
+        if (!engine->lane)
+            continue;
+        for (int peer = 0; peer < trunk->size; peer++)
+            if (trunk->engines[peer] == engine)
+                lane->engines[peer] = engine;
+        TUTTI_TRY(engine->lane(trunk->open[i].state, lane, number, &state));
+        tutti__fabric_add(lane, engine, state);
+    }
+    return tutti__fabric_ready(lane);
+}
+
+static tutti_status add_lanes(tutti_fabric *fabric)
+{
+    fabric->lanes = calloc((size_t)fabric->lane_count - 1, sizeof(tutti_fabric *));
+    if (!fabric->lanes)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
+    for (int number = fabric->lane_count - 1; number > 0; number--)
+        TUTTI_TRY(add_lane(fabric, number));
+    return TUTTI_OK;
+}
+
 tutti_status tutti__fabric_ready(tutti_fabric *fabric)
 {
     bool polled = false;
@@ -66,7 +102,7 @@ tutti_status tutti__fabric_ready(tutti_fabric *fabric)
     for (int peer = 0; peer < fabric->size; peer++) {
         tutti_stream *stream = &fabric->streams[peer];
         neighbours += fabric->machine[peer] == fabric->machine[fabric->rank];
-        if (peer == fabric->rank)
+        if (peer == fabric->rank || !fabric->engines[peer])
             continue;
         stream->engine = fabric->engines[peer];
         for (int i = 0; i < fabric->open_count; i++)
@@ -74,14 +110,16 @@ tutti_status tutti__fabric_ready(tutti_fabric *fabric)
                 stream->state = fabric->open[i].state;
         polled |= stream->engine->descriptor != NULL;
     }
+    tutti__cpu_mask(fabric->cpu_mask);
     if (fabric->cpus == 0)
         fabric->cpus = tutti__cpu_count(); /* now: a rank may bind itself to one of them later */
-    fabric->crowded = neighbours > fabric->cpus;
+    int lanes = fabric->lane_count > 1 ? fabric->lane_count : 1;
+    fabric->crowded = neighbours * lanes > fabric->cpus;
     fabric->spin = fabric->crowded ? SPIN_CROWDED : SPIN_ALONE;
     fabric->yields = fabric->crowded ? YIELDS_CROWDED : YIELDS_ALONE;
     if (polled && (fabric->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
         return tutti_fail(TUTTI_IO, "no event descriptor: %s", strerror(errno));
-    return TUTTI_OK;
+    return fabric->lane_count > 1 && !fabric->trunk ? add_lanes(fabric) : TUTTI_OK;
 }
 
 static void free_early(tutti_stream *stream)
@@ -108,6 +146,8 @@ void tutti__fabric_release(tutti_fabric *fabric)
 {
     if (!fabric || atomic_fetch_sub(&fabric->references, 1) > 1)
         return;
+    for (int i = 0; fabric->lanes && i < fabric->lane_count - 1; i++)
+        tutti__fabric_release(fabric->lanes[i]);
     for (int i = 0; i < fabric->open_count; i++)
         fabric->open[i].engine->detach(fabric, fabric->open[i].state);
     for (int i = 0; i < fabric->size; i++) {
@@ -129,12 +169,21 @@ void tutti__fabric_release(tutti_fabric *fabric)
     free(fabric->streams);
     free(fabric->engines);
     free(fabric->machine);
+    free(fabric->lanes);
     free(fabric);
+}
+
+/* Itself, unless it is a lane. */
+static tutti_fabric *trunk_of(tutti_fabric *fabric)
+{
+    return fabric->trunk ? fabric->trunk : fabric;
 }
 
 const char *tutti__fabric_name(const tutti_fabric *fabric, int peer, char *ret_text, size_t size)
 {
     char host[256];
+    if (fabric->trunk)
+        return tutti__fabric_name(fabric->trunk, peer, ret_text, size);
     if (fabric->membership) {
         snprintf(ret_text, size, "rank %d (host %s, process %lld)", peer,
                  fabric->membership->peers[peer].host,
@@ -152,6 +201,8 @@ const char *tutti__fabric_name(const tutti_fabric *fabric, int peer, char *ret_t
 /* Where the ranks that share memory tell each other; NULL: nowhere. */
 static tutti_notice *notice_of(const tutti_fabric *fabric)
 {
+    if (fabric->trunk)
+        return notice_of(fabric->trunk);
     return fabric->segment ? &fabric->segment->header->notice : fabric->notice;
 }
 
@@ -177,6 +228,19 @@ tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, cons
     pthread_mutex_unlock(&fabric->lock);
     tutti__fabric_kick(fabric);
     return tutti__error_restore(&fabric->error);
+}
+
+void tutti__fabric_stop(tutti_fabric *trunk, tutti_status status)
+{
+    pthread_mutex_lock(&trunk->lock);
+    if (!atomic_load(&trunk->stopped)) {
+        tutti__error_capture(status, &trunk->stop);
+        atomic_store(&trunk->stopped, true);
+    }
+    pthread_mutex_unlock(&trunk->lock);
+    tutti__fabric_kick(trunk);
+    for (int i = 0; i < trunk->lane_count - 1; i++)
+        tutti__fabric_kick(trunk->lanes[i]);
 }
 
 static tutti_status rank_ended(tutti_fabric *fabric, int rank)
@@ -268,19 +332,22 @@ static void check_links(tutti_fabric *fabric)
 
 tutti_status tutti__fabric_check(tutti_fabric *fabric)
 {
-    if (atomic_load_explicit(&fabric->broken, memory_order_acquire))
-        return tutti__error_restore(&fabric->error);
+    tutti_fabric *trunk = trunk_of(fabric);
+    if (atomic_load_explicit(&trunk->broken, memory_order_acquire))
+        return tutti__error_restore(&trunk->error);
+    if (atomic_load_explicit(&trunk->stopped, memory_order_acquire))
+        return tutti__error_restore(&trunk->stop);
     /* First, since it holds the first cause: who read it there may be gone when we look. */
     if (tutti__fabric_is_told(fabric)) {
         tutti_error error;
         tutti__notice_read(notice_of(fabric), &error);
-        return tutti__fabric_break(fabric, error.status, error.message);
+        return tutti__fabric_break(trunk, error.status, error.message);
     }
     if (fabric->membership && tutti__membership_failed(fabric->membership)) {
         tutti_status status = tutti__membership_fail(fabric->membership);
         char why[1024];
         snprintf(why, sizeof why, "%s", tutti_error_message());
-        return tutti__fabric_break(fabric, status, why);
+        return tutti__fabric_break(trunk, status, why);
     }
     if (fabric->membership && fabric->machines > 1)
         check_links(fabric);

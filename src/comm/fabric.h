@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "base/pool.h"
 #include "comm/engine.h"
 
 typedef struct tutti_message {
@@ -103,17 +104,25 @@ struct tutti_fabric {
     _Atomic(const char *) operation;
     _Atomic uint64_t sequence;
     pthread_mutex_t lock;
-    int kick;                     /* eventfd, -1 when no stream is polled */
+    /* Lanes: more connections to the same peers, for threads that do a part of a large operation at
+     * the same time. Each is a fabric of its own; what ends this one ends them. */
+    int lane_count;       /* this one too; 0: 1 */
+    tutti_fabric **lanes; /* [lane_count - 1], owned */
+    tutti_fabric *trunk;  /* whose lane this is, or NULL */
+    atomic_bool stopped;  /* a part of an operation has failed, and the others need not go on */
+    tutti_error stop;     /* why; set once, under `lock` */
+    int kick;             /* eventfd, -1 when no stream is polled */
     atomic_int sleepers, pending; /* pending: messages that are not complete */
     atomic_uint moved;            /* grows whenever bytes have moved */
     atomic_bool leaving; /* this rank meets the others for the last time, then they close */
     atomic_bool broken;  /* `error` holds why; set once, under `lock` */
     tutti_error error;
-    atomic_uint contexts; /* numbers that this rank has given to new groups */
-    int cpus;             /* that ranks of this machine may use; 0: not counted yet */
-    bool crowded;         /* more ranks than CPUs on this machine */
-    atomic_int strangers; /* waits that sleep at once, because others want the CPUs */
-    int spin, yields;     /* rounds of a wait before it yields, and then before it sleeps */
+    atomic_uint contexts;               /* numbers that this rank has given to new groups */
+    uint64_t cpu_mask[TUTTI_CPU_WORDS]; /* this rank's, when it joined */
+    int cpus;                           /* that ranks of this machine may use; 0: not counted yet */
+    bool crowded;                       /* more ranks than CPUs on this machine */
+    atomic_int strangers;               /* waits that sleep at once, because others want the CPUs */
+    int spin, yields; /* rounds of a wait before it yields, and then before it sleeps */
     int64_t arena_bytes;
     tutti_server server;   /* of serve.h; under `lock` */
     atomic_uint questions; /* asked by this rank */
@@ -160,6 +169,7 @@ bool tutti__fabric_yield(tutti_fabric *fabric);
 /* This thread works beside others that want its CPU: where the kernel wakes it, it sleeps at once.
  */
 void tutti__fabric_beside(bool on);
+bool tutti__fabric_is_beside(void);
 /* Moves what can be moved, then sleeps until more may come from or go to these peers, at most `ns`.
  */
 void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outgoing, int count,
@@ -180,6 +190,8 @@ static inline void tutti__fabric_note(tutti_fabric *fabric, const char *operatio
     atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
 }
+/* A lane's failure, for the trunk and all lanes: waits end with it until it is taken back. */
+void tutti__fabric_stop(tutti_fabric *trunk, tutti_status status);
 /* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
 void tutti__fabric_give_up(tutti_fabric *fabric);
 /* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more

@@ -9,6 +9,7 @@
 #include "base/params.h"
 #include "base/world.h"
 #include "comm/comm.h"
+#include "comm/lane.h"
 
 /* Numbers of groups: 1 is the group of all ranks; the two highest bits are those of its levels. */
 enum { FIRST_CONTEXT = 2, CONTEXT_BITS = 30 };
@@ -72,6 +73,14 @@ static int count_hosts(const tutti_comm *comm)
     return hosts;
 }
 
+void tutti__comm_take_cost(tutti_comm *comm, const tutti_comm_cost *cost)
+{
+    int hosts = comm->cost.hosts, lanes = comm->cost.lanes;
+    comm->cost = *cost;
+    comm->cost.hosts = hosts;
+    comm->cost.lanes = lanes;
+}
+
 tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *members, int rank,
                                 uint32_t context, const tutti_comm_options *options,
                                 tutti_comm **ret_comm)
@@ -98,8 +107,10 @@ tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *membe
                          .spec = spec,
                          .timeout = options->timeout};
     comm->hosts = count_hosts(comm);
-    comm->cost = options->cost ? *options->cost : tutti__cost_guess(comm);
     comm->cost.hosts = comm->hosts;
+    comm->cost.lanes = tutti__lanes_among(comm);
+    tutti_comm_cost guess = tutti__cost_guess(comm);
+    tutti__comm_take_cost(comm, options->cost ? options->cost : &guess);
     *ret_comm = comm;
     return TUTTI_OK;
 }
@@ -109,6 +120,7 @@ void tutti__comm_destroy(tutti_comm *comm)
     if (!comm)
         return;
     tutti__worker_stop(comm);
+    tutti__lanes_end(comm);
     tutti__comm_destroy(comm->within);
     tutti__comm_destroy(comm->between);
     tutti__area_close(comm->area);
@@ -194,10 +206,8 @@ static tutti_status settle_part(tutti_comm *comm, const tutti_comm_options *opti
         rank < 0 ? TUTTI_OK
                  : tutti__comm_create(comm->fabric, size, members, rank, context, &plain, ret_part);
     if (status == TUTTI_OK && rank >= 0) {
-        int hosts = (*ret_part)->hosts;
         (*ret_part)->inner = true;
-        (*ret_part)->cost = comm->cost;
-        (*ret_part)->cost.hosts = hosts;
+        tutti__comm_take_cost(*ret_part, &comm->cost);
         status = settle_area(*ret_part);
     }
     free(members);
@@ -330,9 +340,7 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
             tutti__comm_defaults(TUTTI_COMM_OPTIONS(.timeout = comm->timeout));
         status = tutti__comm_create(fabric, size, members, rank, context, &options, &part);
         if (status == TUTTI_OK) {
-            int hosts = part->cost.hosts;
-            part->cost = comm->cost;
-            part->cost.hosts = hosts;
+            tutti__comm_take_cost(part, &comm->cost);
             part->spec = comm->spec;
             part->inherited = true;
             name_part(part);
@@ -484,8 +492,8 @@ int64_t tutti_comm_bytes_sent(const tutti_comm *comm)
 {
     if (!comm)
         return 0;
-    return atomic_load(&comm->bytes_sent) + tutti_comm_bytes_sent(comm->within) +
-           tutti_comm_bytes_sent(comm->between);
+    return atomic_load(&comm->bytes_sent) + tutti__lanes_bytes_sent(comm) +
+           tutti_comm_bytes_sent(comm->within) + tutti_comm_bytes_sent(comm->between);
 }
 
 void *tutti__comm_private_memory(int64_t bytes)

@@ -34,6 +34,7 @@ typedef struct curve {
     tutti_comm *group;
     uint32_t tag;
     double *times;
+    bool coarse; /* at a few sizes, which stand for those above them */
 } curve;
 
 typedef struct bench {
@@ -42,7 +43,7 @@ typedef struct bench {
     double seconds;    /* that it may take, where it is no benchmark */
     int first, levels; /* sizes that are measured: [first, levels); the last stands for larger */
     tutti_cost_times *times;
-    curve curves[16];
+    curve curves[24];
     int count;
 } bench;
 
@@ -84,6 +85,16 @@ static tutti_status time_of(bench *m, tutti_probe_work *work, size_t bytes, doub
     return tutti__timing_often(&m->timing, work, bytes, least);
 }
 
+/* Whole operations take long, and what lanes save changes little from one size to the next. */
+static bool skips(const curve *c, int level)
+{
+    static const int coarse[] = {1 << 20, 16 << 20, 64 << 20};
+    for (size_t i = 0; c->coarse && i < TUTTI_COUNT(coarse); i++)
+        if (size_at(level) == (size_t)coarse[i])
+            return false;
+    return c->coarse;
+}
+
 /* From the smallest size to the largest there is time for; a benchmark calls each but once here. */
 static tutti_status go_up(bench *m, const curve *c)
 {
@@ -92,7 +103,7 @@ static tutti_status go_up(bench *m, const curve *c)
     for (int i = m->first; i < m->levels; i++) {
         if (i > m->first)
             expected *= tutti__cost_sizes[i] / tutti__cost_sizes[i - 1];
-        if (!m->timing.thorough && size_at(i) == START_UP_NOT)
+        if ((!m->timing.thorough && size_at(i) == START_UP_NOT) || skips(c, i))
             continue;
         TUTTI_TRY(tutti__timing_once(&m->timing, c->work, size_at(i), expected, &c->times[i]));
         if (!m->timing.thorough)
@@ -109,6 +120,8 @@ static tutti_status go_down(bench *m)
 {
     for (int i = m->levels - 1; i >= m->first; i--)
         for (const curve *c = m->curves; c < m->curves + m->count; c++) {
+            if (skips(c, i))
+                continue;
             work_in(m, c->group, c->tag);
             TUTTI_TRY(tutti__timing_often(&m->timing, c->work, size_at(i), &c->times[i]));
         }
@@ -152,6 +165,17 @@ static void list_link(bench *m, tutti_comm *group, tutti_comm_link link)
         add_curve(m, group, tag, tutti__probe_folded_into, times->folded_into[link]);
     add_curve(m, group, tag, tutti__probe_exchange, times->exchange[link]);
     add_curve(m, group, tag, tutti__probe_summed, times->summed[link]);
+    int finer = m->count;
+    if (group->cost.lanes > 1) {
+        add_curve(m, group, tag, tutti__probe_ring, times->ring[0]);
+        add_curve(m, group, tag, tutti__probe_ring_on_lanes, times->ring[1]);
+    }
+    if (group->cost.lanes > 1 && group->size > 2) { /* two are all there are in a smaller one */
+        add_curve(m, group, tag, tutti__probe_pair, times->pair[0]);
+        add_curve(m, group, tag, tutti__probe_pair_on_lanes, times->pair[1]);
+    }
+    while (finer < m->count)
+        m->curves[finer++].coarse = true;
 }
 
 /* What has no bytes to speak of. */

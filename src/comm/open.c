@@ -347,9 +347,9 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
         if (status == TUTTI_OK)
             status = map_peers(fabric, &options);
         if (status == TUTTI_OK)
-            status = join_engines(fabric, &options, deadline);
-        if (status == TUTTI_OK)
             status = count_cpus(fabric, deadline);
+        if (status == TUTTI_OK)
+            status = join_engines(fabric, &options, deadline);
         if (status == TUTTI_OK)
             status = tutti__fabric_ready(fabric);
     }

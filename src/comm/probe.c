@@ -3,7 +3,7 @@
 
 #include "base/pause.h"
 #include "base/world.h"
-#include "comm/comm.h"
+#include "comm/lane.h"
 #include "comm/probe.h"
 
 tutti_status tutti__probe_one_way(tutti_probe *p, size_t bytes)
@@ -100,6 +100,59 @@ tutti_status tutti__probe_summed(tutti_probe *p, size_t bytes)
     TUTTI_TRY(tutti__coll_scratch(&c, TUTTI_FOLD_ROOM, &room));
     return tutti__coll_exchange_fold(&c, (c.rank + 1) % c.size, p->a, count,
                                      (c.rank + c.size - 1) % c.size, p->a, p->a, count, true, room);
+}
+
+static tutti_status ring(tutti_collective *part, const void *context)
+{
+    (void)context;
+    return tutti__coll_find("ring")->on[TUTTI_ALL_REDUCE].run(part);
+}
+
+static tutti_status pair(tutti_collective *part, const void *context)
+{
+    (void)context;
+    size_t bytes = (size_t)part->count * part->element;
+    return part->rank > 1 ? TUTTI_OK
+                          : tutti__coll_exchange(part, part->rank ^ 1, part->in, bytes,
+                                                 part->rank ^ 1, part->out, bytes);
+}
+
+static tutti_status on_lanes(const tutti_probe *p, size_t bytes, char *out, tutti_lane_work *work,
+                             bool all)
+{
+    tutti_collective c = p->call;
+    int lanes =
+        tutti__lanes_for(&c.comm->cost, tutti__coll_find("ring"), TUTTI_ALL_REDUCE, (double)bytes);
+    c.in = p->a;
+    c.out = out;
+    c.count = (int64_t)(bytes / 4);
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    c.reduction = TUTTI_SUM;
+    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
+    if (lanes == 1)
+        return TUTTI_OK;
+    return all ? tutti__lanes_run(&c, lanes, work, NULL) : work(&c, NULL);
+}
+
+tutti_status tutti__probe_ring(tutti_probe *p, size_t bytes)
+{
+    return on_lanes(p, bytes, p->a, ring, false);
+}
+
+tutti_status tutti__probe_ring_on_lanes(tutti_probe *p, size_t bytes)
+{
+    return on_lanes(p, bytes, p->a, ring, true);
+}
+
+tutti_status tutti__probe_pair(tutti_probe *p, size_t bytes)
+{
+    return on_lanes(p, bytes, p->b, pair, false);
+}
+
+tutti_status tutti__probe_pair_on_lanes(tutti_probe *p, size_t bytes)
+{
+    return on_lanes(p, bytes, p->b, pair, true);
 }
 
 tutti_status tutti__probe_exchange(tutti_probe *p, size_t bytes)

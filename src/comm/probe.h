@@ -28,6 +28,12 @@ tutti_probe_work tutti__probe_prompt;
 /* All ranks give to the next and take from the one before; the same, adding what comes in. */
 tutti_probe_work tutti__probe_exchange;
 tutti_probe_work tutti__probe_summed;
+/* An all-reduce of a by rings; an exchange of the first two ranks. On one lane, or on as many as an
+ * operation of that size has; nothing where that has but one. */
+tutti_probe_work tutti__probe_ring;
+tutti_probe_work tutti__probe_ring_on_lanes;
+tutti_probe_work tutti__probe_pair;
+tutti_probe_work tutti__probe_pair_on_lanes;
 
 /* Without a word to others: a += b, b = a + c, b = a. */
 tutti_probe_work tutti__probe_add;

@@ -7,9 +7,7 @@
 
 static void adopt(tutti_comm *comm, const tutti_comm_cost *cost)
 {
-    int hosts = comm->cost.hosts;
-    comm->cost = *cost;
-    comm->cost.hosts = hosts;
+    tutti__comm_take_cost(comm, cost);
     memset(comm->chosen, 0, sizeof comm->chosen);
     if (comm->within)
         adopt(comm->within, cost);

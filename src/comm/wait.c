@@ -124,6 +124,11 @@ void tutti__fabric_beside(bool on)
     beside = on;
 }
 
+bool tutti__fabric_is_beside(void)
+{
+    return beside;
+}
+
 /* Whether bytes can only come through the kernel, which wakes whoever sleeps for them. */
 static bool through_kernel(const tutti_fabric *fabric, tutti_message *const *messages, int count)
 {

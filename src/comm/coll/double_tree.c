@@ -200,6 +200,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
 const tutti_coll tutti_coll_double_tree = {
     .name = "double_tree",
     .doc = "two binary trees, half of the message each",
+    .idle = 0.5,
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                  "(k-1)(a + 4Cb) + 2 log p (a + 1.4Cb) + Mg, k chunks of C = "
                                  "min(M/2, 128 KiB); p = 2: (k-1)(a + 2Cb) + 2(a + Cb) + M/2 g"}},

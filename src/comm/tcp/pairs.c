@@ -12,7 +12,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "base/world.h"
+#include "comm/lane.h"
 
 enum { NEAR_BYTES = 512 << 10 }; /* that the kernel keeps of what a rank of this machine sends */
 
@@ -149,12 +151,30 @@ void tutti__tcp_discard(void *given, int rank)
     free(all);
 }
 
+int tutti__tcp_lanes(const tutti_comm_options *options, int wanted)
+{
+    int lanes = wanted;
+    while (options->streams > 0 && options->streams % lanes != 0)
+        lanes--;
+    return lanes;
+}
+
+int tutti__tcp_streams(const tutti_comm_options *options, int usual, int lanes)
+{
+    int streams = options->streams ? options->streams : (usual + lanes - 1) / lanes * lanes;
+    return streams > TUTTI_TCP_STREAMS ? TUTTI_TCP_STREAMS / lanes * lanes : streams;
+}
+
 tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, bool forked,
                                 void **ret_shared)
 {
     (void)forked;
+    int wanted;
+    TUTTI_TRY(tutti__lanes_wanted(tutti__cpu_count(), size, &wanted));
     tutti_tcp_pairs *all = calloc(1, sizeof *all);
-    int streams = options->streams ? options->streams : TUTTI_TCP_NEAR;
+    int lanes = tutti__tcp_lanes(options, wanted);
+    int streams =
+        options->streams ? options->streams : tutti__tcp_streams(options, TUTTI_TCP_NEAR, lanes);
     size_t count = (size_t)size * (size_t)size * (size_t)streams;
     if (streams < 0 || streams > TUTTI_TCP_STREAMS) {
         free(all);
@@ -175,6 +195,7 @@ tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, boo
     }
     all->size = size;
     all->streams = streams;
+    all->lanes = lanes;
     for (size_t i = 0; i < count; i++)
         all->descriptors[i] = -1;
     tutti_status status = connect_all(all);

@@ -19,7 +19,7 @@ void tutti__tcp_board_drop(tutti_tcp_board *board); /* NULL is fine */
 
 /* What a group inside one process, or of forked ones, starts from. */
 typedef struct tutti_tcp_pairs {
-    int size, streams;
+    int size, streams, lanes;
     tutti_tcp_board *board;
     int *descriptors; /* [size][size][streams]: the first rank's end; -1 when it was taken */
 } tutti_tcp_pairs;
@@ -28,6 +28,10 @@ typedef struct tutti_tcp_pairs {
 tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, bool forked,
                                 void **ret_shared);
 void tutti__tcp_discard(void *given, int rank);
+/* Of `wanted` lanes those that share the connections evenly; and how many connections two ranks
+ * have, by default the `usual`. */
+int tutti__tcp_lanes(const tutti_comm_options *options, int wanted);
+int tutti__tcp_streams(const tutti_comm_options *options, int usual, int lanes);
 int *tutti__tcp_descriptor(const tutti_tcp_pairs *all, int from, int to, int stream);
 /* How a connection behaves; near: within a machine. */
 /* A link between machines: one that nobody writes to is asked whether the other end is there. */

@@ -11,7 +11,7 @@
 #include "base/container.h"
 #include "base/world.h"
 #include "cluster/channel.h"
-#include "comm/fabric.h"
+#include "comm/lane.h"
 #include "comm/tcp/pairs.h"
 
 enum {
@@ -79,6 +79,30 @@ static bool add_connections(state *own, int peer, int streams)
     return true;
 }
 
+/* Connections [number * each, ...) of each peer, which are the last there are. */
+static tutti_status lane(void *given, tutti_fabric *fabric, int number, void **ret_state)
+{
+    state *own = given, *other = new_state(fabric);
+    for (int peer = 0; other && peer < own->size; peer++) {
+        peer_state *from = &own->peers[peer];
+        int each = from->streams / (number + 1);
+        if (each == 0)
+            continue;
+        if (!add_connections(other, peer, each)) {
+            detach(fabric, other);
+            other = NULL;
+            break;
+        }
+        from->streams -= each;
+        memcpy(other->peers[peer].connections, from->connections + from->streams,
+               (size_t)each * sizeof *from->connections);
+    }
+    if (!other)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
+    *ret_state = other;
+    return TUTTI_OK;
+}
+
 static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
 {
     tutti_tcp_pairs *all = given;
@@ -88,6 +112,7 @@ static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
     own->board = all->board;
     atomic_fetch_add(&own->board->users, 1);
     fabric->notice = own->board->notice;
+    fabric->lane_count = all->lanes;
     for (int peer = 0; peer < fabric->size; peer++) {
         if (peer == fabric->rank)
             continue;
@@ -124,6 +149,25 @@ static tutti_status open_channels(tutti_fabric *fabric, state *own, int peer, in
     return TUTTI_OK;
 }
 
+/* As many as the rank has that has the fewest. */
+static tutti_status agree_lanes(tutti_fabric *fabric, const tutti_comm_options *options,
+                                int64_t deadline_ns)
+{
+    int neighbours = 0, own, *all = calloc((size_t)fabric->size, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", fabric->size);
+    for (int peer = 0; peer < fabric->size; peer++)
+        neighbours += fabric->machine[peer] == fabric->machine[fabric->rank];
+    tutti_status status = tutti__lanes_wanted(fabric->cpus, neighbours, &own);
+    if (status == TUTTI_OK)
+        status = tutti__membership_exchange(fabric->membership, &own, sizeof own, deadline_ns, all);
+    for (int i = 0; status == TUTTI_OK && i < fabric->size; i++)
+        own = all[i] < own ? all[i] : own;
+    free(all);
+    fabric->lane_count = tutti__tcp_lanes(options, own);
+    return status;
+}
+
 /* Round k joins the ranks whose numbers add up to k modulo the size: each has one partner at a
  * time, and nobody waits in a circle. */
 static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
@@ -134,13 +178,18 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
     /* Before all others give up, so that they can be told why. */
     int64_t now = tutti__now_ns(), soon = now + (deadline_ns - now) / 5 * 4;
+    tutti_status agreed = agree_lanes(fabric, options, soon);
+    if (agreed != TUTTI_OK) {
+        detach(fabric, own);
+        return agreed;
+    }
     for (int round = 0; round < fabric->size; round++) {
         int peer = (round + fabric->size - fabric->rank) % fabric->size;
         if (peer == fabric->rank || strcmp(fabric->engines[peer]->name, "tcp") != 0)
             continue;
         bool near = fabric->machine[peer] == fabric->machine[fabric->rank];
-        int streams = options->streams ? options->streams : near ? TUTTI_TCP_NEAR : STREAMS_FAR;
-        streams = streams > TUTTI_TCP_STREAMS ? TUTTI_TCP_STREAMS : streams;
+        int streams =
+            tutti__tcp_streams(options, near ? TUTTI_TCP_NEAR : STREAMS_FAR, fabric->lane_count);
         tutti_status status = open_channels(fabric, own, peer, streams, soon);
         if (status != TUTTI_OK) {
             detach(fabric, own);
@@ -346,4 +395,5 @@ const tutti_engine tutti_engine_tcp = {
     .recv = recv_bytes,
     .descriptor = descriptor_for,
     .watch = watch,
+    .lane = lane,
 };

@@ -1,0 +1,33 @@
+/* lane.h: a large operation on several threads at once, each with a part of it and connections of
+ * its own. What goes through the kernel is copied into and out of it by whoever sends and receives:
+ * one thread moves a tenth of what memory could.
+ *
+ * Invariants:
+ *  1. A group's calls come one after the other, so its lanes have one piece of work at a time. Each
+ *     group has threads of its own: those of two groups may meet in any order.
+ *  2. All ranks take as many lanes: that depends on the call and on what they have agreed upon. */
+#ifndef TUTTI_COMM_LANE_H
+#define TUTTI_COMM_LANE_H
+
+#include "comm/comm.h"
+
+enum { TUTTI_LANES_MOST = 8 };
+
+/* How many a rank would have, of those that share so many CPUs; TUTTI_LANES says it otherwise. */
+tutti_status tutti__lanes_wanted(int cpus, int neighbours, int *ret_lanes);
+/* How many the members of a group have among each other, at least 1. */
+int tutti__lanes_among(const tutti_comm *comm);
+/* How many an operation of `bytes` goes over. */
+int tutti__lanes_for(const tutti_comm_cost *cost, const tutti_coll *by, tutti_operation operation,
+                     double bytes);
+
+/* A part, whose group is the lane's. */
+typedef tutti_status tutti_lane_work(tutti_collective *part, const void *context);
+/* Runs `work` on so many parts at the same time, one of them on this thread. Where one fails, the
+ * others end soon, and the first failure is returned. */
+tutti_status tutti__lanes_run(tutti_collective *whole, int lanes, tutti_lane_work *work,
+                              const void *context);
+int64_t tutti__lanes_bytes_sent(const tutti_comm *comm);
+void tutti__lanes_end(tutti_comm *comm);
+
+#endif
