@@ -259,6 +259,10 @@ static int run(int argc, char **argv)
             "plan takes the name of a training, a model's JSON file or `collectives`, "
             "and --ranks; collectives need --alpha and --beta, or --links, too; see tutti plan "
             "--help");
+    else if (!plan->simulate && (n->switch_hosts > 0 || n->stragglers > 0 || n->jitter > 0 ||
+                                 n->oversubscription > 1 || n->slowdown > 1))
+        tutti__complain("--switch, --oversubscription, --stragglers, --slowdown and --jitter are "
+                        "for --simulate: formulas know nothing of them");
     else if (!tutti_comm_algorithms(plan->operation)[0])
         tutti__complain("there is no operation '%s'", plan->operation);
     else if (plan->simulate && n->ranks > TUTTI_SIM_RANKS)

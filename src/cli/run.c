@@ -124,6 +124,13 @@ static bool read_hosts(tutti_run_job *job, const char *text)
             tutti__complain("--hosts takes names and numbers of ranks, such as a:2,b:2");
             return false;
         }
+        for (size_t i = 0; i < job->hosts.count; i++)
+            if (strcmp(job->hosts.data[i].name, name) == 0) {
+                tutti__complain(
+                    "--hosts names '%s' twice; write it once, with all its ranks: %s:%d", name,
+                    name, job->hosts.data[i].count + count);
+                return false;
+            }
         if (!add_host(job, name, count))
             return false;
         text += size + (text[size] == ',');

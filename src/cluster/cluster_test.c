@@ -58,11 +58,15 @@ TUTTI_TEST(cluster_without_variables_is_this_process)
 
 TUTTI_TEST(cluster_from_an_empty_tf_config_is_this_process)
 {
+    static const char *const nothing[] = {" { } ", "{\"environment\":\"cloud\"}",
+                                          "{\"cluster\": {}, \"rpc_layer\":\"grpc\"}"};
     forget();
-    setenv("TF_CONFIG", " { } ", 1);
-    tutti_cluster *c = resolved();
-    CHECK_STR(tutti_cluster_resolver(c), "single");
-    tutti_cluster_free(c);
+    for (size_t i = 0; i < TUTTI_COUNT(nothing); i++) {
+        setenv("TF_CONFIG", nothing[i], 1);
+        tutti_cluster *c = resolved();
+        CHECK_STR(tutti_cluster_resolver(c), "single");
+        tutti_cluster_free(c);
+    }
 }
 
 TUTTI_TEST(cluster_from_tf_config)
@@ -127,6 +131,11 @@ TUTTI_TEST(cluster_refuses_what_cannot_work)
          "task 0 of 'worker' stands there twice", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":{\"x\":\"a:1\"}},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "the number of a task is 'x'", TUTTI_INVALID},
+        {"{\"sparseCluster\":{\"worker\":{\"1\":\"a:1\"},\"ps\":[\"b:1\"]},\"task\":{\"type\":"
+         "\"worker\",\"index\":1}}",
+         "leave enableDynamicWorker out", TUTTI_UNSUPPORTED},
+        {"{\"environment\":\"cloud\",\"cluster\":{\"worker\":[\"a:1\"]}}", "task.type is missing",
+         TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":{}},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "'worker' has no task 0", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",

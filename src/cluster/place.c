@@ -38,24 +38,22 @@ void tutti__host_name(char *ret_name, size_t size)
     ret_name[size - 1] = '\0';
 }
 
-enum { OTHERS = 512 }; /* descriptors: files of the program, and strangers */
+/* Descriptors besides those that are counted: files of the program, and strangers; and those that a
+ * process cannot do without. */
+enum { OTHERS = 512, LEAST = 32 };
 
 tutti_status tutti__allow_descriptors(int count)
 {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)count + OTHERS;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+    rlim_t needed = (rlim_t)count + LEAST;
+    tutti__wish_descriptors(count);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed)
         return TUTTI_OK;
-    if (limit.rlim_max < wanted)
-        return tutti_fail(TUTTI_TOO_LARGE,
-                          "%d connections need %llu descriptors, but this process may open only "
-                          "%llu; raise the limit: 'ulimit -n %llu', or nofile in "
-                          "/etc/security/limits.conf",
-                          count, (unsigned long long)wanted, (unsigned long long)limit.rlim_max,
-                          (unsigned long long)wanted);
-    limit.rlim_cur = wanted;
-    setrlimit(RLIMIT_NOFILE, &limit);
-    return TUTTI_OK;
+    return tutti_fail(TUTTI_TOO_LARGE,
+                      "%d connections need %llu descriptors, but this process may open only %llu; "
+                      "raise the limit: 'ulimit -n %llu', or nofile in /etc/security/limits.conf",
+                      count, (unsigned long long)needed, (unsigned long long)limit.rlim_max,
+                      (unsigned long long)count + OTHERS);
 }
 
 void tutti__wish_descriptors(int count)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/test.h"
 
@@ -27,4 +29,24 @@ TUTTI_TEST(place_raises_the_soft_limit_of_descriptors)
     setrlimit(RLIMIT_NOFILE, &before);
     tutti__descriptors_text(ECONNREFUSED, text, sizeof text);
     CHECK_STR(text, "Connection refused");
+}
+
+/* In a process of its own: a limit that is lowered stays. */
+static int in_small_process(int count)
+{
+    int ending = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit small = {.rlim_cur = 100, .rlim_max = 256};
+        _exit(setrlimit(RLIMIT_NOFILE, &small) != 0 ? 99 : -tutti__allow_descriptors(count));
+    }
+    CHECK(child > 0 && waitpid(child, &ending, 0) == child && WIFEXITED(ending));
+    return WEXITSTATUS(ending);
+}
+
+TUTTI_TEST(place_few_descriptors_are_enough_for_few_connections)
+{
+    CHECK_INT(in_small_process(6), TUTTI_OK);
+    CHECK_INT(in_small_process(200), TUTTI_OK);
+    CHECK_INT(in_small_process(240), -TUTTI_TOO_LARGE);
 }

@@ -143,8 +143,12 @@ tutti_status tutti_comm_agree(tutti_comm *comm, const char *what, const char *co
     TUTTI_GIVEN(what);
     if (count > 0)
         TUTTI_GIVEN(operations);
-    tutti_comm_call call = {
-        .struct_size = sizeof call, .timeout = given ? given->timeout : 0, .label = what};
+    tutti_comm_call full = tutti__call_full(given);
+    tutti_comm_call call = {.struct_size = sizeof call, .timeout = full.timeout, .label = what};
+    if (full.request)
+        return tutti_fail(TUTTI_INVALID,
+                          "tutti_comm_agree of the %s: it waits for all ranks; leave .request out",
+                          what);
     agreement a = {.comm = comm,
                    .call = &call,
                    .what = what,

@@ -263,9 +263,24 @@ static tutti_status prepare(tutti_collective *c, const tutti_comm_call *call, bo
     return check_memory(c, call->shards > 0);
 }
 
+/* What only an all_reduce does must not be asked of others, who would do something else. */
+static tutti_status check_form(const tutti_collective *c, const tutti_comm_call *call)
+{
+    const char *asked = call->wire         ? ".wire"
+                        : call->codec      ? ".codec"
+                        : call->shards     ? ".shards"
+                        : call->compressor ? ".compressor"
+                                           : NULL;
+    if (c->operation == TUTTI_ALL_REDUCE || !asked)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID, "%s: %s is for all_reduce only; leave it out",
+                      tutti__operation_names[c->operation], asked);
+}
+
 static tutti_status start(tutti_collective *c, const tutti_comm_call *given, bool folds)
 {
     tutti_comm_call call = tutti__call_full(given);
+    TUTTI_TRY(check_form(c, &call));
     TUTTI_TRY(prepare(c, &call, folds));
     if (!(call.timeout >= 0))
         return tutti__comm_check_seconds(".timeout", call.timeout);

@@ -766,3 +766,26 @@ TUTTI_TEST(comm_ranks_that_go_different_ways_are_found_out)
     tutti__test_ranks(2, options, differ, algorithms);
     tutti__test_ranks(2, options, differ, wires);
 }
+
+/* What an operation does not do is refused, on all ranks, before anybody has begun. */
+static tutti_status ask_too_much(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[2] = {1, 2};
+    tutti_request *request = NULL;
+    EXPECT(tutti_comm_broadcast(comm, x, 2, TUTTI_F32, 0, TUTTI_CALL(.wire = TUTTI_BF16)) ==
+           TUTTI_INVALID);
+    EXPECT(tutti_comm_reduce(comm, x, x, 2, TUTTI_F32, TUTTI_SUM, 0, TUTTI_CALL(.shards = 4)) ==
+           TUTTI_INVALID);
+    EXPECT(tutti_comm_agree(comm, "schedule", NULL, 0, 0, TUTTI_CALL(.request = &request)) ==
+           TUTTI_INVALID);
+    EXPECT(request == NULL);
+    TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 2, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(x[0] == (float)comm->size);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_what_only_all_reduce_does_is_refused_elsewhere)
+{
+    tutti__test_engines(2, ask_too_much, NULL);
+}

@@ -77,9 +77,10 @@ static bool any_of(const tutti_comm_plan *plan, int which)
 static void print_table(const tutti_comm_plan *plan, int which)
 {
     static const char *const titles[] = {"predicted", "simulated", "measured"};
-    printf("%s, %d ranks on %d machines; %s, microseconds%s\n%10s", plan->operation,
+    bool blocks = tutti__comm_plan_block(plan, plan->network.ranks) == 1;
+    printf("%s, %d ranks on %d machines; %s, microseconds%s%s\n%10s", plan->operation,
            plan->network.ranks, plan->cost.hosts, titles[which], which < 2 ? ", * is the best" : "",
-           "bytes");
+           blocks ? "; bytes of all blocks together" : "", "bytes");
     for (int a = 0; a < plan->algorithm_count; a++)
         printf(" %14s", plan->names[a]);
     printf("\n");

@@ -3,26 +3,42 @@
  *     {"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]},
  *      "task": {"type": "worker", "index": 0}}
  *
- * Members that are not understood ("environment", "rpc_layer", "sparseCluster") are passed over. */
+ * Members that are not understood ("environment", "rpc_layer") are passed over. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/cluster.h"
 #include "cluster/json_reader.h"
 
-/* "{}" says nothing, as it does to TensorFlow. */
+/* Whether it tells of a cluster or a task. */
+static tutti_status tells(tutti_json_reader *reader, bool *ret_tells)
+{
+    char key[64];
+    bool more, inner;
+    TUTTI_TRY(tutti__json_open(reader, '{', &more));
+    while (more) {
+        TUTTI_TRY(tutti__json_key_name(reader, key, sizeof key));
+        tutti_json_reader value = *reader;
+        bool cluster = strcmp(key, "cluster") == 0 || strcmp(key, "sparseCluster") == 0;
+        bool empty = tutti__json_open(&value, '{', &inner) == TUTTI_OK && !inner;
+        if ((cluster && !empty) || strcmp(key, "task") == 0)
+            *ret_tells = true;
+        TUTTI_TRY(tutti__json_skip(reader));
+        TUTTI_TRY(tutti__json_more(reader, '}', &more));
+    }
+    return tutti__json_end_of_text(reader);
+}
+
+/* "{}" says nothing, nor does one that has neither a cluster nor a task, as to TensorFlow. */
 static bool present(const tutti_cluster_options *options)
 {
-    static const char blank[] = " \t\r\n";
-    const char *text = getenv("TF_CONFIG");
+    bool told = false;
     TUTTI_UNUSED(options);
     if (!tutti__environment_has("TF_CONFIG"))
         return false;
-    text += strspn(text, blank);
-    if (text[0] != '{')
-        return true;
-    text += 1 + strspn(text + 1, blank);
-    return !(text[0] == '}' && text[1 + strspn(text + 1, blank)] == '\0');
+    const char *text = getenv("TF_CONFIG");
+    tutti_json_reader reader = {.text = text, .at = text};
+    return tells(&reader, &told) != TUTTI_OK || told;
 }
 
 /* A number written as a text, as keys are. */
@@ -151,7 +167,7 @@ static tutti_status read_task(tutti_json_reader *reader, tutti_cluster *cluster,
 static tutti_status read_config(tutti_json_reader *reader, tutti_cluster *cluster)
 {
     char key[64];
-    bool more;
+    bool more, sparse = false, full = false;
     told task = {0};
     TUTTI_TRY(tutti__json_open(reader, '{', &more));
     while (more) {
@@ -162,9 +178,16 @@ static tutti_status read_config(tutti_json_reader *reader, tutti_cluster *cluste
             TUTTI_TRY(read_task(reader, cluster, &task));
         else
             TUTTI_TRY(tutti__json_skip(reader));
+        sparse = sparse || strcmp(key, "sparseCluster") == 0;
+        full = full || strcmp(key, "cluster") == 0;
         TUTTI_TRY(tutti__json_more(reader, '}', &more));
     }
     TUTTI_TRY(tutti__json_end_of_text(reader));
+    if (sparse && !full)
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "it has a 'sparseCluster', of a job whose workers come and go, which does "
+            "not say who they all are; leave enableDynamicWorker out");
     if (!task.type)
         return tutti_fail(TUTTI_INVALID, "task.type is missing; write \"task\": {\"type\": "
                                          "\"worker\", \"index\": 0}");

@@ -156,7 +156,7 @@ const tutti_coll tutti_coll_central = {
             [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg)"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(p-1)(a + Mb) + (p-1)Mg"},
             [TUTTI_GATHER] = {gather, cost_gather,
-                              "(p-1)(a + Mb) + Mm - a, with Mt for Mb where links hold it"},
+                              "(p-1)(a + Mb) + max(Mm - a, 0), with Mt for Mb where links hold it"},
             [TUTTI_SCATTER] = {scatter, cost_scatter,
                                "(p-1)(a + Mb) + Mm, with Mu for Mb where links hold it"},
         },
