@@ -230,19 +230,6 @@ tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, cons
     return tutti__error_restore(&fabric->error);
 }
 
-void tutti__fabric_stop(tutti_fabric *trunk, tutti_status status)
-{
-    pthread_mutex_lock(&trunk->lock);
-    if (!atomic_load(&trunk->stopped)) {
-        tutti__error_capture(status, &trunk->stop);
-        atomic_store(&trunk->stopped, true);
-    }
-    pthread_mutex_unlock(&trunk->lock);
-    tutti__fabric_kick(trunk);
-    for (int i = 0; i < trunk->lane_count - 1; i++)
-        tutti__fabric_kick(trunk->lanes[i]);
-}
-
 static tutti_status rank_ended(tutti_fabric *fabric, int rank)
 {
     char text[700], ending[64] = "", inside[160] = "", name[320];
@@ -335,8 +322,6 @@ tutti_status tutti__fabric_check(tutti_fabric *fabric)
     tutti_fabric *trunk = trunk_of(fabric);
     if (atomic_load_explicit(&trunk->broken, memory_order_acquire))
         return tutti__error_restore(&trunk->error);
-    if (atomic_load_explicit(&trunk->stopped, memory_order_acquire))
-        return tutti__error_restore(&trunk->stop);
     /* First, since it holds the first cause: who read it there may be gone when we look. */
     if (tutti__fabric_is_told(fabric)) {
         tutti_error error;

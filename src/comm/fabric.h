@@ -106,12 +106,10 @@ struct tutti_fabric {
     pthread_mutex_t lock;
     /* Lanes: more connections to the same peers, for threads that do a part of a large operation at
      * the same time. Each is a fabric of its own; what ends this one ends them. */
-    int lane_count;       /* this one too; 0: 1 */
-    tutti_fabric **lanes; /* [lane_count - 1], owned */
-    tutti_fabric *trunk;  /* whose lane this is, or NULL */
-    atomic_bool stopped;  /* a part of an operation has failed, and the others need not go on */
-    tutti_error stop;     /* why; set once, under `lock` */
-    int kick;             /* eventfd, -1 when no stream is polled */
+    int lane_count;               /* this one too; 0: 1 */
+    tutti_fabric **lanes;         /* [lane_count - 1], owned */
+    tutti_fabric *trunk;          /* whose lane this is, or NULL */
+    int kick;                     /* eventfd, -1 when no stream is polled */
     atomic_int sleepers, pending; /* pending: messages that are not complete */
     atomic_uint moved;            /* grows whenever bytes have moved */
     atomic_bool leaving; /* this rank meets the others for the last time, then they close */
@@ -170,6 +168,13 @@ bool tutti__fabric_yield(tutti_fabric *fabric);
  */
 void tutti__fabric_beside(bool on);
 bool tutti__fabric_is_beside(void);
+/* Why threads that do something together need not go on: one of them has failed. */
+typedef struct tutti_stop {
+    atomic_bool set; /* after `error` */
+    tutti_error error;
+} tutti_stop;
+/* Waits of this thread end when it is set; NULL: there is none. */
+void tutti__fabric_heed(const tutti_stop *stop);
 /* Moves what can be moved, then sleeps until more may come from or go to these peers, at most `ns`.
  */
 void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outgoing, int count,
@@ -190,8 +195,6 @@ static inline void tutti__fabric_note(tutti_fabric *fabric, const char *operatio
     atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
 }
-/* A lane's failure, for the trunk and all lanes: waits end with it until it is taken back. */
-void tutti__fabric_stop(tutti_fabric *trunk, tutti_status status);
 /* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
 void tutti__fabric_give_up(tutti_fabric *fabric);
 /* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more

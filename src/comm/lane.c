@@ -37,6 +37,7 @@ typedef struct tutti_lanes {
     const void *context;
     uint64_t arithmetic;
     bool beside;
+    tutti_stop stop;
     int count;
     lane lane[];
 } tutti_lanes;
@@ -84,15 +85,32 @@ static int64_t cut(const tutti_lanes *all, int i)
     return i < all->parts ? low : all->whole.count;
 }
 
+/* The first failure counts; the others are woken. */
+static void stop_all(tutti_lanes *all, tutti_status status)
+{
+    tutti_fabric *trunk = all->whole.comm->fabric;
+    pthread_mutex_lock(&all->lock);
+    if (!atomic_load(&all->stop.set)) {
+        tutti__error_capture(status, &all->stop.error);
+        atomic_store(&all->stop.set, true);
+    }
+    pthread_mutex_unlock(&all->lock);
+    tutti__fabric_kick(trunk);
+    for (int i = 0; i < all->count; i++)
+        tutti__fabric_kick(trunk->lanes[i]);
+}
+
 /* Part `number`, by the lane's group or by the caller's. */
 static void run_part(tutti_lanes *all, int number, tutti_comm *comm)
 {
     int64_t low = cut(all, number);
     tutti_collective part = tutti__coll_part(&all->whole, low, cut(all, number + 1) - low);
     part.comm = comm;
+    tutti__fabric_heed(&all->stop);
     tutti_status status = all->work(&part, all->context);
+    tutti__fabric_heed(NULL);
     if (status != TUTTI_OK)
-        tutti__fabric_stop(all->whole.comm->fabric, status);
+        stop_all(all, status);
 }
 
 /* Until there is another piece of work than that of `round`, or no more. */
@@ -206,9 +224,8 @@ tutti_status tutti__lanes_run(tutti_collective *whole, int lanes, tutti_lane_wor
     pthread_mutex_unlock(&all->lock);
     run_part(all, 0, comm);
     await_end(all);
-    if (!atomic_exchange(&comm->fabric->stopped, false))
-        return TUTTI_OK;
-    return tutti__error_restore(&comm->fabric->stop);
+    return atomic_exchange(&all->stop.set, false) ? tutti__error_restore(&all->stop.error)
+                                                  : TUTTI_OK;
 }
 
 int64_t tutti__lanes_bytes_sent(const tutti_comm *comm)

@@ -129,6 +129,13 @@ bool tutti__fabric_is_beside(void)
     return beside;
 }
 
+static _Thread_local const tutti_stop *heeded;
+
+void tutti__fabric_heed(const tutti_stop *stop)
+{
+    heeded = stop;
+}
+
 /* Whether bytes can only come through the kernel, which wakes whoever sleeps for them. */
 static bool through_kernel(const tutti_fabric *fabric, tutti_message *const *messages, int count)
 {
@@ -194,6 +201,8 @@ static tutti_status wait_all(tutti_fabric *fabric, tutti_message *const *message
                 continue;
         }
         TUTTI_TRY(tutti__fabric_check(fabric));
+        if (heeded && atomic_load(&heeded->set))
+            return tutti__error_restore(&heeded->error);
         tutti__fabric_waits_long(fabric, &stuck);
         int64_t left = deadline_ns - tutti__now_ns();
         if (left <= 0)

@@ -201,8 +201,8 @@ const tutti_coll tutti_coll_double_tree = {
     .name = "double_tree",
     .doc = "two binary trees, half of the message each",
     .idle = 0.5,
-    .on =
-        {[TUTTI_ALL_REDUCE] =
-             {all_reduce, cost_all_reduce,
-              "(k-1)(a + 4Cb) + 2 log p (a + 1.4Cb + Cg) + Mg, k = 1 to 64 chunks of C = M/2k, of 128 KiB or more (k = 1: (log p - 1)Cg for 2 log p Cg); p = 2: (k-1)(a + 2Cb) + 2(a + Cb + Cg) + M/2 g"}},
+    .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+                                 "(k-1)(a + 4Cb) + 2 log p (a + 1.4Cb + Cg) + Mg, k = 1 to 64 "
+                                 "chunks of C = M/2k, of 128 KiB or more (k = 1: (log p - 1)Cg for "
+                                 "2 log p Cg); p = 2: (k-1)(a + 2Cb) + 2(a + Cb + Cg) + M/2 g"}},
 };
