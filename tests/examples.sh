@@ -192,6 +192,8 @@ expect 2 "a wrong flag of a plan" "$tutti" plan collectives --ranks 8 --alpha 1u
 holds "does not know '--bytes'"
 expect 2 "a bandwidth for a latency" "$tutti" plan collectives --ranks 8 --alpha 10GB/s --beta 10GB/s
 expect 2 "a latency without end" "$tutti" plan collectives --ranks 8 --alpha inf --beta 10GB/s
+expect 2 "an option without a value" "$tutti" bench collectives --bytes
+holds "--bytes needs a value"
 expect 2 "stragglers without a simulation" "$tutti" plan collectives --ranks 8 --alpha 1us --beta 10GB/s --stragglers 1
 expect 2 "a host named twice" "$tutti" run --hosts a:2,a:1 true
 expect 2 "more stragglers than ranks" "$tutti" plan collectives --ranks 8 --alpha 1us --beta 10GB/s --stragglers 9

@@ -21,8 +21,10 @@ typedef struct tutti_command {
 /* Prints "tutti: message" to standard error; returns TUTTI_EXIT_FAILED. */
 int tutti__complain(const char *format, ...) TUTTI_PRINTF(1, 2);
 
-/* Options of the forms --name value and --name=value, taken out of argv: true when it was there.
- * A flag has no value. */
+/* Options of the forms --name value and --name=value, taken out of argv: true when it was there. Of
+ * one that is given several times the last counts, or _next takes them one by one; one without a
+ * value ends the process, in words. A flag has no value. */
+bool tutti__option_next(int *argc, char **argv, const char *name, const char **ret_value);
 bool tutti__option(int *argc, char **argv, const char *name, const char **ret_value);
 bool tutti__flag(int *argc, char **argv, const char *name);
 /* An integer option; false (with a complaint) when its text is no integer in [low, high]. */

@@ -23,32 +23,45 @@ static void take_out(int *argc, char **argv, int at, int count)
     *argc -= count;
 }
 
-bool tutti__option(int *argc, char **argv, const char *name, const char **ret_value)
+static _Noreturn void needs_value(const char *name)
+{
+    tutti__complain("%s needs a value", name);
+    exit(TUTTI_EXIT_USAGE);
+}
+
+bool tutti__option_next(int *argc, char **argv, const char *name, const char **ret_value)
 {
     size_t size = strlen(name);
     for (int i = 1; i < *argc; i++) {
-        if (strcmp(argv[i], name) == 0 && i + 1 < *argc) {
-            *ret_value = argv[i + 1];
-            take_out(argc, argv, i, 2);
-            return true;
-        }
-        if (strncmp(argv[i], name, size) == 0 && argv[i][size] == '=') {
-            *ret_value = argv[i] + size + 1;
-            take_out(argc, argv, i, 1);
-            return true;
-        }
+        bool apart = strcmp(argv[i], name) == 0;
+        if (!apart && (strncmp(argv[i], name, size) != 0 || argv[i][size] != '='))
+            continue;
+        if (apart && i + 1 == *argc)
+            needs_value(name);
+        *ret_value = apart ? argv[i + 1] : argv[i] + size + 1;
+        take_out(argc, argv, i, apart ? 2 : 1);
+        return true;
     }
     return false;
 }
 
+bool tutti__option(int *argc, char **argv, const char *name, const char **ret_value)
+{
+    bool given = false;
+    while (tutti__option_next(argc, argv, name, ret_value))
+        given = true;
+    return given;
+}
+
 bool tutti__flag(int *argc, char **argv, const char *name)
 {
-    for (int i = 1; i < *argc; i++)
-        if (strcmp(argv[i], name) == 0) {
+    int before = *argc;
+    for (int i = 1; i < *argc;)
+        if (strcmp(argv[i], name) == 0)
             take_out(argc, argv, i, 1);
-            return true;
-        }
-    return false;
+        else
+            i++;
+    return *argc < before;
 }
 
 bool tutti__option_int(int *argc, char **argv, const char *name, int64_t low, int64_t high,

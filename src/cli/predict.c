@@ -303,7 +303,7 @@ static int run(int argc, char **argv)
     tutti_status status = TUTTI_OK;
     bool json = tutti__flag(&argc, argv, "--json");
     tutti__option(&argc, argv, "--output", &output);
-    while (status == TUTTI_OK && tutti__option(&argc, argv, "--input", &text))
+    while (status == TUTTI_OK && tutti__option_next(&argc, argv, "--input", &text))
         status = load(&g, text);
     if (status == TUTTI_OK && argc != 2)
         return tutti__complain("predict takes one FILE and --input; --help tells more"),

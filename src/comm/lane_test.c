@@ -103,6 +103,7 @@ TUTTI_TEST(comm_lanes_are_as_many_as_ranks_have_cpus)
     static const struct {
         int cpus, ranks, lanes;
     } cases[] = {{1, 1, 1}, {2, 2, 1}, {3, 2, 1}, {4, 2, 2}, {2, 4, 1}, {16, 4, 4}, {64, 1, 4}};
+    CHECK_OK(tutti__param_set("LANES", "0"));
     for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
         CHECK_OK(tutti__lanes_wanted(cases[i].cpus, cases[i].ranks, &lanes));
         CHECK_INT(lanes, cases[i].lanes);
