@@ -73,8 +73,9 @@ typedef struct tutti_comm_cost {
     /* Lanes on which large all_reduces, reduces and broadcasts go at the same time, a part on each;
      * and how long that takes as a part of what it takes on one, where all ranks work and where two
      * do; 0: 1, and 1 / lanes. */
-    int lanes;
-    double lane[TUTTI_COMM_SIZES], lane_of_two[TUTTI_COMM_SIZES];
+    int lanes[TUTTI_LINK_COUNT];
+    double lane[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
+    double lane_of_two[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {

@@ -91,7 +91,7 @@ static tutti_status run(tutti_collective *c, const tutti_coll *by)
 {
     int lanes = c->codec || c->compressor || c->shards || c->comm->trace
                     ? 1
-                    : tutti__lanes_for(&c->comm->cost, by, c->operation,
+                    : tutti__lanes_for(&c->comm->cost, c->size, by, c->operation,
                                        (double)c->count * (double)c->element);
     return lanes > 1 ? tutti__lanes_run(c, lanes, run_lane, by) : run_lane(c, by);
 }

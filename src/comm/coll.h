@@ -96,6 +96,10 @@ typedef struct tutti_coll {
     } on[TUTTI_OPERATION_COUNT];
 } tutti_coll;
 
+/* A formula's seconds, or where several lanes carry a part each at the same time what they take:
+ * the fewer ranks work at once, the less they disturb each other. */
+double tutti__coll_cost(const tutti_cost_query *query, const tutti_coll *by,
+                        tutti_operation operation);
 /* NULL when there is none. */
 const tutti_coll *tutti__coll_find(const char *name);
 /* Whether the group has what it needs: shared memory, several machines, an engine's own. */

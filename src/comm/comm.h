@@ -139,7 +139,7 @@ typedef struct tutti_cost_times {
         folded_into[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double summed[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* an exchange of which each side adds */
     /* Rings, and exchanges of two ranks while others wait: on one lane, and on all of them. */
-    double ring[2][TUTTI_COMM_SIZES], pair[2][TUTTI_COMM_SIZES];
+    double ring[TUTTI_LINK_COUNT][2][TUTTI_COMM_SIZES], pair[TUTTI_LINK_COUNT][2][TUTTI_COMM_SIZES];
     double put[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], taken[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double phase, little;
     double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES];

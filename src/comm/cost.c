@@ -297,17 +297,16 @@ static double part_of(const double *part, double bytes, int lanes)
     return part[level] > 0 ? part[level] : 1.0 / lanes;
 }
 
-/* A formula's seconds, where several lanes carry a part each at the same time: the fewer ranks work
- * at once, the less they disturb each other. */
-static double on_lanes(const tutti_cost_query *query, const tutti_coll *by,
-                       tutti_operation operation)
+double tutti__coll_cost(const tutti_cost_query *query, const tutti_coll *by,
+                        tutti_operation operation)
 {
+    const tutti_comm_cost *cost = query->cost;
     double one = by->on[operation].cost(query);
-    int lanes = tutti__lanes_for(query->cost, by, operation, query->bytes);
+    int lanes = tutti__lanes_for(cost, query->ranks, by, operation, query->bytes);
     if (lanes == 1)
         return one;
-    double all = part_of(query->cost->lane, query->bytes, lanes);
-    double two = part_of(query->cost->lane_of_two, query->bytes, lanes);
+    double all = part_of(cost->lane[query->link], query->bytes, lanes);
+    double two = part_of(cost->lane_of_two[query->link], query->bytes, lanes);
     return one * (all + by->idle * (two - all));
 }
 
@@ -327,7 +326,7 @@ static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operat
         if (!(*each)->on[operation].run || (*each)->special || !tutti__coll_possible(*each, comm))
             continue;
         query.share = share_of(*each, comm->size, comm->hosts);
-        double cost = on_lanes(&query, *each, operation) * ((*each)->shared ? in_doubt : 1);
+        double cost = tutti__coll_cost(&query, *each, operation) * ((*each)->shared ? in_doubt : 1);
         if (!best || cost < least) {
             best = *each;
             least = cost;
@@ -375,7 +374,7 @@ double tutti_comm_predict(const tutti_comm_cost *cost, const char *operation, co
                               .bytes = (double)bytes,
                               .link = cost->hosts > 1 ? TUTTI_LINK_BETWEEN : TUTTI_LINK_WITHIN,
                               .share = share_of(coll, ranks, cost->hosts)};
-    return cost->call + on_lanes(&query, coll, number);
+    return cost->call + tutti__coll_cost(&query, coll, number);
 }
 
 const char *tutti_comm_formula(const char *operation, const char *algorithm)

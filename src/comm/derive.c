@@ -82,6 +82,16 @@ static void longer(const double *times, const double *without, double *ret)
                      : ret[i > 0 ? i - 1 : 0];
 }
 
+/* Of sizes that were not measured, as of the next smaller one that was. */
+static void derive_lanes(const double (*times)[TUTTI_COMM_SIZES], double *ret_part)
+{
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        if (times[0][i] > 0 && times[1][i] > 0)
+            ret_part[i] = times[1][i] / times[0][i];
+        else if (i > 0)
+            ret_part[i] = ret_part[i - 1];
+}
+
 static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tutti_comm_cost *cost)
 {
     const double *one = times->one_way[link], *both = times->exchange[link];
@@ -95,6 +105,10 @@ static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tut
     longer(times->folded[link], one, cost->fold[link]);
     longer(times->folded_into[link], one, cost->fold_into[link]);
     longer(times->summed[link], both, cost->sum[link]);
+    derive_lanes(times->ring[link], cost->lane[link]);
+    derive_lanes(times->pair[link][0][TUTTI_COMM_AT_MIB] > 0 ? times->pair[link]
+                                                             : times->ring[link],
+                 cost->lane_of_two[link]);
     per_byte(times->put[link], 0, cost->put[link]);
     per_byte(times->taken[link], 0, cost->take[link]);
 }
@@ -116,15 +130,6 @@ static void derive_shared(const tutti_cost_times *times, const tutti_comm *withi
     cost->alone = others > cpus ? (double)cpus / others : 1;
 }
 
-static void derive_lanes(const double (*times)[TUTTI_COMM_SIZES], double *ret_part)
-{
-    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
-        if (times[0][i] > 0 && times[1][i] > 0)
-            ret_part[i] = times[1][i] / times[0][i];
-        else if (i > 0)
-            ret_part[i] = ret_part[i - 1];
-}
-
 void tutti__cost_derive(const tutti_cost_times *times, bool in_doubt, const tutti_comm *comm,
                         tutti_comm_cost *cost)
 {
@@ -137,8 +142,6 @@ void tutti__cost_derive(const tutti_cost_times *times, bool in_doubt, const tutt
         doubt_link(within, cost);
     derive_shared(times, within, cost);
     derive_link(times, TUTTI_LINK_BETWEEN, cost);
-    derive_lanes(times->ring, cost->lane);
-    derive_lanes(comm->size > 2 ? times->pair : times->ring, cost->lane_of_two);
 }
 
 /* The other constants are guesses, of which those that have to do with messages become longer or

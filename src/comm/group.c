@@ -75,10 +75,9 @@ static int count_hosts(const tutti_comm *comm)
 
 void tutti__comm_take_cost(tutti_comm *comm, const tutti_comm_cost *cost)
 {
-    int hosts = comm->cost.hosts, lanes = comm->cost.lanes;
     comm->cost = *cost;
-    comm->cost.hosts = hosts;
-    comm->cost.lanes = lanes;
+    comm->cost.hosts = comm->hosts;
+    tutti__lanes_count(comm->fabric, comm->cost.lanes);
 }
 
 tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *members, int rank,
@@ -107,8 +106,6 @@ tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *membe
                          .spec = spec,
                          .timeout = options->timeout};
     comm->hosts = count_hosts(comm);
-    comm->cost.hosts = comm->hosts;
-    comm->cost.lanes = tutti__lanes_among(comm);
     tutti_comm_cost guess = tutti__cost_guess(comm);
     tutti__comm_take_cost(comm, options->cost ? options->cost : &guess);
     *ret_comm = comm;

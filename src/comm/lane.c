@@ -57,26 +57,33 @@ tutti_status tutti__lanes_wanted(int cpus, int neighbours, int *ret_lanes)
     return TUTTI_OK;
 }
 
-/* Of a cluster, ranks know their own engines only; what is asked for, and who is on which machine,
- * all know. */
-int tutti__lanes_among(const tutti_comm *comm)
+/* Of a cluster, ranks know their own engines only; what is asked for all know. */
+void tutti__lanes_count(const tutti_fabric *fabric, int ret_lanes[TUTTI_LINK_COUNT])
 {
-    const tutti_fabric *fabric = comm->fabric;
-    bool all = !fabric->membership || (fabric->named && fabric->named->lane);
-    if (fabric->lane_count < 2 || fabric->trunk || comm->size < 2)
-        return 1;
-    return all || comm->hosts == comm->size ? fabric->lane_count : 1;
+    int lanes = fabric->trunk || fabric->lane_count < 2 ? 1 : fabric->lane_count;
+    bool near = !fabric->membership || (fabric->named && fabric->named->lane);
+    ret_lanes[TUTTI_LINK_WITHIN] = near ? lanes : 1;
+    ret_lanes[TUTTI_LINK_BETWEEN] = lanes;
 }
 
-int tutti__lanes_for(const tutti_comm_cost *cost, const tutti_coll *by, tutti_operation operation,
-                     double bytes)
+/* As many as between any two of them. */
+int tutti__lanes_among(const tutti_comm_cost *cost, int ranks)
 {
+    int near = cost->lanes[TUTTI_LINK_WITHIN], far = cost->lanes[TUTTI_LINK_BETWEEN];
+    int lanes = cost->hosts < 2 ? near : cost->hosts == ranks || far < near ? far : near;
+    return ranks > 1 && lanes > 1 ? lanes : 1;
+}
+
+int tutti__lanes_for(const tutti_comm_cost *cost, int ranks, const tutti_coll *by,
+                     tutti_operation operation, double bytes)
+{
+    int lanes = tutti__lanes_among(cost, ranks);
     bool side_by_side =
         operation == TUTTI_ALL_REDUCE || operation == TUTTI_REDUCE || operation == TUTTI_BROADCAST;
-    if (cost->lanes < 2 || !side_by_side || by->shared || by->native || by->machines || by->special)
+    if (!side_by_side || by->shared || by->native || by->machines || by->special)
         return 1;
-    int worth = bytes < LANE_BYTES * TUTTI_LANES_MOST ? (int)(bytes / LANE_BYTES) : cost->lanes;
-    return worth < 1 ? 1 : worth < cost->lanes ? worth : cost->lanes;
+    int worth = bytes < LANE_BYTES * TUTTI_LANES_MOST ? (int)(bytes / LANE_BYTES) : lanes;
+    return worth < 1 ? 1 : worth < lanes ? worth : lanes;
 }
 
 static int64_t cut(const tutti_lanes *all, int i)
@@ -178,7 +185,7 @@ static tutti_status start(lane *own, const tutti_comm *comm)
 
 static tutti_status start_all(tutti_comm *comm)
 {
-    int count = comm->cost.lanes - 1;
+    int count = tutti__lanes_among(&comm->cost, comm->size) - 1;
     tutti_lanes *all = calloc(1, sizeof *all + (size_t)count * sizeof all->lane[0]);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d lanes", count);

@@ -15,11 +15,12 @@ enum { TUTTI_LANES_MOST = 8 };
 
 /* How many a rank would have, of those that share so many CPUs; TUTTI_LANES says it otherwise. */
 tutti_status tutti__lanes_wanted(int cpus, int neighbours, int *ret_lanes);
-/* How many the members of a group have among each other, at least 1. */
-int tutti__lanes_among(const tutti_comm *comm);
-/* How many an operation of `bytes` goes over. */
-int tutti__lanes_for(const tutti_comm_cost *cost, const tutti_coll *by, tutti_operation operation,
-                     double bytes);
+/* How many ranks of one machine, and of different ones, have between each other. */
+void tutti__lanes_count(const tutti_fabric *fabric, int ret_lanes[TUTTI_LINK_COUNT]);
+/* How many the ranks of a group have, at least 1, and over how many of them an operation goes. */
+int tutti__lanes_among(const tutti_comm_cost *cost, int ranks);
+int tutti__lanes_for(const tutti_comm_cost *cost, int ranks, const tutti_coll *by,
+                     tutti_operation operation, double bytes);
 
 /* A part, whose group is the lane's. */
 typedef tutti_status tutti_lane_work(tutti_collective *part, const void *context);

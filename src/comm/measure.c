@@ -16,6 +16,7 @@
 
 #include "base/world.h"
 #include "comm/derive.h"
+#include "comm/lane.h"
 #include "comm/settle.h"
 #include "comm/timing.h"
 
@@ -166,13 +167,14 @@ static void list_link(bench *m, tutti_comm *group, tutti_comm_link link)
     add_curve(m, group, tag, tutti__probe_exchange, times->exchange[link]);
     add_curve(m, group, tag, tutti__probe_summed, times->summed[link]);
     int finer = m->count;
-    if (group->cost.lanes > 1) {
-        add_curve(m, group, tag, tutti__probe_ring, times->ring[0]);
-        add_curve(m, group, tag, tutti__probe_ring_on_lanes, times->ring[1]);
+    bool lanes = tutti__lanes_among(&group->cost, group->size) > 1;
+    if (lanes) {
+        add_curve(m, group, tag, tutti__probe_ring, times->ring[link][0]);
+        add_curve(m, group, tag, tutti__probe_ring_on_lanes, times->ring[link][1]);
     }
-    if (group->cost.lanes > 1 && group->size > 2) { /* two are all there are in a smaller one */
-        add_curve(m, group, tag, tutti__probe_pair, times->pair[0]);
-        add_curve(m, group, tag, tutti__probe_pair_on_lanes, times->pair[1]);
+    if (lanes && group->size > 2) { /* two are all there are in a smaller one */
+        add_curve(m, group, tag, tutti__probe_pair, times->pair[link][0]);
+        add_curve(m, group, tag, tutti__probe_pair_on_lanes, times->pair[link][1]);
     }
     while (finer < m->count)
         m->curves[finer++].coarse = true;

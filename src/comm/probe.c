@@ -121,8 +121,8 @@ static tutti_status on_lanes(const tutti_probe *p, size_t bytes, char *out, tutt
                              bool all)
 {
     tutti_collective c = p->call;
-    int lanes =
-        tutti__lanes_for(&c.comm->cost, tutti__coll_find("ring"), TUTTI_ALL_REDUCE, (double)bytes);
+    int lanes = tutti__lanes_for(&c.comm->cost, c.size, tutti__coll_find("ring"), TUTTI_ALL_REDUCE,
+                                 (double)bytes);
     c.in = p->a;
     c.out = out;
     c.count = (int64_t)(bytes / 4);

@@ -202,7 +202,7 @@ static double between_cost(const tutti_cost_query *q, tutti_operation operation,
     for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
         const tutti_coll *by = tutti__coll_find(names[i]);
         if (by->on[operation].cost)
-            best = fmin(best, by->on[operation].cost(&outer));
+            best = fmin(best, tutti__coll_cost(&outer, by, operation));
     }
     return best;
 }
