@@ -36,11 +36,21 @@ tutti_sym tutti_grad_dense(tutti_grad grad, tutti_sym like)
     return apply(tutti_sym_graph(grad.value), "rows_to_dense", 3, inputs, 0, NULL);
 }
 
+static tutti_sym as_i64(tutti_graph *graph, tutti_sym rows)
+{
+    tutti_attr dtype = TUTTI_INT("dtype", TUTTI_I64);
+    return tutti_sym_type(rows).dtype == TUTTI_I64 ? rows
+                                                   : apply(graph, "cast", 1, &rows, 1, &dtype);
+}
+
 static tutti_grad sum_two(tutti_graph *graph, tutti_grad a, tutti_grad b, tutti_sym like)
 {
     if (a.rows.node && b.rows.node) {
         tutti_attr axis = TUTTI_INT("axis", 0);
         tutti_sym values[] = {a.value, b.value}, rows[] = {a.rows, b.rows};
+        if (tutti_sym_type(a.rows).dtype != tutti_sym_type(b.rows).dtype)
+            for (int i = 0; i < 2; i++)
+                rows[i] = as_i64(graph, rows[i]);
         return (tutti_grad){apply(graph, "concat", 2, values, 1, &axis),
                             apply(graph, "concat", 2, rows, 1, &axis)};
     }

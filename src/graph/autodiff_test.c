@@ -345,6 +345,28 @@ TUTTI_TEST(gathers_give_rows)
     end_bench(&b);
 }
 
+/* One table, looked up by indices of both types. */
+TUTTI_TEST(rows_of_i32_and_i64_add_up)
+{
+    bench b = new_bench(4, (double[]){1, 2, 3, 4});
+    tutti_sym wide = tutti_ints(b.graph, 3, 1), narrow = tutti_cast(wide, TUTTI_I32);
+    tutti_sym ids[][3] = {{narrow, wide, narrow}, {narrow, narrow, narrow}, {wide, narrow, narrow}};
+    for (int i = 0; i < 3; i++) {
+        tutti_sym y = tutti_scalar(b.graph, TUTTI_F64, 0);
+        for (int k = 0; k < 3; k++) {
+            tutti_sym picked = tutti_gather(b.x, ids[i][k], 0);
+            y = tutti_add(y, tutti_sum(tutti_mul(picked, picked)));
+        }
+        tutti_grad grad = {0};
+        tutti_differentiate(y, 1, &b.x, &grad);
+        CHECK_OK(tutti_graph_check(b.graph));
+        CHECK_INT(tutti_sym_type(grad.rows).dtype, i == 1 ? TUTTI_I32 : TUTTI_I64);
+        CHECK_INT(tutti_sym_type(grad.rows).dims[0], 6);
+        agrees(&b, y, tutti_grad_dense(grad, b.x), 1e-7);
+    }
+    end_bench(&b);
+}
+
 /* Where one use is dense, the whole gradient is. */
 TUTTI_TEST(rows_and_dense_gradients_add_up)
 {
