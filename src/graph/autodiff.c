@@ -16,7 +16,8 @@ typedef struct contribution {
 typedef struct diff {
     tutti_graph *graph;
     size_t count;         /* nodes there were before */
-    bool *carries;        /* by id: some x reaches it */
+    bool *reached;        /* by id: some x reaches it, through whatever */
+    bool *carries;        /* by id: a gradient of it is asked for, or of something before it */
     bool *wanted;         /* by id: it reaches some y */
     contribution ***sums; /* by id, by output */
     tutti_arena arena;
@@ -130,22 +131,57 @@ static bool is_recorded(const diff *d, size_t node)
            (node >= d->graph->recorded.first && node < d->graph->recorded.last);
 }
 
-/* wanted: backwards from ys; carries: forwards from xs. */
-static void mark(diff *d, int y_count, const tutti_sym *ys, int x_count, const tutti_sym *xs)
+/* Whether the gradient of this value goes on to some x, or to a hook. */
+static bool flows(const diff *d, tutti_edge edge)
+{
+    return d->carries[edge.node->id] && tutti_dtype_is_float(tutti__edge_type(edge)->dtype);
+}
+
+static bool passes_gradients(const diff *d, const tutti_node *node)
+{
+    return is_recorded(d, node->id) && !(node->op->flags & TUTTI_OP_NO_GRADIENT);
+}
+
+/* reached: forwards from xs. */
+static void mark_reached(diff *d, int x_count, const tutti_sym *xs)
+{
+    for (int i = 0; i < x_count; i++)
+        d->reached[xs[i].node->id] = true;
+    for (size_t n = 0; n < d->count; n++) {
+        const tutti_node *node = d->graph->nodes.data[n];
+        for (int i = 0; is_recorded(d, n) && !d->reached[n] && i < node->input_count; i++)
+            d->reached[n] = d->reached[node->inputs[i].node->id];
+    }
+}
+
+/* carries: forwards from xs, and from the values with hooks that they reach, as far as nothing
+ * stops gradients. */
+static void mark_carries(diff *d, int x_count, const tutti_sym *xs)
+{
+    for (int i = 0; i < x_count; i++)
+        d->carries[xs[i].node->id] = true;
+    for (size_t i = 0; i < d->graph->hooks.count; i++) {
+        const tutti_node *node = d->graph->hooks.data[i].edge.node;
+        if (node->id < d->count && d->graph->nodes.data[node->id] == node && d->reached[node->id])
+            d->carries[node->id] = true;
+    }
+    for (size_t n = 0; n < d->count; n++) {
+        const tutti_node *node = d->graph->nodes.data[n];
+        bool passes = passes_gradients(d, node);
+        for (int i = 0; passes && !d->carries[n] && i < node->input_count; i++)
+            d->carries[n] = flows(d, node->inputs[i]);
+    }
+}
+
+/* wanted: backwards from ys. */
+static void mark_wanted(diff *d, int y_count, const tutti_sym *ys)
 {
     for (int i = 0; i < y_count; i++)
         d->wanted[ys[i].node->id] = true;
-    for (int i = 0; i < x_count; i++)
-        d->carries[xs[i].node->id] = true;
     for (size_t n = d->count; n-- > 0;) {
         const tutti_node *node = d->graph->nodes.data[n];
         for (int i = 0; d->wanted[n] && i < node->input_count; i++)
             d->wanted[node->inputs[i].node->id] = true;
-    }
-    for (size_t n = 0; n < d->count; n++) {
-        const tutti_node *node = d->graph->nodes.data[n];
-        for (int i = 0; is_recorded(d, n) && !d->carries[n] && i < node->input_count; i++)
-            d->carries[n] = d->carries[node->inputs[i].node->id];
     }
 }
 
@@ -180,8 +216,7 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
     for (size_t i = 0; i < in; i++) {
         tutti_edge edge = node->inputs[i];
         inputs[i] = tutti__sym(edge.node, edge.index);
-        wanted[i] =
-            d->carries[edge.node->id] && tutti_dtype_is_float(tutti__edge_type(edge)->dtype);
+        wanted[i] = flows(d, edge);
     }
     for (size_t i = 0; i < out; i++) {
         results[i] = tutti__sym(node, (uint32_t)i);
@@ -225,12 +260,11 @@ static tutti_status visit(diff *d, tutti_node *node)
         outputs[i] = total(d, (tutti_edge){node, (uint32_t)i});
         any = any || outputs[i].value.node;
     }
-    bool inputs_carry = false;
+    bool goes_on = false;
     char place[TUTTI_PLACE_TEXT];
     for (int i = 0; i < node->input_count; i++)
-        inputs_carry = inputs_carry || d->carries[node->inputs[i].node->id];
-    if (!any || !inputs_carry || !is_recorded(d, node->id) ||
-        (node->op->flags & TUTTI_OP_NO_GRADIENT))
+        goes_on = goes_on || flows(d, node->inputs[i]);
+    if (!any || !goes_on || !passes_gradients(d, node))
         return TUTTI_OK;
     if (keeps_rows(node))
         return contribute(d, node->inputs[0], outputs[0]);
@@ -245,7 +279,9 @@ static tutti_status visit(diff *d, tutti_node *node)
 static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_sym *y_grads,
                         int x_count, const tutti_sym *xs, tutti_sym *ret_grads, tutti_sym *ret_rows)
 {
-    mark(d, y_count, ys, x_count, xs);
+    mark_reached(d, x_count, xs);
+    mark_carries(d, x_count, xs);
+    mark_wanted(d, y_count, ys);
     TUTTI_TRY(seed(d, y_count, ys, y_grads));
     for (size_t n = d->count; n-- > 0;)
         if (d->wanted[n] && d->carries[n] && d->sums[n])
@@ -285,16 +321,18 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
                               "differentiation: y '%s' is %s; only floats have gradients",
                               ys[i].node->name, tutti_dtype_name(tutti_sym_type(ys[i]).dtype));
     diff d = {.graph = graph, .count = graph->nodes.count};
+    d.reached = calloc(d.count + 1, 1);
     d.carries = calloc(d.count + 1, 1);
     d.wanted = calloc(d.count + 1, 1);
     d.sums = calloc(d.count + 1, sizeof *d.sums);
     tutti_name_push(graph, "gradients");
     graph->differentiated++;
-    tutti_status status = d.carries && d.wanted && d.sums
+    tutti_status status = d.reached && d.carries && d.wanted && d.sums
                               ? run(&d, y_count, ys, y_grads, x_count, xs, ret_grads, ret_rows)
                               : tutti_fail(TUTTI_NO_MEMORY, "gradients");
     graph->differentiated--;
     tutti_name_pop(graph);
+    free(d.reached);
     free(d.carries);
     free(d.wanted);
     free(d.sums);

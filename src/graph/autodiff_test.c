@@ -262,6 +262,94 @@ TUTTI_TEST(an_operator_without_gradient_is_a_mistake)
     end_bench(&b);
 }
 
+/* y = x, of which nobody told how it is differentiated. */
+static tutti_sym opaque(tutti_sym x)
+{
+    static tutti_op op;
+    if (!op.name) {
+        op = *tutti_op_find("identity");
+        op.name = "test.opaque";
+        op.gradient = NULL;
+        CHECK_OK(tutti_op_register(&op));
+    }
+    return tutti_apply_op(tutti_sym_graph(x), "test.opaque", 1, &x, 0, NULL);
+}
+
+/* Checks that the gradient is factor x^power, element by element. */
+static void is_power(const bench *b, tutti_sym grad, double factor, double power)
+{
+    tutti_tensor *value = value_of(b, grad);
+    for (int64_t i = 0; i < tutti_tensor_count(b->value); i++)
+        CHECK_NEAR(tutti_tensor_get(value, i), factor * pow(tutti_tensor_get(b->value, i), power),
+                   1e-12);
+    tutti_tensor_release(value);
+}
+
+TUTTI_TEST(no_gradient_is_asked_of_what_stands_behind_stop_gradient)
+{
+    bench b = new_bench(2, (double[]){0.3, 0.7});
+    tutti_sym stopped = tutti_stop_gradient(b.x);
+    tutti_sym held[] = {opaque(stopped), tutti_stop_gradient(opaque(b.x)), opaque(opaque(stopped)),
+                        opaque(tutti_neg(tutti_neg(stopped)))};
+    for (int i = 0; i < 4; i++) {
+        tutti_sym y = tutti_mul(tutti_mul(b.x, tutti_mul(b.x, b.x)), held[i]);
+        tutti_sym first = tutti_gradient_of(y, b.x), second = tutti_gradient_of(first, b.x);
+        CHECK_OK(tutti_graph_check(b.graph));
+        is_power(&b, first, 3, 3);
+        is_power(&b, second, 6, 2);
+    }
+    tutti_sym whole = tutti_cast(tutti_cast(b.x, TUTTI_I64), TUTTI_F64);
+    is_power(&b, tutti_gradient_of(tutti_add(b.x, opaque(whole)), b.x), 1, 0);
+    is_power(&b, tutti_gradient_of(tutti_mul(stopped, stopped), stopped), 2, 1);
+    end_bench(&b);
+}
+
+static void half_opaque(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                        void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(context);
+    tutti_sym held = count > 1 ? args[1] : tutti_stop_gradient(args[0]);
+    ret[0] = tutti_mul(args[0], opaque(held));
+}
+
+static void above_half(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                       void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_greater(tutti_max(args[0]), tutti_scalar(body, TUTTI_F64, 0.5));
+}
+
+/* In the body, and before the argument that leads there. */
+TUTTI_TEST(stop_gradient_holds_in_branches_and_loops)
+{
+    bench b = new_bench(2, (double[]){0.3, 0.7});
+    tutti_sym args[] = {b.x, tutti_stop_gradient(b.x)};
+    for (int count = 1; count <= 2; count++) {
+        tutti_sym pred = tutti_cast(tutti_scalar(b.graph, TUTTI_F64, 1), TUTTI_BOOL);
+        tutti_sym y = tutti_cond(pred, half_opaque, half_opaque, NULL, count, args, 1, NULL);
+        is_power(&b, tutti_gradient_of(y, b.x), 1, 1);
+        y = tutti_while(above_half, half_opaque, NULL, 1, args, count - 1, args + 1, NULL);
+        is_power(&b, tutti_gradient_of(y, b.x), 1, 1); /* one round */
+    }
+    end_bench(&b);
+}
+
+/* A hook on what stands behind stop_gradient is called as one before it is. */
+TUTTI_TEST(hooks_behind_stop_gradient_see_gradients)
+{
+    bench b = new_bench(2, (double[]){0.3, 0.7});
+    tutti_sym held = tutti_stop_gradient(b.x), behind = tutti_neg(held);
+    tutti_sym y = tutti_add(tutti_mul(b.x, b.x), tutti_mul(behind, behind));
+    int calls = 0;
+    tutti_on_gradient(held, ten_times, &calls);
+    tutti_on_gradient(behind, ten_times, &calls);
+    is_power(&b, tutti_gradient_of(y, b.x), 2, 1);
+    CHECK_INT(calls, 2);
+    end_bench(&b);
+}
+
 static tutti_status sums_up(tutti_gradient *rule)
 {
     rule->input_grads[0] = tutti_sum(rule->output_grads[0]);
