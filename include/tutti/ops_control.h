@@ -38,7 +38,8 @@ TUTTI_API tutti_sym tutti_print(tutti_sym x, const char *message);
 
 /* Builds one side of a branch, or a loop's condition or step, into the graph `body`: from `count`
  * arguments (parameters of the body) to the results. Only arguments and nodes made in `body` may be
- * used there; variables are made outside, and those that the body reads are given as arguments. */
+ * used there; variables and placeholders are made outside, and those that the body reads are given
+ * as arguments. */
 typedef void tutti_body_fn(tutti_graph *body, int count, const tutti_sym *args,
                            tutti_sym *ret_results, void *context);
 

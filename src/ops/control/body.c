@@ -78,17 +78,18 @@ static bool is_used(const tutti_graph *graph, const tutti_node *wanted)
     return false;
 }
 
-/* Variables are the outer graph's: one made here nobody initialises, finds or trains. */
-static tutti_status refuse_variables(const tutti_graph *graph)
+/* Variables and placeholders are the outer graph's: one made here nobody initialises, finds, trains
+ * or feeds. */
+static tutti_status refuse_outer(const tutti_graph *graph)
 {
     char place[TUTTI_PLACE_TEXT];
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        if (tutti__is(node, "variable"))
+        if (tutti__is(node, "variable") || tutti__is(node, "placeholder"))
             return tutti_fail(TUTTI_INVALID,
-                              "variable '%s'%s is made in the body; make it outside, and "
+                              "%s '%s'%s is made in the body; make it outside, and "
                               "give it as an argument",
-                              node->name, tutti__node_place(node, place));
+                              node->op->name, node->name, tutti__node_place(node, place));
     }
     return TUTTI_OK;
 }
@@ -135,7 +136,7 @@ static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn,
     tutti_name_push(body->graph, label);
     fn(body->graph, arg_count, args, results, context);
     TUTTI_TRY(tutti_graph_check(body->graph));
-    TUTTI_TRY(refuse_variables(body->graph));
+    TUTTI_TRY(refuse_outer(body->graph));
     TUTTI_TRY(refuse_meetings(body->graph));
     TUTTI_TRY(tutti__subgraph_results(body->graph, result_count, results));
     if (body->graph->scopes.count != 1)

@@ -153,6 +153,12 @@ static void makes_variable(tutti_graph *body, int count, const tutti_sym *args, 
     ret[0] = tutti_mul(args[0], tutti_get_variable(body, "w", tutti_full(2), .dtype = TUTTI_F64));
 }
 
+static void makes_placeholder(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                              void *context)
+{
+    ret[0] = tutti_mul(args[0], tutti_placeholder_named(body, "p", TUTTI_F64));
+}
+
 static void writes(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                    void *context)
 {
@@ -189,6 +195,8 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(square, NULL, "cond, else branch: no function is given");
     expect(makes_variable, square, "cond, then branch: variable 'cond/then/w'");
     expect(square, makes_variable, "make it outside, and give it as an argument");
+    expect(makes_placeholder, square, "cond, then branch: placeholder 'cond/then/p' is made");
+    expect(square, makes_placeholder, "is made in the body; make it outside, and give it as an");
     expect(writes, square, "cond, then branch: assign 'cond/then/assign'");
     expect(square, writes, "bodies write no variables; return the new value and assign it outside");
     expect(meets, square, "cond, then branch: all_reduce 'cond/then/all_reduce'");

@@ -339,6 +339,12 @@ static void makes_variable(tutti_graph *body, int count, const tutti_sym *args, 
     ret[1] = tutti_mul(args[1], tutti_variable(body, tutti_full(2), .dtype = TUTTI_F64));
 }
 
+static void asks_placeholder(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                             void *context)
+{
+    ret[0] = tutti_placeholder_named(body, "more", TUTTI_BOOL);
+}
+
 static void expect(tutti_body_fn *condition, tutti_body_fn *body, const char *part)
 {
     tutti_graph *g = new_graph();
@@ -354,4 +360,5 @@ TUTTI_TEST(while_reports_mistakes)
     expect(no_answer, multiply, "the condition gives i64[], needs a bool scalar");
     expect(below, multiply, "while, condition: less");
     expect(below_three, makes_variable, "is made in the body; make it outside");
+    expect(asks_placeholder, multiply, "placeholder 'while/condition/more' is made in the body");
 }
