@@ -248,6 +248,13 @@ static tutti_status add_node(tutti_reader *r, tutti_graph *graph, record *from,
     return tutti__read_shardings(r, node);
 }
 
+/* A promise of graphs that is broken here was broken in the bytes. */
+static tutti_status blame_bytes(tutti_status status)
+{
+    return status == TUTTI_INVALID ? tutti__error_prefix(TUTTI_CORRUPT, "serialised graph")
+                                   : status;
+}
+
 static tutti_status settle_colocation(tutti_graph *graph, const uint32_t *colocate)
 {
     size_t count = graph->nodes.count;
@@ -258,9 +265,7 @@ static tutti_status settle_colocation(tutti_graph *graph, const uint32_t *coloca
         if (colocate[i])
             graph->nodes.data[i]->colocate = graph->nodes.data[colocate[i] - 1];
     }
-    tutti_status status = tutti__graph_check_colocation(graph);
-    return status == TUTTI_INVALID ? tutti__error_prefix(TUTTI_CORRUPT, "serialised graph")
-                                   : status;
+    return blame_bytes(tutti__graph_check_colocation(graph));
 }
 
 static tutti_status get_nodes(tutti_reader *r, tutti_graph *graph)
@@ -325,6 +330,7 @@ static tutti_status fill_graph(tutti_reader *r, tutti_graph *graph)
             return TUTTI_READ_FAIL("two nodes are named '%s'", node->name);
         TUTTI_TRY(tutti__map_set(&graph->by_name, node->name, node));
     }
+    TUTTI_TRY(blame_bytes(tutti__graph_check_parameters(graph)));
     return get_ends(r, graph);
 }
 

@@ -112,6 +112,52 @@ TUTTI_TEST(lies_about_edges_are_found_out)
     refused(g, TUTTI_CORRUPT, "stands beside itself");
 }
 
+TUTTI_TEST(handles_where_values_are_wanted_are_found_out)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym v = tutti_variable(g, tutti_zeros(2), .name = "v"), y = tutti_neg(v);
+    y.node->inputs[0] = tutti__edge(v);
+    refused(g, TUTTI_CORRUPT, "neg 'neg': input 0 ('v') is a handle, needs a value");
+}
+
+static void two_negated(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                        void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(count);
+    *(tutti_node **)context = args[1].node;
+    ret[0] = tutti_add(tutti_neg(args[0]), args[1]);
+}
+
+TUTTI_TEST(parameters_of_one_index_are_found_out)
+{
+    tutti_graph *g = new_graph();
+    tutti_node *second = NULL;
+    tutti_sym p = tutti_placeholder_named(g, "p", TUTTI_BOOL),
+              x = tutti_placeholder_named(g, "x", TUTTI_F32, 2);
+    tutti_cond(p, two_negated, two_negated, &second, 2, ((tutti_sym[]){x, x}), 1, NULL);
+    round_trip(g);
+    second->attrs[0].value.i = 0;
+    refused(g, TUTTI_CORRUPT, "parameter 'parameter_1': has the index of 'parameter'");
+}
+
+TUTTI_TEST(shardings_that_name_an_axis_twice_are_found_out)
+{
+    tutti_shard shards[TUTTI_GRAPH_MAX_AXES + 1] = {{"a", TUTTI_SPLIT, 0}, {"a", TUTTI_PARTIAL, 0}};
+    tutti_sharding sharding = {2, shards};
+    const tutti_sharding *all[] = {&sharding};
+    tutti_graph *g = new_graph();
+    void *data = NULL;
+    size_t size = 0;
+    tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, 2);
+    x.node->shardings = all;
+    sharding.count = TUTTI_GRAPH_MAX_AXES + 1;
+    CHECK_STATUS(tutti_graph_serialize(g, &data, &size), TUTTI_TOO_LARGE);
+    CHECK_CONTAINS(tutti_error_message(), "more than 64 mesh axes");
+    sharding.count = 2;
+    refused(g, TUTTI_CORRUPT, "a sharding of placeholder 'x' names mesh axis 'a' twice");
+}
+
 TUTTI_TEST(lies_about_names_are_found_out)
 {
     tutti_graph *g = new_graph();

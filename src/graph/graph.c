@@ -301,6 +301,9 @@ static tutti_status check_inputs(const tutti_graph *graph, const tutti_op *op, i
             return tutti_fail(TUTTI_INVALID, "input %d is output %u of %s '%s', which has %d", i,
                               inputs[i].index, inputs[i].node->op->name, inputs[i].node->name,
                               inputs[i].node->output_count);
+        if (tutti__edge_type(inputs[i])->handle && !(op->flags & TUTTI_OP_TAKES_HANDLE))
+            return tutti_fail(TUTTI_INVALID, "input %d ('%s') is a handle, needs a value", i,
+                              inputs[i].node->name);
     }
     return TUTTI_OK;
 }

@@ -249,6 +249,8 @@ void tutti__graph_replace(tutti_graph *graph, tutti_edge from, tutti_edge to);
 /* Following what nodes are colocated with always ends; TUTTI_INVALID names a node where it does
  * not. */
 tutti_status tutti__graph_check_colocation(const tutti_graph *graph);
+/* Parameters have indices of their own, from 0; TUTTI_INVALID names one that has not. */
+tutti_status tutti__graph_check_parameters(const tutti_graph *graph);
 
 /* Runs a node's shape rule on its present inputs; `values` (optional) are known input values. */
 tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values,

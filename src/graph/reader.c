@@ -197,15 +197,21 @@ static tutti_status read_sharding(tutti_reader *r, tutti_node *node, int output)
     TUTTI_TRY(tutti__read_word(r, &count));
     if (count == 0)
         return TUTTI_OK;
-    if (--count > r->left / 12)
-        return TUTTI_READ_FAIL("%" PRIu32 " mesh axes are announced, but only %zu bytes are left",
-                               count, r->left);
+    if (--count > r->left / 12 || count > TUTTI_GRAPH_MAX_AXES)
+        return TUTTI_READ_FAIL("%" PRIu32 " mesh axes are announced, but only %zu bytes are left, "
+                               "and at most %d are allowed",
+                               count, r->left, TUTTI_GRAPH_MAX_AXES);
     tutti_sharding *sharding = tutti__arena_take(&node->graph->arena, sizeof *sharding);
     tutti_shard *shards = tutti__arena_array(&node->graph->arena, count, sizeof *shards);
     if (!sharding || !shards)
         return tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for a sharding");
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         TUTTI_TRY(read_shard(r, node->graph, &node->types[output], &shards[i]));
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(shards[k].axis, shards[i].axis) == 0)
+                return TUTTI_READ_FAIL("a sharding of %s '%s' names mesh axis '%s' twice",
+                                       node->op->name, node->name, shards[i].axis);
+    }
     *sharding = (tutti_sharding){(int)count, shards};
     node->shardings[output] = sharding;
     return TUTTI_OK;

@@ -130,6 +130,9 @@ static tutti_status put_attr(writer *w, const tutti_attr *attr)
 
 static tutti_status put_sharding(writer *w, const tutti_sharding *sharding)
 {
+    if (sharding && sharding->count > TUTTI_GRAPH_MAX_AXES)
+        return tutti_fail(TUTTI_TOO_LARGE, "serialisation: a sharding has more than %d mesh axes",
+                          TUTTI_GRAPH_MAX_AXES);
     put_word(&w->body, sharding ? (uint64_t)sharding->count + 1 : 0);
     for (int i = 0; sharding && i < sharding->count; i++) {
         if (strlen(sharding->shards[i].axis) > TUTTI_GRAPH_MAX_AXIS)

@@ -37,7 +37,8 @@ enum {
     TUTTI_GRAPH_MAX_ATTRS = 64,
     TUTTI_GRAPH_MAX_GRAPHS = 65536, /* the outermost and all sub-graphs */
     TUTTI_GRAPH_MAX_STRING = 1024,  /* bytes of a name, of which every node may have a copy */
-    TUTTI_GRAPH_MAX_AXIS = 64       /* of the name of a mesh axis */
+    TUTTI_GRAPH_MAX_AXIS = 64,      /* of the name of a mesh axis */
+    TUTTI_GRAPH_MAX_AXES = 64       /* mesh axes of one sharding */
 };
 
 /* The checksum that the header of this form must hold; size >= TUTTI_GRAPH_HEADER. */

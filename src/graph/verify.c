@@ -209,24 +209,36 @@ static tutti_status check_name(tutti_map *names, tutti_node *node, const char *n
     return tutti__map_set(names, name, node);
 }
 
-/* Names are unique unless the graph is a trace; parameters have indices of their own. */
-static tutti_status check_names(const tutti_graph *graph, tutti_map *names, tutti_map *parameters)
+/* Names are unique unless the graph is a trace. */
+static tutti_status check_names(const tutti_graph *graph)
+{
+    tutti_map names = {0};
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; !graph->trace && status == TUTTI_OK && i < graph->nodes.count; i++) {
+        tutti_node *node = graph->nodes.data[i];
+        if (!node->dead)
+            status = check_name(&names, node, node->name, "name");
+    }
+    tutti__map_free(&names);
+    return status;
+}
+
+tutti_status tutti__graph_check_parameters(const tutti_graph *graph)
 {
     char index[32];
-    for (size_t i = 0; i < graph->nodes.count; i++) {
+    tutti_map indices = {0};
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; status == TUTTI_OK && i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
-        if (node->dead)
-            continue;
-        if (!graph->trace)
-            TUTTI_TRY(check_name(names, node, node->name, "name"));
-        if (!tutti__is(node, "parameter"))
+        if (node->dead || !tutti__is(node, "parameter"))
             continue;
         snprintf(index, sizeof index, "%" PRId64, tutti__int(node, "index"));
-        if (tutti__int(node, "index") < 0)
-            return refuse(node, "is parameter %s; indices begin at 0", index);
-        TUTTI_TRY(check_name(parameters, node, index, "index"));
+        status = tutti__int(node, "index") < 0
+                     ? refuse(node, "is parameter %s; indices begin at 0", index)
+                     : check_name(&indices, node, index, "index");
     }
-    return TUTTI_OK;
+    tutti__map_free(&indices);
+    return status;
 }
 
 static tutti_status check_ends(const tutti_graph *graph)
@@ -266,7 +278,6 @@ tutti_status tutti__graph_check_colocation(const tutti_graph *graph)
 
 static tutti_status check_graph(const tutti_graph *graph, int depth)
 {
-    tutti_map names = {0}, parameters = {0};
     TUTTI_TRY(tutti_graph_check(graph));
     if (depth > TUTTI_GRAPH_MAX_DEPTH)
         return tutti_fail(TUTTI_TOO_LARGE, "sub-graphs are nested more than %d deep",
@@ -280,10 +291,9 @@ static tutti_status check_graph(const tutti_graph *graph, int depth)
         TUTTI_TRY(check_node(graph, node, i, depth));
     }
     TUTTI_TRY(tutti__graph_check_colocation(graph));
-    tutti_status status = check_names(graph, &names, &parameters);
-    tutti__map_free(&names);
-    tutti__map_free(&parameters);
-    return status == TUTTI_OK ? check_ends(graph) : status;
+    TUTTI_TRY(check_names(graph));
+    TUTTI_TRY(tutti__graph_check_parameters(graph));
+    return check_ends(graph);
 }
 
 tutti_status tutti_graph_verify(const tutti_graph *graph)

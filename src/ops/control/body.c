@@ -138,6 +138,7 @@ static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn,
     TUTTI_TRY(tutti_graph_check(body->graph));
     TUTTI_TRY(refuse_outer(body->graph));
     TUTTI_TRY(refuse_meetings(body->graph));
+    TUTTI_TRY(tutti__graph_check_parameters(body->graph));
     TUTTI_TRY(tutti__subgraph_results(body->graph, result_count, results));
     if (body->graph->scopes.count != 1)
         return tutti_fail(TUTTI_INVALID, "a scope was left open");

@@ -159,6 +159,12 @@ static void makes_placeholder(tutti_graph *body, int count, const tutti_sym *arg
     ret[0] = tutti_mul(args[0], tutti_placeholder_named(body, "p", TUTTI_F64));
 }
 
+static void takes_twice(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                        void *context)
+{
+    ret[0] = tutti_add(args[1], tutti_parameter(body, 1, tutti_sym_type(args[1])));
+}
+
 static void writes(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                    void *context)
 {
@@ -197,6 +203,7 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(square, makes_variable, "make it outside, and give it as an argument");
     expect(makes_placeholder, square, "cond, then branch: placeholder 'cond/then/p' is made");
     expect(square, makes_placeholder, "is made in the body; make it outside, and give it as an");
+    expect(takes_twice, square, "parameter 'cond/then/parameter': has the index of 'parameter_1'");
     expect(writes, square, "cond, then branch: assign 'cond/then/assign'");
     expect(square, writes, "bodies write no variables; return the new value and assign it outside");
     expect(meets, square, "cond, then branch: all_reduce 'cond/then/all_reduce'");
