@@ -33,6 +33,11 @@ static void record_clear(record *node)
     tutti__arena_reset(&node->arena);
 }
 
+static tutti_status lack_memory(const char *what)
+{
+    return tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for %s", what);
+}
+
 static tutti_status get_list(tutti_reader *r, record *node, tutti_attr *attr)
 {
     static const size_t sizes[] = {[TUTTI_ATTR_STRING] = 1,
@@ -45,16 +50,16 @@ static tutti_status get_list(tutti_reader *r, record *node, tutti_attr *attr)
     attr->count = (int32_t)count;
     if (attr->kind == TUTTI_ATTR_TYPES) {
         tutti_type *types = tutti__arena_array(&node->arena, count, sizeof *types);
-        for (uint32_t i = 0; types && i < count; i++)
+        if (!types)
+            return lack_memory("an attribute");
+        for (uint32_t i = 0; i < count; i++)
             TUTTI_TRY(tutti__read_type(r, &types[i]));
         attr->value.types = types;
-    } else {
-        TUTTI_TRY(tutti__read_bytes(r, count * sizes[attr->kind], &bytes));
-        attr->value.s = tutti__arena_bytes(&node->arena, bytes, count * sizes[attr->kind]);
+        return TUTTI_OK;
     }
-    return attr->value.s
-               ? TUTTI_OK
-               : tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for an attribute");
+    TUTTI_TRY(tutti__read_bytes(r, count * sizes[attr->kind], &bytes));
+    attr->value.s = tutti__arena_bytes(&node->arena, bytes, count * sizes[attr->kind]);
+    return attr->value.s ? TUTTI_OK : lack_memory("an attribute");
 }
 
 static tutti_status get_graph(tutti_reader *r, tutti_graph **ret);
@@ -166,9 +171,7 @@ static tutti_status get_identity(tutti_reader *r, tutti_graph *graph, tutti_node
     like->name = tutti__arena_string(&graph->arena, name);
     like->origin = origin == name ? like->name : tutti__arena_string(&graph->arena, origin);
     like->device = device[0] ? tutti__arena_string(&graph->arena, device) : "";
-    return like->name && like->origin && like->device
-               ? TUTTI_OK
-               : tutti_fail(TUTTI_NO_MEMORY, "serialised graph: a node's name");
+    return like->name && like->origin && like->device ? TUTTI_OK : lack_memory("a node's name");
 }
 
 /* Output types and input edges, in the record's arena. */
@@ -178,16 +181,18 @@ static tutti_status get_shape(tutti_reader *r, const tutti_graph *graph, record 
     TUTTI_TRY(tutti__read_count(r, 4, "outputs", &count));
     node->like.output_count = (int)count;
     node->like.types = tutti__arena_array(&node->arena, count, sizeof *node->like.types);
-    for (uint32_t i = 0; node->like.types && i < count; i++)
+    if (!node->like.types)
+        return lack_memory("a node's types");
+    for (uint32_t i = 0; i < count; i++)
         TUTTI_TRY(tutti__read_type(r, &node->like.types[i]));
     TUTTI_TRY(tutti__read_count(r, 8, "inputs", &count));
     node->like.input_count = (int)count;
     node->like.inputs = tutti__arena_array(&node->arena, count, sizeof *node->like.inputs);
-    for (uint32_t i = 0; node->like.inputs && i < count; i++)
+    if (!node->like.inputs)
+        return lack_memory("a node's edges");
+    for (uint32_t i = 0; i < count; i++)
         TUTTI_TRY(get_edge(r, graph, &node->like.inputs[i]));
-    return node->like.types && node->like.inputs
-               ? TUTTI_OK
-               : tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for a node's edges");
+    return TUTTI_OK;
 }
 
 /* Control edges, in the graph's own arena. */
@@ -198,7 +203,7 @@ static tutti_status get_controls(tutti_reader *r, tutti_graph *graph, tutti_node
     like->control_count = (int)count;
     like->controls = tutti__arena_array(&graph->arena, count, sizeof *like->controls);
     if (!like->controls)
-        return tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for control edges");
+        return lack_memory("control edges");
     for (uint32_t i = 0; i < count; i++)
         TUTTI_TRY(get_node(r, graph, graph->nodes.count, &like->controls[i]));
     return TUTTI_OK;
@@ -222,8 +227,9 @@ static tutti_status settle_types(tutti_node *node, const record *from)
             node->types[i] = from->like.types[i];
         again = again || !tutti_type_equal(&node->types[i], &from->like.types[i]);
     }
-    if (again && tutti__node_infer_known(node, node->types) != TUTTI_OK)
-        return refuse(node);
+    tutti_status status = again ? tutti__node_infer_known(node, node->types) : TUTTI_OK;
+    if (status != TUTTI_OK)
+        return status == TUTTI_NO_MEMORY ? status : refuse(node);
     for (int i = 0; again && i < node->output_count; i++)
         if (!tutti_type_equal(&node->types[i], &from->like.types[i]))
             return TUTTI_READ_FAIL(
@@ -278,8 +284,7 @@ static tutti_status get_nodes(tutti_reader *r, tutti_graph *graph)
     r->nodes -= count;
     uint32_t *colocate = calloc((size_t)count + 1, sizeof *colocate);
     record *from = calloc(1, sizeof *from);
-    tutti_status status =
-        colocate && from ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory");
+    tutti_status status = colocate && from ? TUTTI_OK : lack_memory("its nodes");
     for (uint32_t i = 0; status == TUTTI_OK && i < count; i++) {
         status = add_node(r, graph, from, &colocate[i]);
         record_clear(from);
@@ -307,7 +312,7 @@ static tutti_status get_ends(tutti_reader *r, tutti_graph *graph)
         tutti_node *node;
         TUTTI_TRY(get_node(r, graph, graph->nodes.count, &node));
         if (!TUTTI_VEC_PUSH(&graph->targets, node))
-            return tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for targets");
+            return lack_memory("targets");
     }
     return TUTTI_OK;
 }

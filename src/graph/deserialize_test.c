@@ -1,6 +1,7 @@
 #include "graph/round_trip.h"
 
 #include "base/random.h"
+#include "base/shortage.h"
 
 TUTTI_TEST(every_cut_and_every_flipped_bit_is_noticed)
 {
@@ -59,6 +60,34 @@ TUTTI_TEST(damage_that_is_sealed_does_no_harm)
     }
     CHECK(refused > rounds / 2 && refused < rounds);
     free(b.data);
+}
+
+static void read_without_memory(tutti_graph *g)
+{
+    tutti_graph *copy = NULL;
+    bytes b = written(g);
+    int failures = 0;
+    tutti_graph_destroy(g);
+    tutti_shortage shortage = tutti__shortage_begin();
+    tutti_status status;
+    do {
+        status = tutti_graph_deserialize(b.data, b.size, &copy);
+        failures += status != TUTTI_OK;
+    } while (status == TUTTI_NO_MEMORY && tutti__shortage_ease(&shortage));
+    tutti__shortage_end(&shortage);
+    CHECK_OK(status);
+    CHECK(failures > 2);
+    tutti_graph_destroy(copy);
+    free(b.data);
+}
+
+/* Wherever memory ends, it is not the bytes that are blamed. */
+TUTTI_TEST(reading_without_memory_says_so)
+{
+    tutti_graph *g = new_graph();
+    tutti_placeholder_named(g, "x", TUTTI_F32, 2, 3); /* so few bytes that none can be skipped */
+    read_without_memory(g);
+    read_without_memory(rich_graph());
 }
 
 /* What the writer puts down for a graph that lies; the reader must find it out. */

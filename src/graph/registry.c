@@ -22,21 +22,48 @@ static tutti_status add(const tutti_op *op)
                           "operator '%s' is registered already; choose another name or version",
                           key);
     const tutti_op *newest = tutti__map_get(&registered, op->name);
-    TUTTI_TRY(tutti__map_set(&registered, key, (void *)op));
+    if (!TUTTI_VEC_RESERVE_ONE(&all))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for operator '%s'", key);
     if (!newest || newest->version < op->version)
         TUTTI_TRY(tutti__map_set(&registered, op->name, (void *)op));
-    return TUTTI_VEC_PUSH(&all, op) ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "operator table");
+    TUTTI_TRY(tutti__map_set(&registered, key, (void *)op)); /* last: by it, it is registered */
+    all.data[all.count++] = op;
+    return TUTTI_OK;
 }
 
-static void make_ready(void)
+/* Whether all of the generated table stands in the map; without memory for it none of it does, and
+ * the next call tries again. */
+static bool make_ready(void)
 {
     if (__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
-        return;
+        return true;
+    tutti_status status = TUTTI_OK;
     pthread_rwlock_wrlock(&lock);
-    for (const tutti_op *const *op = tutti__op_table; !ready && *op; op++)
-        add(*op);
-    __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+    for (const tutti_op *const *op = tutti__op_table; !ready && status == TUTTI_OK && *op; op++)
+        status = add(*op);
+    if (status == TUTTI_OK) {
+        __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+    } else {
+        tutti__map_free(&registered);
+        TUTTI_VEC_FREE(&all);
+    }
     pthread_rwlock_unlock(&lock);
+    return status == TUTTI_OK;
+}
+
+/* In the generated table, for which no memory is needed. */
+static const tutti_op *find_built_in(const char *name)
+{
+    char key[256];
+    const tutti_op *newest = NULL;
+    for (const tutti_op *const *op = tutti__op_table; *op; op++) {
+        snprintf(key, sizeof key, "%s@%d", (*op)->name, (*op)->version);
+        if (strcmp(key, name) == 0)
+            return *op;
+        if (strcmp((*op)->name, name) == 0 && (!newest || newest->version < (*op)->version))
+            newest = *op;
+    }
+    return newest;
 }
 
 static tutti_status check(const tutti_op *op)
@@ -78,7 +105,8 @@ bool tutti__op_is_built_in(const tutti_op *op)
 tutti_status tutti_op_register(const tutti_op *op)
 {
     TUTTI_TRY(check(op));
-    make_ready();
+    if (!make_ready())
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the table of operators");
     pthread_rwlock_wrlock(&lock);
     tutti_status status = add(op);
     pthread_rwlock_unlock(&lock);
@@ -87,7 +115,8 @@ tutti_status tutti_op_register(const tutti_op *op)
 
 const tutti_op *tutti_op_find(const char *name)
 {
-    make_ready();
+    if (!make_ready())
+        return find_built_in(name);
     pthread_rwlock_rdlock(&lock);
     const tutti_op *op = tutti__map_get(&registered, name);
     pthread_rwlock_unlock(&lock);
@@ -101,11 +130,19 @@ static int by_name(const void *a, const void *b)
 
 size_t tutti_op_list(size_t capacity, const tutti_op **ret_ops)
 {
-    make_ready();
+    const tutti_op *const *ops = tutti__op_table;
+    size_t count = 0;
+    bool whole = make_ready();
     pthread_rwlock_rdlock(&lock);
-    size_t count = all.count;
+    if (whole) {
+        ops = all.data;
+        count = all.count;
+    } else {
+        while (ops[count])
+            count++;
+    }
     if (ret_ops && capacity)
-        memcpy(ret_ops, all.data, (count < capacity ? count : capacity) * sizeof *ret_ops);
+        memcpy(ret_ops, ops, (count < capacity ? count : capacity) * sizeof *ret_ops);
     pthread_rwlock_unlock(&lock);
     if (ret_ops)
         qsort(ret_ops, count < capacity ? count : capacity, sizeof *ret_ops, by_name);

@@ -143,8 +143,10 @@ static tutti_status check_types(tutti_node *node)
     if (!inferred)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to verify '%s'", node->name);
     tutti_status status = tutti__node_infer(node, NULL, inferred);
-    status = status == TUTTI_OK ? compare_types(node, inferred)
-                                : refuse(node, "%s", tutti_error_message());
+    if (status == TUTTI_OK)
+        status = compare_types(node, inferred);
+    else if (status != TUTTI_NO_MEMORY)
+        status = refuse(node, "%s", tutti_error_message());
     free(inferred);
     return status;
 }
