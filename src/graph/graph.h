@@ -94,6 +94,7 @@ struct tutti_graph {
     TUTTI_VEC(tutti_edge) results;   /* of a sub-graph or partition: what it returns */
     TUTTI_VEC(tutti_node *) targets; /* of a sub-graph or partition: what it runs for its effect */
     TUTTI_VEC(tutti_scope) scopes;
+    size_t lost_scopes; /* open ones that stand in no list: there was no memory for the first */
     TUTTI_VEC(tutti_tensor *) tensors; /* retained by attributes */
     TUTTI_VEC(tutti_graph *) graphs;   /* retained by attributes; sealed: no longer built */
     tutti_error error;                 /* the first mistake */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/test.h"
+#include "base/shortage.h"
 #include "graph/scope.h"
 #include "tutti/ops.h"
 
@@ -217,6 +217,47 @@ TUTTI_TEST(bad_names_and_scopes_are_mistakes)
     g = new_graph();
     tutti_control_pop(g);
     CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    tutti_graph_destroy(g);
+}
+
+/* Scopes that found no memory end as they began: those around them stay as they are. */
+TUTTI_TEST(scopes_without_memory_say_so)
+{
+    tutti_graph *g = new_graph();
+    for (int i = 0; i < 8; i++)
+        tutti_name_push(g, "outer");
+    CHECK_INT(g->scopes.count, g->scopes.capacity);
+    tutti_shortage shortage = tutti__shortage_begin();
+    tutti_name_push(g, "lost");
+    tutti_device_push(g, "/cpu:0");
+    tutti_device_pop(g);
+    tutti_name_pop(g);
+    tutti__shortage_end(&shortage);
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_NO_MEMORY);
+    CHECK_CONTAINS(tutti_error_message(), "no memory for a scope");
+    CHECK_INT(g->scopes.count, 8);
+    CHECK_INT(g->lost_scopes, 0);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(scopes_without_memory_for_their_text_say_so)
+{
+    char name[501];
+    tutti_graph *g = new_graph();
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    for (int i = 0; i < 32; i++)
+        tutti_control_push(g, 0, NULL);
+    for (int i = 0; i < 32; i++)
+        tutti_control_pop(g);
+    CHECK_OK(tutti_graph_check(g));
+    tutti_shortage shortage = tutti__shortage_begin();
+    for (int i = 0; i < 31; i++)
+        tutti_name_push(g, name);
+    tutti__shortage_end(&shortage);
+    CHECK_INT(g->scopes.count, 31);
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_NO_MEMORY);
+    CHECK_CONTAINS(tutti_error_message(), "no memory for a scope");
     tutti_graph_destroy(g);
 }
 

@@ -6,10 +6,21 @@
 
 #include "graph/scope.h"
 
+static void lack_memory(tutti_graph *graph)
+{
+    tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for a scope");
+}
+
+/* What is opened in a scope that is lost is lost too, so that every scope's end is its own. */
 static tutti_scope *push(tutti_graph *graph, int kind)
 {
-    if (!graph || !TUTTI_VEC_RESERVE_ONE(&graph->scopes))
+    if (!graph)
         return NULL;
+    if (graph->lost_scopes > 0 || !TUTTI_VEC_RESERVE_ONE(&graph->scopes)) {
+        graph->lost_scopes++;
+        lack_memory(graph);
+        return NULL;
+    }
     tutti_scope *scope = &graph->scopes.data[graph->scopes.count++];
     *scope = (tutti_scope){.kind = kind};
     return scope;
@@ -19,6 +30,10 @@ static void pop(tutti_graph *graph, int kind, int other, const char *what)
 {
     if (!graph)
         return;
+    if (graph->lost_scopes > 0) {
+        graph->lost_scopes--;
+        return;
+    }
     if (graph->scopes.count == 0 ||
         ((int)graph->scopes.data[graph->scopes.count - 1].kind != kind &&
          (int)graph->scopes.data[graph->scopes.count - 1].kind != other)) {
@@ -76,6 +91,8 @@ void tutti_name_push(tutti_graph *graph, const char *name)
         return;
     }
     scope->text = tutti__arena_format(&graph->arena, "%s%s/", outer, name);
+    if (!scope->text)
+        lack_memory(graph);
 }
 
 void tutti_name_pop(tutti_graph *graph)
@@ -95,6 +112,8 @@ void tutti_device_push(tutti_graph *graph, const char *device)
         return;
     }
     scope->text = tutti__arena_string(&graph->arena, tutti_device_text(&name, text));
+    if (!scope->text)
+        lack_memory(graph);
 }
 
 void tutti_device_push_fn(tutti_graph *graph, tutti_device_fn *fn, void *context)
@@ -117,6 +136,8 @@ void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
     if (!scope)
         return;
     scope->controls = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *scope->controls);
+    if (!scope->controls)
+        lack_memory(graph);
     for (int i = 0; scope->controls && after && i < count; i++) {
         if (!after[i].node)
             continue; /* poison: its mistake is recorded already */
