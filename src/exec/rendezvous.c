@@ -48,22 +48,34 @@ void tutti__rendezvous_end(tutti_rendezvous *r)
     pthread_mutex_destroy(&r->lock);
 }
 
-/* Under the lock. */
-static slot *slot_for(tutti_rendezvous *r, const char *channel, int size)
+/* Under the lock: what meets on a channel. Whoever came first said how many they are. */
+static tutti_status slot_for(tutti_rendezvous *r, const char *channel, int size, slot **ret)
 {
     slot *s = tutti__map_get(&r->slots, channel);
-    if (s)
-        return s->size == size ? s : NULL;
-    s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
-    s->size = size;
-    s->values = calloc((size_t)size, sizeof *s->values);
-    if (!s->values || tutti__map_set(&r->slots, channel, s) != TUTTI_OK) {
-        slot_destroy(s);
-        return NULL;
+    if (!s) {
+        s = calloc(1, sizeof *s);
+        if (s) {
+            s->size = size;
+            s->values = calloc((size_t)size, sizeof *s->values);
+        }
+        if (!s || !s->values || tutti__map_set(&r->slots, channel, s) != TUTTI_OK) {
+            slot_destroy(s);
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for channel '%s'", channel);
+        }
     }
-    return s;
+    *ret = s;
+    return TUTTI_OK;
+}
+
+/* Under the lock: the channel of a send and its recv. */
+static tutti_status slot_of_one(tutti_rendezvous *r, const char *channel, slot **ret)
+{
+    slot *s;
+    TUTTI_TRY(slot_for(r, channel, 1, &s));
+    if (s->size != 1)
+        return tutti_fail(TUTTI_INTERNAL, "channel '%s' is used by something else", channel);
+    *ret = s;
+    return TUTTI_OK;
 }
 
 /* Under the lock. */
@@ -136,13 +148,11 @@ tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_t
 {
     tutti_rendezvous *r = run->rendezvous;
     pthread_mutex_lock(&r->lock);
-    slot *s = slot_for(r, channel, 1);
-    tutti_status status = TUTTI_OK;
-    if (!s)
-        status = tutti_fail(TUTTI_INTERNAL, "channel '%s' is used by something else", channel);
-    else if (s->values[0])
+    slot *s = NULL;
+    tutti_status status = slot_of_one(r, channel, &s);
+    if (status == TUTTI_OK && s->values[0])
         status = tutti_fail(TUTTI_INVALID, "channel '%s' was sent to twice in one run", channel);
-    else
+    else if (status == TUTTI_OK)
         s->values[0] = tutti_tensor_retain(value);
     tell(r);
     pthread_mutex_unlock(&r->lock);
@@ -153,10 +163,10 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
                                     const char *name, tutti_tensor **ret)
 {
     tutti_rendezvous *r = run->rendezvous;
-    tutti_status status = TUTTI_OK;
+    slot *s = NULL;
     pthread_mutex_lock(&r->lock);
-    slot *s = slot_for(r, channel, 1);
-    while (s && !s->values[0] && status == TUTTI_OK) {
+    tutti_status status = slot_of_one(r, channel, &s);
+    while (status == TUTTI_OK && !s->values[0]) {
         if (run->cancelled)
             status = tutti__error_restore(&r->error);
         else if (!wait(run))
@@ -165,8 +175,6 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
                            "recv '%s': nothing came from %s on channel '%s' before the deadline",
                            name, from, channel);
     }
-    if (!s)
-        status = tutti_fail(TUTTI_INTERNAL, "channel '%s' is used by something else", channel);
     if (status == TUTTI_OK) {
         *ret = s->values[0];
         s->values[0] = NULL;
@@ -204,15 +212,15 @@ tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int ran
                                     tutti_tensor **ret_all)
 {
     tutti_rendezvous *r = run->rendezvous;
-    tutti_status status = TUTTI_OK;
+    slot *s = NULL;
     pthread_mutex_lock(&r->lock);
-    slot *s = slot_for(r, channel, size);
-    if (!s || s->values[rank]) {
+    tutti_status status = slot_for(r, channel, size, &s);
+    if (status == TUTTI_OK && (s->size != size || s->values[rank])) {
         status = tutti_fail(
             TUTTI_INVALID,
             "%s '%s': rank %d came twice to '%s'; give collectives of one run different channels",
             call->op->name, call->name, rank, channel);
-    } else {
+    } else if (status == TUTTI_OK) {
         if (s->came == 0) {
             s->first_attrs = call->attrs;
             s->first_name = call->name;
