@@ -85,12 +85,29 @@ tutti_status tutti__param_in(const tutti_param *param, int64_t least, int64_t mo
     return TUTTI_OK;
 }
 
+static bool is_one_of(const char *text, size_t count, const char *const *words)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcasecmp(text, words[i]) == 0)
+            return true;
+    return false;
+}
+
 bool tutti__param_flag(const tutti_param *param)
 {
     static const char *const yes[] = {"1", "true", "yes", "on"};
+    return is_one_of(tutti__param_text(param), TUTTI_COUNT(yes), yes);
+}
+
+tutti_status tutti__param_switch(const tutti_param *param, bool *ret)
+{
+    static const char *const no[] = {"0", "false", "no", "off", ""};
+    bool on = tutti__param_flag(param);
     const char *text = tutti__param_text(param);
-    for (size_t i = 0; i < TUTTI_COUNT(yes); i++)
-        if (strcasecmp(text, yes[i]) == 0)
-            return true;
-    return false;
+    if (!on && !is_one_of(text, TUTTI_COUNT(no), no))
+        return tutti_fail(TUTTI_INVALID,
+                          "TUTTI_%s is '%s', needs 1, true, yes or on, or 0, false, no or off",
+                          param->name, text);
+    *ret = on;
+    return TUTTI_OK;
 }

@@ -23,6 +23,8 @@ int64_t tutti__param_int(
 /* The same, but what is no whole number, or not in [least, most], is refused. */
 tutti_status tutti__param_in(const tutti_param *param, int64_t least, int64_t most, int64_t *ret);
 bool tutti__param_flag(const tutti_param *param); /* 1 true yes on; set but empty is false */
+/* The same, but what is neither one of these nor 0, false, no, off or empty is refused. */
+tutti_status tutti__param_switch(const tutti_param *param, bool *ret);
 /* Overrides by name ("THREADS"); value NULL removes. Copies. Thread-safe. */
 tutti_status tutti__param_set(const char *name, const char *value);
 

@@ -63,3 +63,18 @@ TUTTI_TEST(params_flags)
     }
     CHECK_OK(tutti__param_set("TEST_FAST", NULL));
 }
+
+TUTTI_TEST(params_switches_refuse_what_means_nothing)
+{
+    static const char *const meant[] = {"ON", "1", "off", "No", "0", ""};
+    bool on = false;
+    for (size_t i = 0; i < TUTTI_COUNT(meant); i++) {
+        CHECK_OK(tutti__param_set("TEST_FAST", meant[i]));
+        CHECK_OK(tutti__param_switch(&fast, &on));
+        CHECK(on == (i < 2));
+    }
+    CHECK_OK(tutti__param_set("TEST_FAST", "maybe"));
+    CHECK_STATUS(tutti__param_switch(&fast, &on), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "TUTTI_TEST_FAST is 'maybe', needs 1, true, yes or on");
+    CHECK_OK(tutti__param_set("TEST_FAST", NULL));
+}

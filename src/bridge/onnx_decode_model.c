@@ -161,7 +161,9 @@ static tutti_status take_bytes(const char *path, file_bytes *ret)
 {
     const tutti_world *world = tutti__world();
     tutti_status status = TUTTI_UNSUPPORTED;
-    if (tutti__param_flag(&map_param))
+    bool maps;
+    TUTTI_TRY(tutti__param_switch(&map_param, &maps));
+    if (maps)
         status = world->map_file(world->self, path, ONNX_BYTES, &ret->data, &ret->size);
     ret->mapped = status == TUTTI_OK;
     return status == TUTTI_UNSUPPORTED

@@ -2,9 +2,11 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/params.h"
 #include "base/test.h"
 #include "tutti/tutti.h"
 
@@ -42,6 +44,36 @@ TUTTI_TEST(session_adds_what_is_fed)
     CHECK_INT(info.runs, 6);
     CHECK_INT(info.compiles, 3);
     tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+/* Settings are read where the device opens, which is once, and where the graph is compiled. */
+static tutti_status open_and_run(tutti_graph *g, tutti_sym y)
+{
+    tutti_session *s;
+    TUTTI_TRY(tutti_session_open(&s, g));
+    tutti_tensor *out = NULL;
+    tutti_status status = tutti_run(s, .fetch = TUTTI_FETCH({y, &out}));
+    tutti_tensor_release(out);
+    tutti_session_close(s);
+    return status;
+}
+
+TUTTI_TEST(settings_that_mean_nothing_are_refused)
+{
+    static const char *const names[] = {"THREADS", "PIN", "HELP", "FUSE", "TUNE", "DYNAMIC_BYTES"};
+    tutti_graph *g;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym y = tutti_tanh(tutti_neg(tutti_fill(g, TUTTI_F32, 0.5, 3)));
+    for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "TUTTI_%s is 'maybe', needs", names[i]);
+        CHECK_OK(tutti__param_set(names[i], "maybe"));
+        CHECK_STATUS(open_and_run(g, y), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), text);
+        CHECK_OK(tutti__param_set(names[i], NULL));
+    }
+    CHECK_OK(open_and_run(g, y));
     tutti_graph_destroy(g);
 }
 

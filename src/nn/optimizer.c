@@ -130,7 +130,7 @@ static int build_all(const tutti_updates *updates, tutti_graph *graph, const tut
             ret[made] = tutti__optimizer_ema(&update, ret[made - 1]);
             made++;
         }
-        if (tutti__optimizer_keeps_gradients())
+        if (tutti__optimizer_keeps_gradients(graph))
             ret[made++] = tutti__optimizer_keep(&update);
     }
     if (made == 0)

@@ -86,8 +86,8 @@ void tutti__optimizer_clip(const tutti_optimizer *optimizer, tutti_graph *graph,
 /* The running mean after an update, whose node's value is `moved`. */
 tutti_sym tutti__optimizer_ema(const tutti_update *update, tutti_sym moved);
 /* TUTTI_KEEP_GRADIENTS: what moves the variable (clipped, summed over replicas) is written into its
- * slot "gradient" as well. */
-bool tutti__optimizer_keeps_gradients(void);
+ * slot "gradient" as well. A setting that means nothing is a mistake of the graph. */
+bool tutti__optimizer_keeps_gradients(tutti_graph *graph);
 tutti_sym tutti__optimizer_keep(const tutti_update *update);
 /* Makes the running means whose values wait in the state: a checkpoint's, where no step has made
  * them yet. */

@@ -6,9 +6,13 @@
 static const tutti_param keep_param = TUTTI_PARAM(
     "KEEP_GRADIENTS", "0", "1: keep each variable's last gradient beside it, in checkpoints too");
 
-bool tutti__optimizer_keeps_gradients(void)
+bool tutti__optimizer_keeps_gradients(tutti_graph *graph)
 {
-    return tutti__param_flag(&keep_param);
+    bool keeps = false;
+    tutti_status status = tutti__param_switch(&keep_param, &keeps);
+    if (status != TUTTI_OK)
+        tutti__poison(graph, status, "%s", tutti_error_message());
+    return keeps;
 }
 
 tutti_sym tutti__optimizer_keep(const tutti_update *update)

@@ -397,6 +397,12 @@ tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
 static const tutti_param fuse_param =
     TUTTI_PARAM("FUSE", "1", "fuse operators into one kernel; 0 keeps them apart");
 
+tutti_status tutti__group_check_setting(void)
+{
+    bool fuses;
+    return tutti__param_switch(&fuse_param, &fuses);
+}
+
 bool tutti__group_device_fuses(const tutti_pass_context *context)
 {
     return tutti__param_flag(&fuse_param) && context != NULL && context->device != NULL &&

@@ -46,5 +46,7 @@ tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,
 /* Whether the device of a pass has kernels for fused nodes at all, and TUTTI_FUSE=0 does not forbid
  * them. */
 bool tutti__group_device_fuses(const tutti_pass_context *context);
+/* Whether TUTTI_FUSE says anything. */
+tutti_status tutti__group_check_setting(void);
 
 #endif

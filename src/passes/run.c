@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/params.h"
 #include "base/world.h"
+#include "passes/group.h"
 #include "passes/pass.h"
 #include "tables/pass.h"
 
@@ -117,6 +118,7 @@ tutti_status tutti__passes_run(tutti_pass_stage stage, tutti_graph *graph,
     int count = passes_of(stage, passes);
     bool dumping;
     TUTTI_TRY(read_dump(&dumping));
+    TUTTI_TRY(tutti__group_check_setting());
     if (dumping)
         dump(graph, label, stage == TUTTI_PASS_JOB ? "start" : "piece", 0);
     for (int i = 0; i < count; i++) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program/dynamic.h"
 #include "program/program.h"
 #include "program/tune.h"
 
@@ -71,6 +72,8 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
 
 tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
 {
+    TUTTI_TRY(tutti__tune_check_setting());
+    TUTTI_TRY(tutti__dynamic_check_setting());
     size_t most = program->value_count + program->instruction_count;
     tutti_program_value *values = tutti__arena_array(&program->arena, most + 1, sizeof *values);
     if (!values)

@@ -55,6 +55,12 @@ static int class_of(size_t size, size_t *ret_bytes)
     return number;
 }
 
+tutti_status tutti__dynamic_check_setting(void)
+{
+    int64_t given;
+    return tutti__param_in(&bound_param, 0, INT64_MAX, &given);
+}
+
 static size_t bound(void)
 {
     int64_t given = tutti__param_int(&bound_param);

@@ -11,6 +11,9 @@
  * Tensors in it may outlive the run that made them. Thread-safe. */
 const tutti_memory *tutti__dynamic_memory(void);
 
+/* Whether TUTTI_DYNAMIC_BYTES says anything. */
+tutti_status tutti__dynamic_check_setting(void);
+
 typedef struct tutti_dynamic_stats {
     size_t used, kept, bound; /* bytes; used and kept in whole blocks */
 } tutti_dynamic_stats;

@@ -98,6 +98,12 @@ static const tutti_kernel *decide(const tutti_device *device, const tutti_kernel
     return winner;
 }
 
+tutti_status tutti__tune_check_setting(void)
+{
+    bool tunes;
+    return tutti__param_switch(&tune_param, &tunes);
+}
+
 const tutti_kernel *tutti__tune_pick(const tutti_device *device, const tutti_kernel_query *query)
 {
     const char *kernels = device->target->kernels;

@@ -13,6 +13,9 @@
  * when only the reference is left. */
 const tutti_kernel *tutti__tune_pick(const tutti_device *device, const tutti_kernel_query *query);
 
+/* Whether TUTTI_TUNE says anything. */
+tutti_status tutti__tune_check_setting(void);
+
 /* Writes what was measured since the last call. */
 void tutti__tune_save(void);
 

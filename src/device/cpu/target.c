@@ -86,14 +86,17 @@ static tutti_status cpu_open(tutti_device *device)
 {
     enum { MOST = 4096 };
     int64_t threads, devices;
+    bool pins, helps;
     TUTTI_TRY(tutti__param_in(&threads_param, 0, MOST, &threads));
     TUTTI_TRY(tutti__param_in(&devices_param, 1, MOST, &devices));
+    TUTTI_TRY(tutti__param_switch(&pin_param, &pins));
+    TUTTI_TRY(tutti__param_switch(&help_param, &helps));
     int cores = threads > 0 ? (int)threads : tutti__cpu_count(), count = cpu_count();
     int first = cores * device->index / count, last = cores * (device->index + 1) / count;
     device->memory = tutti__host_memory();
-    TUTTI_TRY(tutti__pool_create(last > first ? last - first : 1,
-                                 tutti__param_flag(&pin_param) ? first : -1, &device->pool));
-    if (count > 1 && tutti__param_flag(&help_param))
+    TUTTI_TRY(
+        tutti__pool_create(last > first ? last - first : 1, pins ? first : -1, &device->pool));
+    if (count > 1 && helps)
         tutti__pool_welcome(device->pool, count - 1);
     return TUTTI_OK;
 }
