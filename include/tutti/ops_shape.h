@@ -214,7 +214,8 @@ TUTTI_API tutti_sym tutti_zeros_like(tutti_sym x);
 #define tutti_zeros_like(...) TUTTI_AT(tutti_zeros_like(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_ones_like(tutti_sym x);
 #define tutti_ones_like(...) TUTTI_AT(tutti_ones_like(__VA_ARGS__))
-/* A constant of one value: tutti_fill(g, TUTTI_F32, 0.5, 3, 4); no dimensions make a scalar. */
+/* A constant of one value: tutti_fill(g, TUTTI_F32, 0.5, 3, 4); no dimensions make a scalar. An
+ * integer type must have the number. */
 TUTTI_API tutti_sym tutti_fill(tutti_graph *graph, tutti_dtype dtype, double value, int rank,
                                const int64_t *dims);
 #define tutti_fill(graph, dtype, value, ...)                                                       \

@@ -39,7 +39,7 @@ TUTTI_API tutti_sym tutti_placeholder_named(tutti_graph *graph, const char *name
 /* The tensor's value. The graph keeps a reference; the contents must not change afterwards. */
 TUTTI_API tutti_sym tutti_constant(tutti_graph *graph, tutti_tensor *tensor);
 #define tutti_constant(...) TUTTI_AT(tutti_constant(__VA_ARGS__))
-/* One number: tutti_scalar(g, TUTTI_F32, 0.5). */
+/* One number: tutti_scalar(g, TUTTI_F32, 0.5). An integer type must have it. */
 TUTTI_API tutti_sym tutti_scalar(tutti_graph *graph, tutti_dtype dtype, double value);
 #define tutti_scalar(...) TUTTI_AT(tutti_scalar(__VA_ARGS__))
 /* A vector of 64-bit integers: tutti_ints(g, 3, 4, 5). */

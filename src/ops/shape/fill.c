@@ -37,10 +37,11 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return cuts.count;
 }
 
-/* Fractions are cut off. 2^63 is the double that the largest i64 becomes. */
+/* 2^63 is the double that the largest i64 becomes. */
 tutti_status tutti__fill_check(tutti_dtype dtype, double value)
 {
-    if (!tutti_dtype_is_int(dtype) || tutti__integer_fits(trunc(value), dtype) ||
+    if (!tutti_dtype_is_int(dtype) ||
+        (value == trunc(value) && tutti__integer_fits(value, dtype)) ||
         (dtype == TUTTI_I64 && value == 0x1p63))
         return TUTTI_OK;
     return tutti_fail(TUTTI_INVALID, "%s has no number %g; give one that it has or another type",

@@ -240,7 +240,11 @@ static void check_fill(tutti_dtype dtype, double value, bool fits)
 
 TUTTI_TEST(fill_refuses_numbers_that_an_integer_type_has_not)
 {
-    check_fill(TUTTI_U8, 255.5, true);
+    check_fill(TUTTI_U8, 255, true);
+    check_fill(TUTTI_U8, 255.5, false);
+    check_fill(TUTTI_I32, 0.5, false);
+    check_fill(TUTTI_I32, -0.0, true);
+    check_fill(TUTTI_BOOL, 0.5, true);
     check_fill(TUTTI_U8, 256, false);
     check_fill(TUTTI_U8, -1, false);
     check_fill(TUTTI_I8, -128, true);
