@@ -4,6 +4,7 @@
 
 #include "program/dynamic.h"
 #include "program/program.h"
+#include "program/trace.h"
 #include "program/tune.h"
 
 /* A workspace is one more byte tensor at the end of the values, where tutti__program_kernels made
@@ -74,6 +75,7 @@ tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
 {
     TUTTI_TRY(tutti__tune_check_setting());
     TUTTI_TRY(tutti__dynamic_check_setting());
+    TUTTI_TRY(tutti__trace_check_setting());
     size_t most = program->value_count + program->instruction_count;
     tutti_program_value *values = tutti__arena_array(&program->arena, most + 1, sizeof *values);
     if (!values)

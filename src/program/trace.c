@@ -52,6 +52,12 @@ static tutti_trace *find_ring(void)
     return ring;
 }
 
+tutti_status tutti__trace_check_setting(void)
+{
+    bool remembers;
+    return tutti__param_switch(&ring_param, &remembers);
+}
+
 tutti_trace *tutti__trace_mine(void)
 {
     if (asked)

@@ -24,6 +24,8 @@ typedef struct tutti_trace {
 
 /* The calling thread's ring; NULL when tracing is off (TUTTI_TRACE_RING=0). */
 tutti_trace *tutti__trace_mine(void);
+/* Whether TUTTI_TRACE_RING says anything. */
+tutti_status tutti__trace_check_setting(void);
 
 static inline void tutti__trace_add(tutti_trace *trace, uint32_t name, uint32_t lane,
                                     uint64_t start, uint64_t end)
