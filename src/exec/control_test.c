@@ -228,6 +228,59 @@ TUTTI_TEST(control_nests_and_checks_inside)
     end(b);
 }
 
+/* What a square of as many elements as x has, squared, takes. */
+static tutti_sym outer_sum(tutti_sym x)
+{
+    tutti_sym column = tutti_reshape(x, -1, 1);
+    return tutti_sum(tutti_matmul(column, tutti_transpose(column, 1, 0)));
+}
+
+/* One device gets no memory for its program and never takes its values; the other one is in the
+ * body of a branch or loop by then. */
+static void starve(const char *hungry, const char *busy, bool loop)
+{
+    bench b = start("cpu:0");
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY), v, w, total, y[2];
+    TUTTI_WITH_DEVICE(b.graph, hungry) {
+        v = tutti_variable(b.graph, tutti_ones(3), .name = "v");
+        total = tutti_add(outer_sum(x), tutti_sum(v));
+    }
+    TUTTI_WITH_DEVICE(b.graph, busy) {
+        w = tutti_variable(b.graph, tutti_ones(2), .name = "w");
+        tutti_sym zero = tutti_scalar(b.graph, TUTTI_F32, 0);
+        if (loop)
+            tutti_while(below, inner, NULL, TUTTI_SYMS(zero, w),
+                        TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 2)), y);
+        else
+            y[1] = tutti_cond(tutti_greater(tutti_sum(w), zero), square, triple, NULL,
+                              TUTTI_SYMS(w), 1, NULL);
+    }
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    int64_t many = INT64_C(1) << 23; /* whose square no address space has */
+    tutti_tensor *in, *little = vector(2, (float[]){1, 2}), *out[2];
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, &many, &in));
+    for (int i = 0; i < 3; i++) {
+        CHECK_STATUS(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
+                               .fetch = TUTTI_FETCH({total, &out[0]}, {y[1], &out[1]})),
+                     TUTTI_NO_MEMORY);
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, little}),
+                           .fetch = TUTTI_FETCH({total, &out[0]}, {y[1], &out[1]})));
+        CHECK_NEAR(take(out[0]), 12, 0);
+        tutti_tensor_release(out[1]);
+    }
+    tutti_tensor_release(in);
+    tutti_tensor_release(little);
+    end(b);
+}
+
+TUTTI_TEST(bodies_end_when_another_device_has_no_memory)
+{
+    starve("far:0", "cpu:0", true);
+    starve("far:0", "cpu:0", false);
+    starve("cpu:0", "far:0", true);
+    starve("far:0", "far:1", false);
+}
+
 TUTTI_TEST(control_edges_order_what_has_effects)
 {
     bench b = start("cpu:0");

@@ -243,13 +243,15 @@ tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int ran
     return status;
 }
 
-/* Under the lock. */
+/* Under the lock. A partition that failed may never have taken its values, and the others' commits
+ * of sub-graphs would wait for that; what they take after this is nobody's result. */
 static void note_failure(tutti_run *run, tutti_status status)
 {
     tutti_rendezvous *r = run->rendezvous;
     if (r->error.status == TUTTI_OK)
         tutti__error_capture(status, &r->error);
     run->cancelled = true;
+    tutti__run_let_go(run);
     if (run->team && run->team->inner)
         tutti__team_cancel(run->team, r->error.message);
     tell(r);
