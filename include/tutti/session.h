@@ -84,7 +84,8 @@ typedef struct tutti_run_options {
     bool own_rows;
     /* The program takes variables as constants: weights are packed once, not in every run. It is
      * compiled again after any of them has changed. For answers of models that nobody trains, on
-     * one device with the host's memory; elsewhere it changes nothing. */
+     * one device with the host's memory; elsewhere it changes nothing, and variables that lie on
+     * another device than the session's are read there. */
     bool constants;
 } tutti_run_options;
 

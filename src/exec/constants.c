@@ -14,13 +14,15 @@ static bool writes(const tutti_graph *job)
     return false;
 }
 
-/* The present value of a variable on the device, or NULL. */
+/* The present value of a variable, or NULL where it lies on another device. */
 static tutti_tensor *value_of(tutti_state *state, const tutti_device *device,
                               const tutti_node *node)
 {
     tutti_state_variable *variable = tutti__state_find(state, tutti__state_name(node));
+    tutti_device *own;
     tutti_piece *piece;
-    if (!variable ||
+    if (!variable || node->colocate ||
+        tutti__place_variable(node, device->name, &own) != TUTTI_OK || own != device ||
         tutti__state_piece(state, variable, device->name, device->memory, &piece) != TUTTI_OK)
         return NULL;
     return tutti__piece_acquire(state, piece);
@@ -39,7 +41,7 @@ tutti_status tutti__plan_constants(tutti_state *state, const char *name, tutti_g
             continue;
         tutti_tensor *value = value_of(state, device, node->inputs[0].node);
         if (!value)
-            continue; /* the run says that it has none */
+            continue; /* read in the run, which says when there is none */
         tutti_sym constant = (tutti_constant)(job, value);
         tutti_tensor_release(value);
         TUTTI_TRY(tutti_graph_check(job));

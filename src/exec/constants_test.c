@@ -1,4 +1,5 @@
 /* constants_test.c: runs that take variables as constants. */
+#include "base/params.h"
 #include "base/test.h"
 
 #include "tutti/ops.h"
@@ -84,4 +85,42 @@ TUTTI_TEST(constants_without_a_value_are_named)
                  TUTTI_UNINITIALIZED);
     tutti_session_close(session);
     tutti_graph_destroy(graph);
+}
+
+/* y = x w, w = 1 [2, 3] on that device, in a session on cpu:0. */
+static void check_elsewhere(const char *device)
+{
+    product p;
+    tutti_tensor *fives;
+    CHECK_OK(tutti_graph_create(&p.graph));
+    p.x = tutti_placeholder_named(p.graph, "x", TUTTI_F32, TUTTI_ANY, 2);
+    TUTTI_WITH_DEVICE(p.graph, device)
+        p.w = tutti_variable(p.graph, tutti_ones(2, 3), .name = "w");
+    p.y = tutti_matmul(p.x, p.w);
+    p.more = tutti_assign_add(p.w, tutti_ones_like(p.w));
+    CHECK_OK(tutti_session_open(&p.session, p.graph, .device = "cpu:0"));
+    CHECK_OK(tutti_run(p.session, .target = tutti_initialize_all(p.graph)));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){1, 2}, (float[]){1, 2}, &p.value));
+    CHECK_OK(
+        tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){2, 3}, (float[]){5, 5, 5, 5, 5, 5}, &fives));
+    check(&p, 3);
+    CHECK_OK(tutti_run(p.session, .target = p.more));
+    check(&p, 6);
+    CHECK_OK(tutti_session_set(p.session, p.w, fives));
+    check(&p, 15);
+    tutti_tensor_release(fives);
+    tutti_tensor_release(p.value);
+    tutti_session_close(p.session);
+    tutti_graph_destroy(p.graph);
+}
+
+/* Variables of other devices are read there. */
+TUTTI_TEST(constants_are_of_the_sessions_device)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    check_elsewhere("cpu:0");
+    check_elsewhere("/job:worker/cpu:0");
+    check_elsewhere("cpu:1");
+    check_elsewhere("far:0");
+    check_elsewhere("whole:0");
 }

@@ -43,6 +43,10 @@ tutti_status tutti__place(tutti_graph *graph, const char *fallback);
 /* The same as if every device could run everything: where shapes are not known yet. */
 tutti_status tutti__place_unasked(tutti_graph *graph, const char *fallback);
 
+/* The device that a variable lies on in every run, if it can hold it. */
+tutti_status tutti__place_variable(const tutti_node *variable, const char *fallback,
+                                   tutti_device **ret);
+
 /* One graph per device, send and recv at the cuts; feeds and results keep their positions in
  * `origin`. Parameters of the job that a piece uses become its parameters. */
 /* Of a value that is fed; count 0: all. */

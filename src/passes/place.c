@@ -1,7 +1,7 @@
 /* place.c: every node gets its device.
  *
- * In this order: the user's wish; the device of the node it is colocated with; for operators that
- * take a handle, the handle's device; the device of the first input that has one; the fallback.
+ * In this order: for operators that take a handle, the handle's device; the device of the node it
+ * is colocated with; the user's wish; the device of the first input that has one; the fallback.
  * Constants and parameters have no place of their own: each piece that uses them gets a copy. */
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static bool floats(const tutti_node *node)
     return tutti__is(node, "constant") || tutti__is(node, "parameter");
 }
 
-static tutti_status wish(tutti_node *node, const char *text, const char *fallback,
+static tutti_status wish(const tutti_node *node, const char *text, const char *fallback,
                          tutti_device **ret)
 {
     tutti_device_name name, other;
@@ -30,6 +30,12 @@ static tutti_status wish(tutti_node *node, const char *text, const char *fallbac
         return tutti__error_prefix(status, "%s '%s'%s", node->op->name, node->name,
                                    tutti__node_place(node, place));
     return TUTTI_OK;
+}
+
+tutti_status tutti__place_variable(const tutti_node *variable, const char *fallback,
+                                   tutti_device **ret)
+{
+    return wish(variable, variable->device[0] ? variable->device : fallback, fallback, ret);
 }
 
 static const char *inherited(const tutti_node *node)
