@@ -61,7 +61,7 @@ TUTTI_API void tutti_device_push_fn(tutti_graph *graph, tutti_device_fn *fn, voi
 /* Nodes made inside wait for these nodes. */
 TUTTI_API void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after);
 TUTTI_API void tutti_control_pop(tutti_graph *graph);
-/* Nodes made inside stand on the device of `with`. */
+/* Nodes made inside stand on the device of `with`, also where device scopes say another. */
 TUTTI_API void tutti_colocate_push(tutti_graph *graph, tutti_sym with);
 TUTTI_API void tutti_colocate_pop(tutti_graph *graph);
 

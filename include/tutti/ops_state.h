@@ -136,7 +136,8 @@ typedef struct tutti_variable_options {
     bool not_trainable;      /* optimizers leave it alone */
     tutti_dtype dtype;       /* TUTTI_F32, or the tensor's or node's */
     int64_t seed;            /* of random initial values, mixed with the variable's name */
-    const char *shared_name; /* its name in the state; by default the node's full name */
+    const char *shared_name; /* its name in the state; by default the node's full name. Variables of
+                                one name are one, on one device */
     /* Under a strategy replicas have copies that are kept equal on every write; or, on_read, each
      * has a value of its own, and whoever reads the variable gets them put together:
      *  - sum: what replicas add stays with them; of what all have alike, the first one adds it.

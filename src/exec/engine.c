@@ -22,6 +22,7 @@ static const char *device_of(const tutti_engine_options *options)
 static void share_state(tutti_state *state, const tutti_strategy *strategy)
 {
     int workers = tutti_strategy_workers(strategy);
+    tutti__state_mirror(state, tutti__strategy_spreads(strategy));
     if (strategy && strategy->options.compression && tutti_strategy_replicas(strategy) > 1)
         tutti__state_compress(state, workers > 1 ? workers : tutti_strategy_local(strategy),
                               workers > 1 ? tutti_strategy_rank(strategy) : 0);
@@ -99,6 +100,24 @@ tutti_strategy *tutti__engine_strategy(const tutti_engine *engine)
     return engine->options.strategy;
 }
 
+/* Values leave their devices and wait for the programs to come, which may want them elsewhere. */
+static tutti_status lift_state(tutti_state *state)
+{
+    tutti_state_variable *variable;
+    for (size_t i = 0; (variable = tutti__state_at(state, i)) != NULL; i++) {
+        tutti_tensor *value = NULL;
+        if (variable->pieces.count == 0)
+            continue;
+        if (tutti__state_has_value(state, variable->name))
+            TUTTI_TRY(tutti__variable_get(state, variable, &value)); /* of all its pieces */
+        tutti__state_keep(state, variable, 0, NULL);
+        tutti_status status = value ? tutti__variable_set(state, variable, value) : TUTTI_OK;
+        tutti_tensor_release(value);
+        TUTTI_TRY(status);
+    }
+    return TUTTI_OK;
+}
+
 /* Variables that have values already go to the strategy's devices. */
 static tutti_status move_state(tutti_engine *engine, const tutti_strategy *strategy)
 {
@@ -138,17 +157,8 @@ tutti_status tutti__engine_gather(tutti_engine *engine)
     forget_programs(engine);
     engine->options.strategy = NULL;
     pthread_mutex_unlock(&engine->lock);
-    tutti_status status = TUTTI_OK;
-    for (size_t i = 0; status == TUTTI_OK && tutti__state_at(engine->state, i); i++) {
-        tutti_state_variable *variable = tutti__state_at(engine->state, i);
-        tutti_tensor *value = NULL;
-        if (variable->pieces.count > 0 && tutti__state_has_value(engine->state, variable->name))
-            status = tutti__variable_get(engine->state, variable, &value); /* of all its pieces */
-        tutti__state_keep(engine->state, variable, 1, (const char *[]){engine->device});
-        if (status == TUTTI_OK && value)
-            status = tutti__variable_set(engine->state, variable, value);
-        tutti_tensor_release(value);
-    }
+    tutti__state_mirror(engine->state, false);
+    tutti_status status = lift_state(engine->state);
     tutti_strategy_close(strategy);
     return status;
 }
@@ -174,7 +184,8 @@ tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy
     forget_programs(engine); /* of one device */
     pthread_mutex_unlock(&engine->lock);
     share_state(engine->state, strategy);
-    return move_state(engine, strategy);
+    return tutti__strategy_spreads(strategy) ? move_state(engine, strategy)
+                                             : lift_state(engine->state);
 }
 
 void tutti__engine_limit(tutti_engine *engine, size_t bytes)

@@ -348,6 +348,30 @@ TUTTI_TEST(colocation_scopes_name_a_neighbour)
     tutti_graph_destroy(h);
 }
 
+TUTTI_TEST(colocation_counts_before_device_scopes)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym far_one = TUTTI_NO_SYM, y = TUTTI_NO_SYM, v = TUTTI_NO_SYM, w = TUTTI_NO_SYM;
+    tutti_sym x = input(g, "x");
+    TUTTI_WITH_DEVICE(g, "far:1")
+        far_one = tutti_neg(x);
+    tutti_sym sum = tutti_add(x, tutti_neg(far_one)); /* goes where its input is */
+    TUTTI_WITH_DEVICE(g, "cpu:1") {
+        TUTTI_WITH_COLOCATION(g, sum) {
+            y = tutti_neg(x);
+            v = tutti_variable(g, tutti_zeros(2), .name = "v");
+        }
+        TUTTI_WITH_COLOCATION(g, x)
+            w = tutti_variable(g, tutti_zeros(2), .name = "w");
+    }
+    CHECK_STR(y.node->device, far_one.node->device);
+    CHECK(y.node->colocate == sum.node);
+    CHECK_STR(v.node->device, far_one.node->device);
+    CHECK(v.node->colocate == NULL); /* settled: runs may leave the neighbour out */
+    CHECK_STR(w.node->device, "");
+    tutti_graph_destroy(g);
+}
+
 /* Reads that nobody asked for are shared, but not across a control scope. */
 TUTTI_TEST(variables_are_read_where_values_are_wanted)
 {

@@ -137,8 +137,11 @@ TUTTI_TEST(a_copy_is_equal_and_independent)
 {
     tutti_graph *g = new_graph(), *copy = NULL;
     tutti_node **map = NULL;
-    tutti_sym x = input(g, "x"), gone = tutti_exp(x), y = TUTTI_NO_SYM;
+    tutti_sym x = TUTTI_NO_SYM, y = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "/far:0")
+        x = input(g, "x");
+    tutti_sym gone = tutti_exp(x);
+    TUTTI_WITH_DEVICE(g, "/far:1")
         TUTTI_WITH_CONTROL(g, x)
             TUTTI_WITH_COLOCATION(g, x)
                 y = named(g, "neg", "y", x);

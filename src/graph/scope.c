@@ -286,6 +286,41 @@ static tutti_status give_device(tutti_graph *graph, tutti_node *node)
     return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
 }
 
+/* The input that takes its node along: a handle, else the first that is not there on every device;
+ * NULL: none does. */
+static const tutti_node *leading_input(const tutti_node *node)
+{
+    bool handles = (node->op->flags & TUTTI_OP_TAKES_HANDLE) != 0;
+    for (int i = 0; handles && i < node->input_count; i++)
+        if (tutti__edge_type(node->inputs[i])->handle)
+            return node->inputs[i].node;
+    for (int i = 0; !node->device[0] && !node->colocate && i < node->input_count; i++) {
+        const tutti_node *input = node->inputs[i].node;
+        if (!tutti__is(input, "constant") && !tutti__is(input, "parameter") &&
+            !tutti__is(input, "placeholder"))
+            return input;
+    }
+    return NULL;
+}
+
+/* Where a node stands by the graph alone, whatever a run feeds or leaves out; "": where the session
+ * says. */
+static const char *device_by_graph(const tutti_node *node)
+{
+    for (const tutti_node *next; (next = leading_input(node)) != NULL;)
+        node = next;
+    return node->device;
+}
+
+/* What stands beside another has no wish of its own. Where a variable lives is settled for good,
+ * since runs that leave its neighbour out find the same value. */
+static tutti_status stand_beside(tutti_graph *graph, tutti_node *node, const tutti_node *beside)
+{
+    node->device = tutti__arena_string(&graph->arena, device_by_graph(beside));
+    node->colocate = tutti__is(node, "variable") ? NULL : beside;
+    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
+}
+
 tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char *wished_name)
 {
     tutti__here_get(&node->file, &node->line);
@@ -297,14 +332,15 @@ tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char
     if (!node->backward)
         give_region(graph, node);
     TUTTI_TRY(give_device(graph, node));
+    const tutti_node *beside = NULL;
     for (size_t i = 0; i < graph->scopes.count; i++) {
         const tutti_scope *scope = &graph->scopes.data[i];
         for (int c = 0; scope->kind == TUTTI_SCOPE_CONTROL && c < scope->control_count; c++)
             TUTTI_TRY(tutti__node_after(node, scope->controls[c]));
         if (scope->kind == TUTTI_SCOPE_COLOCATE && scope->colocate)
-            node->colocate = scope->colocate;
+            beside = scope->colocate;
     }
-    return TUTTI_OK;
+    return beside ? stand_beside(graph, node, beside) : TUTTI_OK;
 }
 
 /* ---- scopes around several steps of a tape ---- */

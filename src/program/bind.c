@@ -32,7 +32,12 @@ tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device
                                     &variable));
     variable->partial = tutti__int(node, "partial") == 1;
     variable->averaged = tutti__int(node, "partial") == 2;
-    return tutti__state_piece(state, variable, device->name, device->memory, ret);
+    tutti_status status = tutti__state_piece(state, variable, device->name, device->memory, ret);
+    char place[TUTTI_PLACE_TEXT];
+    if (status == TUTTI_INVALID)
+        return tutti__error_prefix(status, "%s '%s'%s", node->op->name, node->name,
+                                   tutti__node_place(node, place));
+    return status;
 }
 
 /* Whether elements are missing that the program wants. Of a variable that lies in parts with

@@ -13,9 +13,16 @@ tutti_piece *tutti__piece_find(const tutti_state_variable *variable, const char 
     return NULL;
 }
 
-static tutti_status make_piece(tutti_state_variable *variable, const char *device,
-                               const tutti_memory *memory, tutti_piece **ret)
+/* Under the lock. */
+static tutti_status make_piece(const tutti_state *state, tutti_state_variable *variable,
+                               const char *device, const tutti_memory *memory, tutti_piece **ret)
 {
+    if (!state->mirrored && variable->pieces.count > 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "variable '%s' lies on %s and is wanted on %s too, where it would have "
+                          "another value; make everything of that name on one device, or give "
+                          "the variables names of their own",
+                          variable->name, variable->pieces.data[0]->device, device);
     tutti_piece *piece = calloc(1, sizeof *piece);
     if (!piece || !TUTTI_VEC_PUSH(&variable->pieces, piece)) {
         free(piece);
@@ -71,7 +78,7 @@ tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variab
         TUTTI_TRY(tutti__variable_whole(state, variable));
     pthread_mutex_lock(&state->lock);
     piece = tutti__piece_find(variable, device);
-    tutti_status status = piece ? TUTTI_OK : make_piece(variable, device, memory, &piece);
+    tutti_status status = piece ? TUTTI_OK : make_piece(state, variable, device, memory, &piece);
     if (status == TUTTI_OK && !piece->value)
         status = tutti__piece_expected(state, piece);
     if (status == TUTTI_OK && !piece->value)

@@ -19,6 +19,13 @@ tutti_status tutti__state_create(tutti_state **ret)
     return TUTTI_OK;
 }
 
+void tutti__state_mirror(tutti_state *state, bool mirrored)
+{
+    pthread_mutex_lock(&state->lock);
+    state->mirrored = mirrored;
+    pthread_mutex_unlock(&state->lock);
+}
+
 void tutti__state_share(tutti_state *state, bool first)
 {
     state->shared = true;

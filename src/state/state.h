@@ -72,6 +72,10 @@ void tutti__state_destroy(tutti_state *state); /* NULL is fine */
  * out of snapshots, and what a checkpoint has of them is passed over. Before anything else. */
 void tutti__state_leave_queues(tutti_state *state);
 
+/* From now on variables may have pieces on several devices, which a strategy's programs keep equal;
+ * or, as at first, each lies on one device. */
+void tutti__state_mirror(tutti_state *state, bool mirrored);
+
 /* The state is held by several processes together, of which this one is not the first: of a sum
  * over all of them that is given as a whole the first one holds everything, the others nothing.
  * Before anything else. */
@@ -111,7 +115,9 @@ tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);
 /* How often variables were written: equal numbers mean equal values. */
 uint64_t tutti__state_changes(tutti_state *state);
 
-/* The piece of a variable on a device (the whole variable), found or made without a value. */
+/* The piece of a variable on a device (the whole variable), found or made; a new one begins with
+ * the value that the variable has elsewhere, if any. INVALID when that is on another device already
+ * and the state is not mirrored: nobody would keep the two equal. */
 tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
                                 const char *device, const tutti_memory *memory, tutti_piece **ret);
 

@@ -15,6 +15,7 @@ struct tutti_state {
     tutti_map variables;  /* name → tutti_state_variable */
     tutti_map queues;     /* name → tutti_queue */
     bool queues_apart;    /* they are no part of snapshots, nor restored */
+    bool mirrored;        /* variables may have pieces on several devices */
     bool shared;          /* by several processes */
     bool follows;         /* and this one is not the first */
     tutti_state_fetch fetch;

@@ -164,6 +164,7 @@ TUTTI_TEST(state_gives_the_piece_that_has_a_value_and_sets_all)
     tutti_piece *second;
     tutti_tensor *value, *copy;
     CHECK_OK(tutti__state_create(&state));
+    tutti__state_mirror(state, true);
     tutti_piece *first = make(state, "v", 1);
     CHECK_OK(tutti__state_piece(state, first->variable, "cpu:1", tutti__host_memory(), &second));
     write(state, second, false, 5);
@@ -181,12 +182,30 @@ TUTTI_TEST(state_gives_the_piece_that_has_a_value_and_sets_all)
     tutti__state_destroy(state);
 }
 
+TUTTI_TEST(state_has_a_variable_on_one_device_unless_it_is_mirrored)
+{
+    tutti_state *state;
+    tutti_piece *again = NULL;
+    CHECK_OK(tutti__state_create(&state));
+    tutti_piece *first = make(state, "v", 1);
+    CHECK_STATUS(tutti__state_piece(state, first->variable, "cpu:1", tutti__host_memory(), &again),
+                 TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "'v' lies on cpu:0 and is wanted on cpu:1 too");
+    CHECK_OK(tutti__state_piece(state, first->variable, "cpu:0", tutti__host_memory(), &again));
+    CHECK(again == first && first->variable->pieces.count == 1);
+    tutti__state_mirror(state, true);
+    CHECK_OK(tutti__state_piece(state, first->variable, "cpu:1", tutti__host_memory(), &again));
+    CHECK_INT(first->variable->pieces.count, 2);
+    tutti__state_destroy(state);
+}
+
 /* One tensor for both, until somebody writes for one of them; never one that others hold. */
 TUTTI_TEST(state_pieces_share_a_tensor_until_one_is_written)
 {
     tutti_state *state;
     tutti_piece *both[2];
     CHECK_OK(tutti__state_create(&state));
+    tutti__state_mirror(state, true);
     both[0] = make(state, "v", 1);
     CHECK_OK(tutti__state_piece(state, both[0]->variable, "cpu:1", tutti__host_memory(), &both[1]));
     tutti__state_commit_begin(state);

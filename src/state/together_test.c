@@ -37,6 +37,7 @@ static tutti_state *restored(const tutti_snapshot *snapshot, bool first)
 {
     tutti_state *state;
     CHECK_OK(tutti__state_create(&state));
+    tutti__state_mirror(state, true);
     tutti__state_share(state, first);
     for (size_t i = 0; i < snapshot->count; i++)
         CHECK_OK(tutti__state_expect(state, snapshot->entries[i].name, snapshot->entries[i].value));
@@ -63,6 +64,7 @@ TUTTI_TEST(a_snapshot_has_the_sum_and_the_mean_over_all_copies)
     tutti_state *state;
     tutti_snapshot snapshot;
     CHECK_OK(tutti__state_create(&state));
+    tutti__state_mirror(state, true);
     make(state, "sum", false, 3, 4);
     make(state, "mean", true, 1, 2);
     CHECK_OK(tutti__snapshot_take(state, &snapshot));
@@ -88,6 +90,7 @@ TUTTI_TEST(a_sum_over_processes_is_set_in_the_first_one)
     for (int rank = 0; rank < 2; rank++) {
         tutti_state *state;
         CHECK_OK(tutti__state_create(&state));
+        tutti__state_mirror(state, true);
         tutti__state_share(state, rank == 0);
         tutti_state_variable *sum = make(state, "sum", false, 3, 4);
         tutti_state_variable *mean = make(state, "mean", true, 1, 2);
@@ -118,6 +121,7 @@ TUTTI_TEST(what_processes_have_of_a_sum_is_saved_when_it_was_put_together)
     tutti_snapshot snapshot;
     tutti_state_sum sum = {.sum = eleven_times, .replicas = 4};
     CHECK_OK(tutti__state_create(&state));
+    tutti__state_mirror(state, true);
     tutti__state_share(state, true);
     tutti_state_variable *added = make(state, "sum", false, 3, 4);
     tutti_state_variable *mean = make(state, "mean", true, 1, 2);
