@@ -120,6 +120,8 @@ tutti_status tutti__attr_parse(tutti_arena *arena, const tutti_attr_spec *spec, 
     case TUTTI_ATTR_STRING:
         attr.count = (int32_t)strlen(text);
         attr.value.s = tutti__arena_string(arena, text);
+        if (!attr.value.s)
+            return tutti_fail(TUTTI_NO_MEMORY, "attribute '%s'", spec->name);
         break;
     case TUTTI_ATTR_INTS:
     case TUTTI_ATTR_FLOATS:

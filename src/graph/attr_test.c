@@ -1,6 +1,8 @@
 #include "graph/attr.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/test.h"
 
@@ -120,6 +122,29 @@ TUTTI_TEST(attribute_texts_that_make_no_sense_are_refused)
         CHECK_INT(attr.count, 99);
     }
     tutti__arena_free(&arena);
+}
+
+TUTTI_TEST(attribute_texts_without_memory_are_refused)
+{
+    if (TUTTI_TEST_SANITIZED)
+        SKIP("sanitizers want address space of their own");
+    size_t size = (size_t)64 << 20;
+    char *text = malloc(size + 1);
+    CHECK(text != NULL);
+    memset(text, 'x', size);
+    text[size] = '\0';
+    struct rlimit before;
+    tutti_arena arena = {0};
+    tutti_attr attr = {.count = 99};
+    tutti_attr_spec spec = {"it", TUTTI_ATTR_STRING, NULL};
+    CHECK_INT(getrlimit(RLIMIT_AS, &before), 0);
+    CHECK_INT(setrlimit(RLIMIT_AS, &(struct rlimit){1, before.rlim_max}), 0);
+    tutti_status status = tutti__attr_parse(&arena, &spec, text, &attr);
+    CHECK_INT(setrlimit(RLIMIT_AS, &before), 0);
+    CHECK_INT(status, TUTTI_NO_MEMORY);
+    CHECK_INT(attr.count, 99);
+    tutti__arena_free(&arena);
+    free(text);
 }
 
 TUTTI_TEST(attributes_compare_by_value)
