@@ -63,7 +63,7 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
     instruction->run = kernel->run;
     if (kernel->prepare)
         TUTTI_TRY(kernel->prepare(&query, &instruction->plan));
-    size_t workspace = kernel->workspace ? kernel->workspace(&query) : 0;
+    size_t workspace = tutti__kernel_workspace(kernel, &query, instruction->plan);
     if (workspace) {
         TUTTI_TRY(add_workspace(program, workspace, &instruction->workspace));
         program->values[instruction->workspace].maker = (int32_t)index;

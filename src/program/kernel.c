@@ -92,6 +92,14 @@ static int bid(const tutti_kernel *kernel, const char *target, const tutti_kerne
     return kernel->score(query);
 }
 
+size_t tutti__kernel_workspace(const tutti_kernel *kernel, const tutti_kernel_query *query,
+                               const void *plan)
+{
+    if (kernel->room != NULL)
+        return kernel->room(plan);
+    return kernel->workspace != NULL ? kernel->workspace(query) : 0;
+}
+
 const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_query *query)
 {
     const tutti_kernel *best = NULL;

@@ -40,9 +40,10 @@ typedef struct tutti_kernel {
     bool (*covers)(const tutti_op *op);
     /* 0 refuses; the reference counts 1; a good general kernel 100; a special one more. */
     int (*score)(const tutti_kernel_query *query);
-    size_t (*workspace)(const tutti_kernel_query *query); /* (optional) bytes */
+    size_t (*workspace)(const tutti_kernel_query *query); /* (optional) bytes; takes no memory */
     tutti_status (*prepare)(const tutti_kernel_query *query, void **ret_plan); /* (optional) */
-    void (*discard)(void *plan);                                               /* (optional) */
+    size_t (*room)(const void *plan); /* (optional) the workspace, where only the plan knows it */
+    void (*discard)(void *plan);      /* (optional) */
     /* (optional) false: the plan holds what `run` wants of that input, a constant, whose data need
      * not be there. */
     bool (*reads)(const void *plan, int input);
@@ -51,6 +52,10 @@ typedef struct tutti_kernel {
 
 /* The best kernel for the node on a target, or NULL when only the reference is left. */
 const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_query *query);
+
+/* Bytes of workspace that a kernel wants for runs with this plan of it. */
+size_t tutti__kernel_workspace(const tutti_kernel *kernel, const tutti_kernel_query *query,
+                               const void *plan);
 
 /* Those marked TUTTI_KERNEL_TUNED whose bid is at least a quarter of the best, each of its best
  * instruction set; none when the best bid is not so marked. Best first; returns their number. */

@@ -97,3 +97,24 @@ TUTTI_TEST(kernel_pick_is_row_invariant_when_deterministic)
     kernel = pick("layer_norm_backward", "f32[3,5] f32[5] f32[3,5]", true);
     CHECK(kernel == NULL || kernel->flags & TUTTI_KERNEL_ROW_INVARIANT);
 }
+
+/* A query that is read a second time may find no memory, or another kernel inside. */
+static void check_room(const char *op, const char *text, const char *name)
+{
+    tutti_sample *sample;
+    void *plan;
+    CHECK_OK(tutti__sample_parse(tutti_op_find(op), text, 1, &sample));
+    tutti_kernel_query query = {.node = tutti__sample_rule(sample), .threads = 2};
+    const tutti_kernel *kernel = tutti__kernel_pick("cpu", &query);
+    CHECK_STR(kernel->name, name);
+    CHECK_OK(kernel->prepare(&query, &plan));
+    CHECK(tutti__kernel_workspace(kernel, NULL, plan) > 0);
+    kernel->discard(plan);
+    tutti__sample_free(sample);
+}
+
+TUTTI_TEST(kernel_plans_that_are_compiled_know_their_workspace)
+{
+    check_room("add", "bf16[4,3] bf16[3]", "elementwise.tile");
+    check_room("softmax", "f16[130,17]", "widened");
+}

@@ -104,10 +104,10 @@ typedef struct runner {
 static runner runner_begin(const tutti_kernel *kernel, const tutti_kernel_query *query)
 {
     runner r = {.kernel = kernel, .shortest = INT64_MAX, .least = INT64_MAX};
-    size_t bytes = kernel->workspace == NULL ? 0 : kernel->workspace(query);
+    r.out = kernel->prepare != NULL && kernel->prepare(query, &r.plan) != TUTTI_OK;
+    size_t bytes = r.out ? 0 : tutti__kernel_workspace(kernel, query, r.plan);
     r.workspace = tutti__aligned_alloc(64, (bytes + 127) / 64 * 64);
-    r.out = r.workspace == NULL ||
-            (kernel->prepare != NULL && kernel->prepare(query, &r.plan) != TUTTI_OK);
+    r.out = r.out || r.workspace == NULL;
     return r;
 }
 

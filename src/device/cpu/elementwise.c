@@ -26,8 +26,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_elementwise) = {
     .inplace = ~UINT32_C(0),
     .covers = tutti__tile_covers,
     .score = score,
-    .workspace = tutti__tile_room,
     .prepare = tutti__tile_prepare,
+    .room = tutti__tile_room,
     .discard = tutti__tile_discard,
     .run = tutti__tile_call,
 };

@@ -77,7 +77,8 @@ static void run_fused(const fused *f, int threads, int inplace, tutti_tensor **r
     CHECK_STR(kernel->name, "fused.elementwise");
     void *plan;
     CHECK_OK(kernel->prepare(&query, &plan));
-    void *workspace = aligned_alloc(64, (kernel->workspace(&query) + 64) / 64 * 64);
+    void *workspace =
+        aligned_alloc(64, (tutti__kernel_workspace(kernel, NULL, plan) + 64) / 64 * 64);
     tutti_pool *pool;
     CHECK_OK(tutti__pool_create(threads, -1, &pool));
     tutti_view inputs[4], outputs[4];

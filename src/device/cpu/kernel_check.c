@@ -149,7 +149,7 @@ static void run_kernel(check *c)
     void *plan = NULL;
     if (c->kernel->prepare != NULL)
         must(c, c->kernel->prepare(&c->query, &plan), "prepare");
-    size_t workspace = c->kernel->workspace == NULL ? 0 : c->kernel->workspace(&c->query);
+    size_t workspace = tutti__kernel_workspace(c->kernel, &c->query, plan);
     for (int threads = 1; threads <= MOST_THREADS; threads++)
         run_once(c, plan, workspace, threads, -1);
     for (int i = 0; i < c->sample->input_count && i < 32; i++)
@@ -300,7 +300,7 @@ const char *tutti__kernel_error(const char *op, const char *text, tutti_status s
     void *plan = NULL;
     if (c.kernel->prepare != NULL)
         must(&c, c.kernel->prepare(&c.query, &plan), "prepare");
-    char *memory = guarded(c.kernel->workspace == NULL ? 0 : c.kernel->workspace(&c.query));
+    char *memory = guarded(tutti__kernel_workspace(c.kernel, &c.query, plan));
     tutti_call call = {.op = sample->op,
                        .name = sample->op->name,
                        .attrs = sample->attrs,

@@ -75,10 +75,12 @@ static tutti_status add_size(plan *p, const tutti_kernel_query *query, int64_t r
     tutti_kernel_query shard = shard_query(query, &p->s, rows, inputs, outputs);
     size_plan *size = &p->sizes[p->count++];
     *size = (size_plan){.rows = rows, .kernel = tutti__kernel_pick("cpu", &shard)};
-    if (size->kernel && size->kernel->workspace)
-        size->workspace = size->kernel->workspace(&shard);
-    return size->kernel && size->kernel->prepare ? size->kernel->prepare(&shard, &size->plan)
-                                                 : TUTTI_OK;
+    if (!size->kernel)
+        return TUTTI_OK;
+    if (size->kernel->prepare)
+        TUTTI_TRY(size->kernel->prepare(&shard, &size->plan));
+    size->workspace = tutti__kernel_workspace(size->kernel, &shard, size->plan);
+    return TUTTI_OK;
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
@@ -99,18 +101,13 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return status;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t room(const void *made)
 {
-    void *made;
-    size_t most = 0;
-    if (prepare(query, &made) != TUTTI_OK)
-        return 0;
     const plan *p = made;
+    size_t most = 0;
     for (int i = 0; i < p->count; i++)
         most = p->sizes[i].workspace > most ? p->sizes[i].workspace : most;
-    most += (p->own + 63) / 64 * 64 + 64;
-    discard(made);
-    return most;
+    return most + (p->own + 63) / 64 * 64 + 64;
 }
 
 static tutti_status run_shard(void *context, tutti_call *shard, int64_t rows)
@@ -146,8 +143,8 @@ const tutti_kernel tutti_kernel_segmented = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = score,
-    .workspace = workspace,
     .prepare = prepare,
+    .room = room,
     .discard = discard,
     .run = run,
 };

@@ -17,6 +17,7 @@ typedef struct widened_plan {
     tutti_dtype dtypes[2 * MOST]; /* of inputs, then outputs, where they are converted; else none */
     int64_t counts[2 * MOST];
     size_t offsets[2 * MOST], inner; /* in the workspace */
+    size_t bytes;                    /* of all of it */
 } widened_plan;
 
 /* The query with f32 for every narrow type. */
@@ -89,8 +90,8 @@ static int score(const tutti_kernel_query *query)
     return find(query, &wide) != NULL ? 10 : 0;
 }
 
-/* Gives every converted value its place; returns the bytes of all. */
-static size_t lay_out(const tutti_infer *node, widened_plan *plan)
+/* Gives every converted value its place, and what the kernel works in the one behind them. */
+static void lay_out(const tutti_infer *node, widened_plan *plan)
 {
     size_t bytes = 0;
     plan->input_count = node->input_count;
@@ -106,16 +107,11 @@ static size_t lay_out(const tutti_infer *node, widened_plan *plan)
         bytes += tutti__slot_bytes((size_t)plan->counts[i] * sizeof(float));
     }
     plan->inner = bytes;
-    return bytes;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t room(const void *self)
 {
-    wide_query wide;
-    widened_plan plan = {0};
-    const tutti_kernel *kernel = find(query, &wide);
-    size_t inner = kernel->workspace != NULL ? kernel->workspace(&wide.query) : 0;
-    return lay_out(&query->node, &plan) + inner;
+    return ((const widened_plan *)self)->bytes;
 }
 
 static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
@@ -125,14 +121,19 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     plan->kernel = find(query, &wide);
-    lay_out(&query->node, plan);
-    tutti_status status =
-        plan->kernel->prepare != NULL ? plan->kernel->prepare(&wide.query, &plan->plan) : TUTTI_OK;
-    if (status != TUTTI_OK)
+    tutti_status status = TUTTI_OK;
+    if (plan->kernel == NULL) /* it bid before, when there was memory to find out */
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
+    else if (plan->kernel->prepare != NULL)
+        status = plan->kernel->prepare(&wide.query, &plan->plan);
+    if (status != TUTTI_OK) {
         free(plan);
-    else
-        *ret_plan = plan;
-    return status;
+        return status;
+    }
+    lay_out(&query->node, plan);
+    plan->bytes = plan->inner + tutti__kernel_workspace(plan->kernel, &wide.query, plan->plan);
+    *ret_plan = plan;
+    return TUTTI_OK;
 }
 
 static void discard(void *self)
@@ -207,8 +208,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_widened) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_WIDENS,
     .score = score,
-    .workspace = workspace,
     .prepare = prepare,
+    .room = room,
     .discard = discard,
     .run = run,
 };

@@ -13,26 +13,27 @@ static tutti_status no_memory(const tutti_node *node)
 
 /* ---- single nodes ---- */
 
-/* Bytes that a kernel of the runner works in. */
-static size_t runner_workspace(const tutti_kernel *kernel, const tutti_node *node)
+/* What a kernel of the runner works in, which makes no plan; NULL: nothing. */
+static tutti_status runner_workspace(const tutti_kernel *kernel, const tutti_node *node, void **ret)
 {
-    if (!kernel->workspace)
-        return 0;
     tutti_type *inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
-    for (int i = 0; inputs && i < node->input_count; i++)
+    if (!inputs)
+        return no_memory(node);
+    for (int i = 0; i < node->input_count; i++)
         inputs[i] = *tutti__edge_type(node->inputs[i]);
     tutti_kernel_query query = {.node = {.op = node->op,
                                          .name = node->name,
-                                         .input_count = inputs ? node->input_count : 0,
+                                         .input_count = node->input_count,
                                          .output_count = node->output_count,
                                          .inputs = inputs,
                                          .attrs = node->attrs,
                                          .attr_count = node->attr_count,
                                          .outputs = node->types},
                                 .threads = 1};
-    size_t bytes = kernel->workspace(&query);
+    size_t bytes = tutti__kernel_workspace(kernel, &query, NULL);
     free(inputs);
-    return bytes;
+    *ret = bytes > 0 ? tutti__aligned_alloc(64, (bytes + 63) / 64 * 64) : NULL;
+    return bytes > 0 && !*ret ? no_memory(node) : TUTTI_OK;
 }
 
 /* A kernel of the runner: it meets other devices through the run's rendezvous. `views`: of inputs,
@@ -59,9 +60,7 @@ static tutti_status call_runner_with(tutti_whole_run *r, const tutti_kernel *ker
                        .outputs = views + node->input_count,
                        .context = &context,
                        .deadline = r->run->deadline};
-    size_t bytes = runner_workspace(kernel, node);
-    if (bytes > 0 && !(call.workspace = tutti__aligned_alloc(64, (bytes + 63) / 64 * 64)))
-        return no_memory(node);
+    TUTTI_TRY(runner_workspace(kernel, node, &call.workspace));
     tutti_status status = kernel->run(&call);
     free(call.workspace);
     return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(node, status);

@@ -126,7 +126,8 @@ static tutti_tensor *run_rounded(const tutti_sample *sample)
     void *plan;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 4, sample->node->types[0].dims, &y));
     CHECK_OK(kernel->prepare(&query, &plan));
-    void *workspace = aligned_alloc(64, (kernel->workspace(&query) + 63) / 64 * 64);
+    void *workspace =
+        aligned_alloc(64, (tutti__kernel_workspace(kernel, &query, plan) + 63) / 64 * 64);
     CHECK(workspace != NULL);
     tutti_view inputs[] = {view_of(sample->values[0]), view_of(sample->values[1])};
     tutti_view output = view_of(y);

@@ -29,8 +29,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_fused_reduce) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = ~UINT32_C(0),
     .score = score,
-    .workspace = tutti__tile_room,
     .prepare = tutti__tile_prepare,
+    .room = tutti__tile_room,
     .discard = tutti__tile_discard,
     .run = tutti__tile_call,
 };

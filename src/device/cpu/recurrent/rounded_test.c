@@ -147,7 +147,8 @@ static void run_rounded(const tutti_sample *sample, int threads, tutti_tensor **
     CHECK(kernel != NULL);
     CHECK_OK(tutti__pool_create(threads, -1, &pool));
     CHECK_OK(kernel->prepare(&query, &plan));
-    void *workspace = aligned_alloc(64, (kernel->workspace(&query) + 63) / 64 * 64);
+    void *workspace =
+        aligned_alloc(64, (tutti__kernel_workspace(kernel, &query, plan) + 63) / 64 * 64);
     CHECK(workspace != NULL);
     for (int i = 0; i < sample->input_count; i++)
         inputs[i] = view_of(sample->values[i]);

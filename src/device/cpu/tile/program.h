@@ -103,7 +103,7 @@ bool tutti__tile_covers(const tutti_op *op);
 
 /* What the kernels that run such programs have in common; the plan is the program. */
 tutti_status tutti__tile_prepare(const tutti_kernel_query *query, void **ret_plan);
-size_t tutti__tile_room(const tutti_kernel_query *query);
+size_t tutti__tile_room(const void *plan);
 tutti_status tutti__tile_call(const tutti_call *call);
 
 #endif

@@ -309,14 +309,9 @@ tutti_status tutti__tile_prepare(const tutti_kernel_query *query, void **ret_pla
     return TUTTI_OK;
 }
 
-size_t tutti__tile_room(const tutti_kernel_query *query)
+size_t tutti__tile_room(const void *plan)
 {
-    tutti_tile_program *program;
-    if (tutti__tile_compile(query, &program) != TUTTI_OK)
-        return 0;
-    size_t bytes = tutti__tile_workspace(program);
-    tutti__tile_discard(program);
-    return bytes;
+    return tutti__tile_workspace(plan);
 }
 
 tutti_status tutti__tile_call(const tutti_call *call)
