@@ -17,6 +17,8 @@ struct tutti_cluster {
     int index, rank, size;
     int local_rank, local_size;
     const char *meeting; /* rank 0's "host:port" */
+    /* The scheduler's name for this run, the same on all ranks and of no other job; "": none. */
+    char job[TUTTI_JOB_BYTES];
     const char *resolver;
     char secret_source[300];
     uint32_t epoch;
@@ -54,6 +56,8 @@ tutti_status tutti__environment_need(const char *name, const char *starter);
 tutti_status tutti__role_read(const char *text, tutti_role *ret_role);
 /* Refuses mpirun's variables where one is set that says nothing without another (mpi.c). */
 tutti_status tutti__mpi_refuse_half(void);
+/* What gives a job a port of its own where its scheduler gives none. */
+#define TUTTI_PORT_ADVICE "with mpirun by TUTTI_MEETING=HOST:PORT, with srun by --resv-ports"
 /* A port for a job that has none of its own: a function of the job's name, in 20000 .. 29999. */
 int tutti__derived_port(const char *job);
 

@@ -1,7 +1,11 @@
 #include "cluster/cluster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/test.h"
 
@@ -249,6 +253,7 @@ TUTTI_TEST(cluster_from_mpi)
     CHECK_STR(tutti_cluster_resolver(c), "mpi");
     CHECK_INT(tutti_cluster_rank(c), 1);
     CHECK(strncmp(tutti_cluster_meeting(c), "127.0.0.1:2", 11) == 0);
+    CHECK_STR(c->job, "PMIX_NAMESPACE=prterun-vm-1@1");
     tutti_cluster_free(c);
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1); /* two machines */
     setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
@@ -258,6 +263,63 @@ TUTTI_TEST(cluster_from_mpi)
     c = resolved();
     CHECK_STR(tutti_cluster_meeting(c), "a:4000");
     tutti_cluster_free(c);
+}
+
+/* The job's name and the meeting of this rank of one machine. */
+static void mpich_job(int socket, char ret_job[TUTTI_JOB_BYTES], char ret_meeting[64])
+{
+    char text[20];
+    snprintf(text, sizeof text, "%d", socket);
+    setenv("PMI_FD", text, 1);
+    tutti_cluster *c = resolved();
+    snprintf(ret_job, TUTTI_JOB_BYTES, "%s", c->job);
+    snprintf(ret_meeting, 64, "%s", tutti_cluster_meeting(c));
+    tutti_cluster_free(c);
+}
+
+/* In a child of a process that made pairs of sockets, as mpirun's helper makes them for ranks. */
+static bool mpich_jobs_are_told_apart(const int pairs[3][2])
+{
+    char first[TUTTI_JOB_BYTES], second[TUTTI_JOB_BYTES], starter[TUTTI_JOB_BYTES];
+    char at[64], too[64], port[300], expected[64];
+    snprintf(starter, sizeof starter, "process %d of mpirun", (int)getppid());
+    snprintf(port, sizeof port, "mpi %s %u", starter, (unsigned)getuid());
+    snprintf(expected, sizeof expected, "127.0.0.1:%d", tutti__derived_port(port));
+    mpich_job(pairs[0][1], first, at);
+    mpich_job(pairs[1][1], second, too);
+    bool named = strcmp(first, starter) == 0 && strcmp(second, starter) == 0;
+    bool met = strcmp(at, expected) == 0 && strcmp(too, expected) == 0;
+    mpich_job(pairs[2][1], first, too); /* no pair of sockets */
+    return named && met && strcmp(first, "") == 0;
+}
+
+TUTTI_TEST(cluster_from_mpich_is_told_apart_by_who_started_it)
+{
+    int pairs[3][2], own[2], code;
+    char job[TUTTI_JOB_BYTES], at[64];
+    forget();
+    unsetenv("SLURM_JOB_ID");
+    setenv("PMI_RANK", "1", 1);
+    setenv("PMI_SIZE", "3", 1);
+    setenv("MPI_LOCALNRANKS", "3", 1);
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[0]), 0);
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[1]), 0);
+    CHECK_INT(pipe(pairs[2]), 0);
+    pid_t rank = fork();
+    if (rank == 0)
+        _exit(mpich_jobs_are_told_apart(pairs) ? 0 : 1);
+    CHECK_INT(waitpid(rank, &code, 0), rank);
+    CHECK_INT(code, 0);
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM, 0, own), 0); /* of this process: says nothing */
+    mpich_job(own[0], job, at);
+    CHECK_STR(job, "");
+    setenv("MPI_LOCALNRANKS", "2", 1); /* several machines have a helper each */
+    setenv("TUTTI_MEETING", "a:4000", 1);
+    mpich_job(own[0], job, at);
+    CHECK_STR(job, "");
+    setenv("SLURM_JOB_ID", "17", 1);
+    mpich_job(own[0], job, at);
+    CHECK_STR(job, "job 17 of Slurm");
 }
 
 static void meets_at(const char *host)

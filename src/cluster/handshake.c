@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/cluster.h"
+
 void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
                                 tutti_message *ret_challenge)
 {
@@ -71,6 +73,7 @@ tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_messa
     hello.as.hello.machine = me->machine;
     snprintf(hello.as.hello.host, sizeof hello.as.hello.host, "%s", me->host);
     snprintf(hello.as.hello.address, sizeof hello.as.hello.address, "%s", me->address);
+    snprintf(hello.as.hello.job, sizeof hello.as.hello.job, "%s", me->job);
     prove_hello(me, challenge->as.challenge.nonce, &hello, hello.as.hello.proof);
     *ret_hello = hello;
     return TUTTI_REFUSAL_NONE;
@@ -86,7 +89,9 @@ tutti_refusal tutti__handshake_judge(const tutti_identity *me,
     if (hello->as.hello.protocol != TUTTI_PROTOCOL ||
         strcmp(hello->as.hello.version, tutti_version()) != 0)
         return TUTTI_REFUSAL_VERSION;
-    if (hello->as.hello.epoch != me->epoch) /* whose secret may be another one */
+    if (strcmp(hello->as.hello.job, me->job) != 0) /* whose secret may be another one */
+        return TUTTI_REFUSAL_JOB;
+    if (hello->as.hello.epoch != me->epoch) /* and so may this one's */
         return TUTTI_REFUSAL_EPOCH;
     prove_hello(me, nonce, hello, proof);
     if (!tutti__digest_equal(proof, hello->as.hello.proof))
@@ -127,6 +132,20 @@ const char *tutti__refusal_text(tutti_refusal refusal)
         [TUTTI_REFUSAL_TAKEN] = "that rank is here already",
         [TUTTI_REFUSAL_LATE] = "rendezvous was given up",
         [TUTTI_REFUSAL_ENDING] = "the job that met there before is still ending",
+        [TUTTI_REFUSAL_JOB] = "a process of another job",
     };
     return refusal >= 0 && refusal < TUTTI_REFUSAL_COUNT ? texts[refusal] : "unknown";
+}
+
+static const char *name_of(const char *job)
+{
+    return *job != '\0' ? job : "a job without a name";
+}
+
+void tutti__refusal_job_text(const char *theirs, const char *ours, char *ret_text, size_t size)
+{
+    snprintf(
+        ret_text, size,
+        "of another job (it belongs to %s, where %s meets); give each a port of its own: " TUTTI_PORT_ADVICE,
+        name_of(theirs), name_of(ours));
 }

@@ -24,6 +24,7 @@ typedef struct tutti_identity {
     uint64_t machine;
     int port;
     char host[256], address[64];
+    char job[TUTTI_JOB_BYTES]; /* its scheduler's name for it; "": none */
     const void *secret;
     size_t secret_size; /* 0: none; proofs are then with an empty key */
 } tutti_identity;
@@ -48,5 +49,7 @@ bool tutti__handshake_confirm(const tutti_identity *me, const tutti_message *cha
 
 /* "wrong secret"; never NULL. */
 const char *tutti__refusal_text(tutti_refusal refusal);
+/* TUTTI_REFUSAL_JOB with both names: `theirs` is refused by `ours`. */
+void tutti__refusal_job_text(const char *theirs, const char *ours, char *ret_text, size_t size);
 
 #endif

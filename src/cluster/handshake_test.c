@@ -92,6 +92,33 @@ TUTTI_TEST(handshake_refuses_replay_and_tampering)
     end(&p);
 }
 
+/* Whatever its secret is: two jobs that meet at one port do not take each other's ranks. */
+TUTTI_TEST(handshake_refuses_ranks_of_another_job)
+{
+    pair p;
+    char text[300];
+    begin(&p);
+    strcpy(p.acceptor.job, "step 7.0 of Slurm");
+    CHECK_INT(greet(&p), TUTTI_REFUSAL_NONE);
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_JOB);
+    strcpy(p.connector.job, "step 7.1 of Slurm");
+    p.connector.secret_size -= 2;
+    greet(&p);
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_JOB);
+    tutti__refusal_job_text(p.connector.job, p.acceptor.job, text, sizeof text);
+    CHECK_CONTAINS(text, "of another job (it belongs to step 7.1 of Slurm, where step 7.0");
+    tutti__refusal_job_text("", p.acceptor.job, text, sizeof text);
+    CHECK_CONTAINS(text, "a job without a name");
+    p.connector.secret_size += 2;
+    strcpy(p.connector.job, p.acceptor.job);
+    greet(&p);
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_NONE);
+    strcpy(p.hello.as.hello.job, "x"); /* it is under the proof */
+    strcpy(p.acceptor.job, "x");
+    CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), TUTTI_REFUSAL_SECRET);
+    end(&p);
+}
+
 TUTTI_TEST(handshake_tells_versions_epochs_and_roles_apart)
 {
     pair p;

@@ -241,6 +241,7 @@ static void init_identity(tutti_keeper *keeper)
     me->secret = keeper->secret.bytes;
     me->secret_size = keeper->secret.size;
     tutti__host_name(me->host, sizeof me->host);
+    snprintf(me->job, sizeof me->job, "%s", keeper->cluster->job);
 }
 
 /* Set but empty is not set. A job that waits for another time than was meant is not worth

@@ -66,6 +66,7 @@ struct tutti_keeper {
     TUTTI_VEC(tutti_caller) callers;
     tutti_refusal *seen;   /* [size] at rank 0: how a process that claimed a rank was refused */
     char (*seen_from)[64]; /* [size] from where */
+    char other_job[TUTTI_JOB_BYTES]; /* of the last one that was refused for it */
     /* The last one that was turned away before it could say its rank, and why; "": none. */
     char turned_from[64], turned_why[400];
     char launcher_line[64]; /* beginning of a line from the launcher */

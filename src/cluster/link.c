@@ -189,12 +189,15 @@ void tutti__link_accept(tutti_keeper *keeper)
 }
 
 /* One who comes when the job has already failed hears why. */
-static void write_refusal(const tutti_roster *roster, tutti_refusal refusal, char *ret_text,
-                          size_t size)
+static void write_refusal(const tutti_keeper *keeper, tutti_refusal refusal,
+                          const tutti_message *hello, char *ret_text, size_t size)
 {
+    const tutti_roster *roster = &keeper->roster;
     bool late = refusal == TUTTI_REFUSAL_LATE && roster->phase == TUTTI_PHASE_FAILED;
     if (late && roster->verdict.text[0] != '\0')
         snprintf(ret_text, size, "before all ranks had met, %.960s", roster->verdict.text);
+    else if (refusal == TUTTI_REFUSAL_JOB)
+        tutti__refusal_job_text(hello->as.hello.job, keeper->me.job, ret_text, size);
     else
         snprintf(ret_text, size, "%s", tutti__refusal_text(refusal));
 }
@@ -209,8 +212,10 @@ static void refuse(tutti_keeper *keeper, tutti_link *link, tutti_refusal refusal
         tutti__address_text(&link->from, keeper->seen_from[claimed],
                             sizeof keeper->seen_from[claimed]);
     }
+    if (refusal == TUTTI_REFUSAL_JOB)
+        snprintf(keeper->other_job, sizeof keeper->other_job, "%s", hello->as.hello.job);
     m.as.refuse.reason = refusal;
-    write_refusal(&keeper->roster, refusal, m.as.refuse.text, sizeof m.as.refuse.text);
+    write_refusal(keeper, refusal, hello, m.as.refuse.text, sizeof m.as.refuse.text);
     tutti__link_send(link, &m);
     link->state = TUTTI_LINK_ENDING;
 }

@@ -165,6 +165,17 @@ static tutti_status choose_interface(tutti_keeper *keeper, const char *host, int
     return TUTTI_OK;
 }
 
+/* Whoever wrote rank 0's port somewhere knows where; other ports were derived. */
+static tutti_status fail_taken(const tutti_cluster *cluster, tutti_status status)
+{
+    bool derived = cluster->job[0] != '\0' && cluster->rank == 0;
+    return tutti__error_prefix(status,
+                               "rank %d: another program or job, or an earlier run, uses its "
+                               "port%s%s%s",
+                               cluster->rank, derived ? " (a job gets one of its own " : "",
+                               derived ? TUTTI_PORT_ADVICE : "", derived ? ")" : "");
+}
+
 tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int meeting_port,
                                   int64_t deadline_ns)
 {
@@ -188,9 +199,7 @@ tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int me
         status = TUTTI_OK;
     }
     if (status == TUTTI_EXISTS)
-        return tutti__error_prefix(status,
-                                   "rank %d: another program, or an earlier run, uses its port",
-                                   keeper->cluster->rank);
+        return fail_taken(keeper->cluster, status);
     if (status != TUTTI_OK)
         return status;
     tutti__forked_without(keeper->listener);

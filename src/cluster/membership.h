@@ -22,6 +22,8 @@ enum { TUTTI_REASON_BYTES = 500 }; /* of what a rank has to say about a failure 
 
 enum { TUTTI_EXCHANGE_BYTES = 2048 };
 
+enum { TUTTI_JOB_BYTES = 256 }; /* of a scheduler's name for a job, with its NUL */
+
 typedef struct tutti_peer {
     char host[256];   /* as it calls itself */
     char address[64]; /* numeric, as seen from here; IPv4 or IPv6 */

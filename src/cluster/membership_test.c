@@ -325,6 +325,44 @@ TUTTI_TEST(membership_says_what_came_of_an_attempt_that_reached_somebody)
     tutti_cluster_free(cluster);
 }
 
+static tutti_cluster *resolve_of_job(int rank, int port, const char *job)
+{
+    char workers[60];
+    tutti_cluster *cluster;
+    snprintf(workers, sizeof workers, "localhost:%d,localhost:%d", port, port + 1);
+    CHECK_OK(tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = rank), &cluster));
+    snprintf(cluster->job, sizeof cluster->job, "%s", job);
+    return cluster;
+}
+
+static void *wait_for_another_job(void *context)
+{
+    static char table[1000];
+    tutti_cluster *cluster = context;
+    tutti_membership *m;
+    if (tutti__membership_join(cluster, tutti__now_ns() + SECOND, &m) == TUTTI_DEADLINE)
+        snprintf(table, sizeof table, "%s", tutti_error_message());
+    return table;
+}
+
+/* Both sides say which two jobs met, and neither goes on. */
+TUTTI_TEST(membership_refuses_ranks_of_another_job)
+{
+    int port = next_ports();
+    tutti_cluster *zero = resolve_of_job(0, port, "job A"), *one = resolve_of_job(1, port, "job B");
+    tutti_membership *m;
+    pthread_t thread;
+    void *table;
+    CHECK_INT(pthread_create(&thread, NULL, wait_for_another_job, zero), 0);
+    CHECK_STATUS(tutti__membership_join(one, soon(), &m), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "of another job (it belongs to job B, where job A meets");
+    pthread_join(thread, &table);
+    CHECK_CONTAINS(table, "was refused: of another job (it belongs to job B, where job A meets)");
+    tutti_cluster_free(zero);
+    tutti_cluster_free(one);
+}
+
 TUTTI_TEST(membership_of_one_needs_no_network)
 {
     tutti_cluster *cluster;

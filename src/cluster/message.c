@@ -72,7 +72,7 @@ static const struct shape {
           BELOW(hello.to, TUTTI_MOST_RANKS), BELOW(hello.size, TUTTI_MOST_RANKS + 1),
           BELOW(hello.role, TUTTI_ROLE_COUNT), BELOW(hello.index, TUTTI_MOST_RANKS),
           U32(hello.number), BELOW(hello.port, 65536), U64(hello.pid), U64(hello.machine),
-          TEXT(hello.host), TEXT(hello.address), BYTES(hello.proof)}},
+          TEXT(hello.host), TEXT(hello.address), TEXT(hello.job), BYTES(hello.proof)}},
     [TUTTI_MESSAGE_ADMIT] = {"admit", {BYTES(admit.proof)}},
     [TUTTI_MESSAGE_REFUSE] = {"refuse",
                               {BELOW(refuse.reason, TUTTI_REFUSAL_COUNT), TEXT(refuse.text)}},

@@ -10,7 +10,7 @@
 #include "cluster/sha256.h"
 
 enum {
-    TUTTI_PROTOCOL = 3,
+    TUTTI_PROTOCOL = 4,
     TUTTI_FRAME_BYTES = 4096,
     TUTTI_FRAME_HEAD = 8,
     TUTTI_NONCE_BYTES = 32,
@@ -47,6 +47,7 @@ typedef enum tutti_refusal {
     TUTTI_REFUSAL_TAKEN,  /* that rank is here already */
     TUTTI_REFUSAL_LATE,   /* rendezvous was given up; the text is the table of who is missing */
     TUTTI_REFUSAL_ENDING, /* the job that is still here has ended; the next one may meet here */
+    TUTTI_REFUSAL_JOB,    /* a process of another job; the text has both names */
     TUTTI_REFUSAL_COUNT,
 } tutti_refusal;
 
@@ -96,7 +97,7 @@ typedef struct tutti_message {
             uint32_t port;
             int64_t pid;
             uint64_t machine;
-            char host[256], address[64];
+            char host[256], address[64], job[TUTTI_JOB_BYTES];
             uint8_t proof[TUTTI_SHA256_BYTES];
         } hello;
         struct {

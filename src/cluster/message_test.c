@@ -16,6 +16,7 @@ static tutti_message sample_hello(void)
     m.as.hello.port = 4242;
     memset(m.as.hello.proof, 7, sizeof m.as.hello.proof);
     strcpy(m.as.hello.host, "node001");
+    strcpy(m.as.hello.job, "PMIX_NAMESPACE=17");
     return m;
 }
 
@@ -29,6 +30,7 @@ TUTTI_TEST(messages_come_back_as_they_were)
     CHECK_INT(back.as.hello.pid, -5);
     CHECK(back.as.hello.machine == hello.as.hello.machine);
     CHECK_STR(back.as.hello.host, "node001");
+    CHECK_STR(back.as.hello.job, "PMIX_NAMESPACE=17");
     CHECK(memcmp(back.as.hello.proof, hello.as.hello.proof, 32) == 0);
 }
 

@@ -104,11 +104,13 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
     char turned_from[sizeof keeper->turned_from], turned_why[sizeof keeper->turned_why];
+    char of_job[3 * TUTTI_JOB_BYTES];
     pthread_mutex_lock(&keeper->lock);
     int count = find_gaps(keeper, gaps), world = keeper->cluster->size, unseen = 0;
     tutti__link_note_silent(keeper);
     snprintf(turned_from, sizeof turned_from, "%s", keeper->turned_from);
     snprintf(turned_why, sizeof turned_why, "%s", keeper->turned_why);
+    tutti__refusal_job_text(keeper->other_job, keeper->me.job, of_job, sizeof of_job);
     pthread_mutex_unlock(&keeper->lock);
     for (int i = 0; i < count && i < MOST_LISTED; i++)
         unseen += gaps[i].seen == TUTTI_REFUSAL_NONE && gaps[i].pid == 0;
@@ -118,12 +120,13 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
     for (int i = 0; i < count && i < MOST_LISTED; i++) {
         tutti_role role = TUTTI_ROLE_WORKER;
         int index = 0;
-        char why[sizeof turned_why + 100];
+        char why[sizeof of_job + 100];
         tutti_cluster_of_rank(keeper->cluster, gaps[i].rank, &role, &index);
         const char *task = tutti_cluster_task(keeper->cluster, role, index);
         if (gaps[i].seen != TUTTI_REFUSAL_NONE)
             snprintf(why, sizeof why, "a process at %s was refused: %s", gaps[i].from,
-                     tutti__refusal_text(gaps[i].seen));
+                     gaps[i].seen == TUTTI_REFUSAL_JOB ? of_job
+                                                       : tutti__refusal_text(gaps[i].seen));
         else if (gaps[i].pid != 0)
             snprintf(
                 why, sizeof why,

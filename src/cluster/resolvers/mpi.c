@@ -1,9 +1,12 @@
 /* mpi.c: mpirun's variables: OpenMPI, MPICH and Intel (PMI), PMIx. They say nothing of where rank 0
  * is: on one machine that is loopback, on several TUTTI_MEETING or Slurm's host list must say it.
  */
+#define _GNU_SOURCE /* struct ucred */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cluster/cluster.h"
@@ -69,13 +72,48 @@ static const char *text_of(const char *name)
     return text != NULL ? text : "";
 }
 
-/* All ranks of one mpirun see the same of these, and two mpiruns different ones; MPICH's alone say
- * nothing of the kind, so that two of its jobs at once on one machine need TUTTI_MEETING. */
-static int choose_port(const struct family *family)
+/* The process that started all ranks of this machine, by MPICH's mpirun and its kin: it made the
+ * pair of sockets PMI_FD, which wrappers pass on, where a parent would be another one for each
+ * rank. 0: not known. PMI's own name of a job can only be asked for over that socket, which belongs
+ * to MPI. */
+static pid_t find_starter(void)
+{
+    struct ucred owner = {0};
+    struct sockaddr_storage name;
+    socklen_t size = sizeof owner, named = sizeof name;
+    int64_t fd;
+    if (tutti__environment_int("PMI_FD", 0, INT_MAX, -1, &fd) != TUTTI_OK) {
+        tutti__error_forget();
+        return 0;
+    }
+    bool is_pair = fd >= 0 && getpeername((int)fd, (void *)&name, &named) == 0 &&
+                   name.ss_family == AF_UNIX && named == sizeof name.ss_family;
+    bool known = is_pair && getsockopt((int)fd, SOL_SOCKET, SO_PEERCRED, &owner, &size) == 0;
+    return known && owner.pid != getpid() ? owner.pid : 0;
+}
+
+/* What all ranks of one mpirun see, and those of another do not: "" where there is nothing of the
+ * kind, as of MPICH without Slurm on several machines. Under mpirun a step of Slurm is that of its
+ * helpers; where the meeting is given, it need not be the same on all machines. */
+static void name_job(const struct family *family, int size, tutti_cluster *cluster)
+{
+    bool one_machine = cluster->local_size == size;
+    bool given = tutti__environment_has("TUTTI_MEETING");
+    pid_t starter = one_machine ? find_starter() : 0;
+    const char *name = text_of(family->job), *slurm = text_of("SLURM_JOB_ID");
+    if (*name != '\0')
+        snprintf(cluster->job, sizeof cluster->job, "%s=%s", family->job, name);
+    else if (starter > 0)
+        snprintf(cluster->job, sizeof cluster->job, "process %d of mpirun", (int)starter);
+    else if (*slurm != '\0')
+        snprintf(cluster->job, sizeof cluster->job, "job %s%s%s of Slurm", slurm, given ? "" : ".",
+                 given ? "" : text_of("SLURM_STEP_ID"));
+}
+
+static int choose_port(const tutti_cluster *cluster)
 {
     char job[300];
-    snprintf(job, sizeof job, "mpi %s %s.%s %u", text_of(family->job), text_of("SLURM_JOB_ID"),
-             text_of("SLURM_STEP_ID"), (unsigned)getuid());
+    snprintf(job, sizeof job, "mpi %s %u", cluster->job, (unsigned)getuid());
     return tutti__derived_port(job);
 }
 
@@ -90,8 +128,7 @@ static const char *find_hosts(int rank, int size)
     return by_srun ? step : text_of("SLURM_JOB_NODELIST");
 }
 
-static tutti_status find_meeting(tutti_cluster *cluster, const struct family *family, int rank,
-                                 int size)
+static tutti_status find_meeting(tutti_cluster *cluster, int rank, int size)
 {
     char first[256] = "";
     const char *meeting = getenv("TUTTI_MEETING"), *nodes = find_hosts(rank, size);
@@ -100,7 +137,7 @@ static tutti_status find_meeting(tutti_cluster *cluster, const struct family *fa
         return cluster->meeting != NULL ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory");
     }
     if (cluster->local_size == size || size == 1)
-        return tutti__cluster_meet(cluster, "127.0.0.1", choose_port(family));
+        return tutti__cluster_meet(cluster, "127.0.0.1", choose_port(cluster));
     if (*nodes == '\0')
         return tutti_fail(TUTTI_INVALID,
                           "mpirun does not say where rank 0 of %d is; add '-x "
@@ -108,7 +145,7 @@ static tutti_status find_meeting(tutti_cluster *cluster, const struct family *fa
                           "(MPICH) with the first machine's name and a free port",
                           size);
     TUTTI_TRY(tutti__hostlist(nodes, keep_first, first));
-    return tutti__cluster_meet(cluster, first, choose_port(family));
+    return tutti__cluster_meet(cluster, first, choose_port(cluster));
 }
 
 static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
@@ -125,7 +162,8 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
     TUTTI_TRY(tutti__environment_int(family->local_size, 1, size, 0, &value));
     cluster->local_size = (int)value;
     TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
-    return find_meeting(cluster, family, (int)rank, (int)size);
+    name_job(family, (int)size, cluster);
+    return find_meeting(cluster, (int)rank, (int)size);
 }
 
 const tutti_resolver tutti_resolver_mpi = {

@@ -13,18 +13,20 @@ static bool present(const tutti_cluster_options *options)
     return tutti__environment_has("SLURM_PROCID") && tutti__environment_has("SLURM_STEP_NUM_TASKS");
 }
 
-/* A port that Slurm reserved for the step ("12000-12003"), else one derived from the step. */
-static int choose_port(void)
+static void name_job(tutti_cluster *cluster)
 {
-    char step[100];
+    const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    if (job != NULL && *job != '\0')
+        snprintf(cluster->job, sizeof cluster->job, "step %s.%s of Slurm", job,
+                 step != NULL ? step : "");
+}
+
+/* A port that Slurm reserved for the step ("12000-12003"), else one derived from the step. */
+static int choose_port(const tutti_cluster *cluster)
+{
     const char *reserved = getenv("SLURM_STEP_RESV_PORTS");
     int port = reserved != NULL ? atoi(reserved) : 0;
-    if (port > 0 && port < 65536)
-        return port;
-    const char *job = getenv("SLURM_JOB_ID"), *number = getenv("SLURM_STEP_ID");
-    snprintf(step, sizeof step, "slurm %s.%s", job != NULL ? job : "",
-             number != NULL ? number : "");
-    return tutti__derived_port(step);
+    return port > 0 && port < 65536 ? port : tutti__derived_port(cluster->job);
 }
 
 typedef struct placing {
@@ -110,7 +112,8 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
     if (blocks)
         p.counts = getenv("SLURM_STEP_TASKS_PER_NODE");
     TUTTI_TRY(tutti__hostlist(nodes, place, &p));
-    return tutti__cluster_meet(cluster, p.first, choose_port());
+    name_job(cluster);
+    return tutti__cluster_meet(cluster, p.first, choose_port(cluster));
 }
 
 const tutti_resolver tutti_resolver_slurm = {
