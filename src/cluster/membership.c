@@ -84,13 +84,23 @@ bool tutti__membership_await_verdict(tutti_membership *membership, int64_t deadl
     return tutti__membership_failed(membership);
 }
 
-const tutti_ranks *tutti__membership_keep(tutti_membership *membership, const tutti_ranks *ranks)
+tutti_rank_group tutti__membership_group(tutti_membership *membership, uint64_t number,
+                                         const tutti_ranks *members)
 {
     tutti_keeper *keeper = membership->keeper;
     pthread_mutex_lock(&keeper->lock);
-    const tutti_ranks *kept = tutti__recorder_keep(&keeper->recorder, ranks);
+    tutti_rank_group group = {number, tutti__recorder_keep(&keeper->recorder, members),
+                              tutti__recorder_take(&keeper->recorder)};
     pthread_mutex_unlock(&keeper->lock);
-    return kept;
+    return group;
+}
+
+void tutti__membership_forget(tutti_membership *membership, tutti_rank_group group)
+{
+    tutti_keeper *keeper = membership->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    tutti__recorder_give_back(&keeper->recorder, group.now);
+    pthread_mutex_unlock(&keeper->lock);
 }
 
 void tutti__membership_note(tutti_membership *membership, tutti_rank_group group,

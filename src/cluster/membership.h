@@ -133,12 +133,15 @@ bool tutti__membership_await_verdict(tutti_membership *membership, int64_t deadl
 /* Whose operations they are: zeros for all ranks of the job. */
 typedef struct tutti_rank_group {
     uint64_t number;            /* equal on its members, no other group's of this job */
-    const tutti_ranks *members; /* kept by tutti__membership_keep; NULL: not known */
+    const tutti_ranks *members; /* kept for as long as the membership; NULL: not known */
+    struct tutti_record *now;   /* what is under way in it; NULL: only the last ones are known */
 } tutti_rank_group;
 
-/* A set of ranks for as long as the membership lives; equal ones are one. NULL when a program has
- * made too many different ones. */
-const tutti_ranks *tutti__membership_keep(tutti_membership *membership, const tutti_ranks *ranks);
+/* A group of some ranks, until it is forgotten. Of too many that are open at once, or too many
+ * different ones, less is known when a rank fails. */
+tutti_rank_group tutti__membership_group(tutti_membership *membership, uint64_t number,
+                                         const tutti_ranks *members);
+void tutti__membership_forget(tutti_membership *membership, tutti_rank_group group);
 /* The flight recorder: `arrived` true on entering operation number `sequence` of the group, false
  * on leaving it. `operation` must live as long as the membership (intern it). Costs some
  * nanoseconds, allocates nothing. Sequence numbers of one rank in one group rise; equal numbers on

@@ -18,20 +18,22 @@ const tutti_ranks *tutti__recorder_keep(tutti_recorder *recorder, const tutti_ra
     return &recorder->sets[i];
 }
 
-void tutti__recorder_note(tutti_recorder *recorder, tutti_rank_group group, const char *operation,
-                          uint64_t sequence, bool arrived)
+tutti_record *tutti__recorder_take(tutti_recorder *recorder)
 {
-    uint64_t number = atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
-    tutti_record *r = &recorder->ring[number % TUTTI_RECORDER_ENTRIES];
-    atomic_store_explicit(&r->turn, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&r->group, group.number, memory_order_relaxed);
-    atomic_store_explicit(&r->members, group.members, memory_order_relaxed);
-    atomic_store_explicit(&r->operation, operation, memory_order_relaxed);
-    atomic_store_explicit(&r->sequence, sequence, memory_order_relaxed);
-    atomic_store_explicit(&r->ticks, tutti__ticks(), memory_order_relaxed);
-    atomic_store_explicit(&r->arrived, arrived, memory_order_relaxed);
-    atomic_store_explicit(&r->turn, number + 1, memory_order_release);
+    for (int i = 1; i <= TUTTI_RECORDER_GROUPS; i++)
+        if (!recorder->taken[i]) {
+            recorder->taken[i] = true;
+            return &recorder->now[i];
+        }
+    return NULL;
+}
+
+void tutti__recorder_give_back(tutti_recorder *recorder, tutti_record *now)
+{
+    if (now == NULL)
+        return;
+    atomic_store_explicit(&now->turn, 0, memory_order_relaxed);
+    recorder->taken[now - recorder->now] = false;
 }
 
 typedef struct reading {
@@ -41,12 +43,49 @@ typedef struct reading {
     bool arrived;
 } reading;
 
-/* False when the entry is gone or being written. */
-static bool read_entry(const tutti_recorder *recorder, uint64_t number, reading *ret)
+static void write_record(tutti_record *r, const reading *from)
 {
-    const tutti_record *r = &recorder->ring[number % TUTTI_RECORDER_ENTRIES];
-    if (atomic_load_explicit(&r->turn, memory_order_acquire) != number + 1)
-        return false;
+    atomic_store_explicit(&r->group, from->group, memory_order_relaxed);
+    atomic_store_explicit(&r->members, from->members, memory_order_relaxed);
+    atomic_store_explicit(&r->operation, from->operation, memory_order_relaxed);
+    atomic_store_explicit(&r->sequence, from->sequence, memory_order_relaxed);
+    atomic_store_explicit(&r->ticks, from->ticks, memory_order_relaxed);
+    atomic_store_explicit(&r->arrived, from->arrived, memory_order_relaxed);
+}
+
+/* What is under way in a group stays in `now` when the ring has come round. */
+static void write_both(tutti_record *r, tutti_record *now, const reading *each, uint64_t turn)
+{
+    atomic_store_explicit(&r->turn, 0, memory_order_relaxed);
+    if (now != NULL)
+        atomic_store_explicit(&now->turn, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    write_record(r, each);
+    atomic_store_explicit(&r->turn, turn, memory_order_release);
+    if (now == NULL)
+        return;
+    write_record(now, each);
+    atomic_store_explicit(&now->turn, turn, memory_order_release);
+}
+
+void tutti__recorder_note(tutti_recorder *recorder, tutti_rank_group group, const char *operation,
+                          uint64_t sequence, bool arrived)
+{
+    uint64_t number = atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
+    tutti_record *now = group.number == 0 ? &recorder->now[0] : group.now;
+    reading each = {operation, group.members, group.number, sequence, tutti__ticks(), arrived};
+    write_both(&recorder->ring[number % TUTTI_RECORDER_ENTRIES], arrived ? now : NULL, &each,
+               number + 1);
+    if (!arrived && now != NULL &&
+        atomic_load_explicit(&now->sequence, memory_order_relaxed) == sequence)
+        atomic_store_explicit(&now->turn, 0, memory_order_relaxed);
+}
+
+/* ---- reading ---- */
+
+/* False when it is not the entry of that turn any more. */
+static bool read_record(const tutti_record *r, uint64_t turn, reading *ret)
+{
     *ret = (reading){
         .operation = atomic_load_explicit(&r->operation, memory_order_relaxed),
         .members = atomic_load_explicit(&r->members, memory_order_relaxed),
@@ -56,7 +95,22 @@ static bool read_entry(const tutti_recorder *recorder, uint64_t number, reading 
         .arrived = atomic_load_explicit(&r->arrived, memory_order_relaxed),
     };
     atomic_thread_fence(memory_order_acquire);
-    return atomic_load_explicit(&r->turn, memory_order_relaxed) == number + 1;
+    return atomic_load_explicit(&r->turn, memory_order_relaxed) == turn;
+}
+
+/* False when the entry is gone or being written. */
+static bool read_entry(const tutti_recorder *recorder, uint64_t number, reading *ret)
+{
+    const tutti_record *r = &recorder->ring[number % TUTTI_RECORDER_ENTRIES];
+    return atomic_load_explicit(&r->turn, memory_order_acquire) == number + 1 &&
+           read_record(r, number + 1, ret);
+}
+
+/* False where nothing is under way. */
+static bool read_now(const tutti_record *r, reading *ret)
+{
+    uint64_t turn = atomic_load_explicit(&r->turn, memory_order_acquire);
+    return turn != 0 && read_record(r, turn, ret);
 }
 
 static int64_t age_ns(uint64_t ticks, uint64_t now)
@@ -83,19 +137,45 @@ static bool was_left(leavings *left, const reading *entered)
     return false;
 }
 
-/* Where what is known of a group goes; `arrived` of a place says that something is under way.
- * NULL when all are taken: a group that waits takes the place of one that does not. */
-static reading *place_of(reading places[TUTTI_WHERES], uint64_t group, bool inside)
+/* Of groups that all wait, the one that waits the shortest. */
+static reading *youngest(reading places[TUTTI_WHERES])
 {
-    if (group == 0)
+    reading *best = &places[1];
+    for (int i = 2; i < TUTTI_WHERES; i++)
+        if ((int64_t)(places[i].ticks - best->ticks) > 0)
+            best = &places[i];
+    return best;
+}
+
+/* Where what is known of a group goes; `arrived` of a place says that something is under way.
+ * NULL when all are taken: a group that waits takes the place of one that does not, or of one that
+ * does not wait as long: who waits for a lost rank waits the longest. */
+static reading *place_of(reading places[TUTTI_WHERES], const reading *each)
+{
+    if (each->group == 0)
         return &places[0];
     for (int i = 1; i < TUTTI_WHERES; i++)
-        if (places[i].operation == NULL || places[i].group == group)
+        if (places[i].operation == NULL || places[i].group == each->group)
             return &places[i];
+    if (!each->arrived)
+        return NULL;
     for (int i = TUTTI_WHERES - 1; i > 0; i--)
-        if (inside && !places[i].arrived)
+        if (!places[i].arrived)
             return &places[i];
-    return NULL;
+    reading *last = youngest(places);
+    return (int64_t)(last->ticks - each->ticks) > 0 ? last : NULL;
+}
+
+/* Of one group: what is under way before what was left, and the latest of these. */
+static void take(reading places[TUTTI_WHERES], const reading *each)
+{
+    reading *place = place_of(places, each);
+    if (place == NULL)
+        return;
+    bool same = place->operation != NULL && place->group == each->group;
+    bool later = each->arrived && (!place->arrived || (int64_t)(each->ticks - place->ticks) > 0);
+    if (!same || later)
+        *place = *each;
 }
 
 static tutti_where where_of(const reading *place)
@@ -127,10 +207,11 @@ void tutti__recorder_where(const tutti_recorder *recorder, tutti_wheres *ret_whe
             left.of[left.count++].sequence = each.sequence;
         }
         each.arrived = inside;
-        reading *place = place_of(places, each.group, inside);
-        if (place != NULL && (place->operation == NULL || (inside && !place->arrived)))
-            *place = each;
+        take(places, &each);
     }
+    for (int i = 0; i <= TUTTI_RECORDER_GROUPS; i++)
+        if (read_now(&recorder->now[i], &each))
+            take(places, &each);
     for (int i = 0; i < TUTTI_WHERES; i++)
         ret_where->of[i] = where_of(&places[i]);
 }

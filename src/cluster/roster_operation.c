@@ -14,6 +14,7 @@ typedef struct operation {
     int arrived_count;
     int absent;     /* members that had not arrived, without the culprit */
     bool concerned; /* the culprit is a member */
+    bool awaited;   /* and had not arrived */
 } operation;
 
 /* Those of all ranks, and of groups that a program has not too many of. */
@@ -74,6 +75,7 @@ static operation judge_group(const tutti_roster *roster, const tutti_where *any,
         } else
             o.absent += r != culprit;
     }
+    o.awaited = o.concerned && !tutti__ranks_have(&o.arrived, culprit);
     return o;
 }
 
@@ -99,15 +101,17 @@ static bool is_first_inside(const tutti_roster *roster, int rank, const tutti_wh
     return true;
 }
 
-/* Where the culprit is awaited, and as few as can be beside it: they are held up elsewhere. Of
- * equals that of all ranks, which is judged first. */
+/* Where the culprit is a member, and as few as can be are missing beside it: they are held up
+ * elsewhere. Of equals what it has not come to, then that of all ranks, which is judged first. */
 static bool is_nearer(const operation *a, const operation *b)
 {
     if (a->where == NULL || b->where == NULL)
         return a->where != NULL;
     if (a->concerned != b->concerned)
         return a->concerned;
-    return a->absent < b->absent;
+    if (a->absent != b->absent)
+        return a->absent < b->absent;
+    return a->awaited && !b->awaited;
 }
 
 void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *verdict)

@@ -107,6 +107,25 @@ TUTTI_TEST(verdict_names_the_group_that_waits_for_the_culprit)
     tutti__roster_free(&roster);
 }
 
+/* Of two that nobody else is missing in, the one that the culprit has not come to. */
+TUTTI_TEST(verdict_names_what_the_culprit_is_missing_from)
+{
+    begin_job();
+    is_in(1, 20, 0x06, 8, true); /* ranks 1 and 2, asynchronous */
+    is_in(2, 20, 0x06, 8, true);
+    is_in(3, 21, 0x1c, 4, true); /* ranks 2, 3 and 4 */
+    is_in(4, 21, 0x1c, 4, true);
+    CHECK_CONTAINS(lose(2), "; in all_reduce number 4 of a group of 3 ranks; arrived: 3-4; "
+                            "missing: 2");
+    tutti__roster_free(&roster);
+    begin_job();
+    is_in(2, 20, 0x0c, 8, true); /* it died in the operation that rank 3 is in, too */
+    is_in(3, 20, 0x0c, 8, true);
+    is_in(0, 21, 0x0d, 4, true); /* which waits for both */
+    CHECK_CONTAINS(lose(2), "; in all_reduce number 8 of a group of 2 ranks; arrived: 2-3");
+    tutti__roster_free(&roster);
+}
+
 TUTTI_TEST(verdict_compares_numbers_within_a_group_only)
 {
     begin_job();

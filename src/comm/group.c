@@ -122,6 +122,8 @@ void tutti__comm_destroy(tutti_comm *comm)
     tutti__comm_destroy(comm->between);
     tutti__area_close(comm->area);
     tutti_comm_free(comm, comm->bucket);
+    if (comm->group.now && comm->fabric->membership) /* else the job was closed before */
+        tutti__membership_forget(comm->fabric->membership, comm->group);
     tutti__fabric_release(comm->fabric);
     free(comm->members);
     free(comm->scratch);
@@ -281,8 +283,8 @@ static void name_part(tutti_comm *part)
         return;
     for (int i = 0; i < part->size; i++)
         tutti__ranks_add(&members, part->members[i]);
-    part->group.number = (uint64_t)part->context << 32 | (uint32_t)part->members[0];
-    part->group.members = tutti__membership_keep(part->fabric->membership, &members);
+    uint64_t number = (uint64_t)part->context << 32 | (uint32_t)part->members[0];
+    part->group = tutti__membership_group(part->fabric->membership, number, &members);
 }
 
 /* What members of a new group tell each other belongs to the split: a failure breaks the group that
@@ -291,7 +293,8 @@ static void name_part(tutti_comm *part)
 static tutti_status settle_split(tutti_comm *part, const tutti_comm_options *options)
 {
     tutti_membership *members = part->fabric->membership;
-    tutti_rank_group settling = {part->group.number | UINT64_C(1) << 63, part->group.members};
+    tutti_rank_group settling = part->group;
+    settling.number |= UINT64_C(1) << 63;
     char what[64];
     if (members && part->size > 1)
         tutti__membership_note(members, settling, "tutti_comm_split", 1, true);
