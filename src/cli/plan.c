@@ -63,6 +63,20 @@ static bool option_per_byte(int *argc, char **argv, const char *name, double *re
     return !tutti__option(argc, argv, name, &text) || read_seconds(name, text, true, ret);
 }
 
+/* --beta is for messages of all sizes, whatever a description says. */
+static bool option_beta(int *argc, char **argv, const char *name, tutti_comm_link link,
+                        tutti_network *n)
+{
+    double beta = 0;
+    if (!option_per_byte(argc, argv, name, &beta))
+        return false;
+    if (beta > 0) {
+        n->beta[link] = beta;
+        memset(n->beta_by_size[link], 0, sizeof n->beta_by_size[link]);
+    }
+    return true;
+}
+
 static bool option_number(int *argc, char **argv, const char *name, double low, double high,
                           double *ret)
 {
@@ -104,20 +118,14 @@ static bool read_links(int *argc, char **argv, tutti_network *n)
         tutti__complain("%s", tutti_error_message());
         return false;
     }
-    for (int link = 0; link < TUTTI_LINK_COUNT; link++) {
-        const tutti_assumed *assumed = &tutti__cost_assumed[link];
-        bool alpha = d.alpha[link] > 0, beta = d.beta[link][TUTTI_COMM_AT_MIB] > 0;
-        n->alpha[link] = alpha ? d.alpha[link] : assumed->alpha;
-        n->beta[link] = beta ? d.beta[link][TUTTI_COMM_AT_MIB] : assumed->beta;
-        if (!alpha || !beta)
+    tutti__comm_plan_describe(&d, n);
+    for (int link = 0; link < TUTTI_LINK_COUNT; link++)
+        if (d.alpha[link] == 0 || d.beta[link][0] == 0)
             fprintf(stderr,
                     "tutti plan: '%s' does not say all of links %s a machine; assumed, unless "
                     "options say otherwise: alpha %g us, beta %g GB/s\n",
                     path, link == TUTTI_LINK_WITHIN ? "within" : "beyond", n->alpha[link] * 1e6,
                     1e-9 / n->beta[link]);
-    }
-    if (d.gamma > 0)
-        n->gamma = d.gamma;
     return true;
 }
 
@@ -132,9 +140,9 @@ static bool read_network(int *argc, char **argv, tutti_network *n)
         !tutti__option_int(argc, argv, "--stragglers", 0, 1 << 20, &stragglers) ||
         !tutti__option_int(argc, argv, "--seed", 0, INT64_MAX, &seed) ||
         !option_seconds(argc, argv, "--alpha", &n->alpha[TUTTI_LINK_BETWEEN]) ||
-        !option_per_byte(argc, argv, "--beta", &n->beta[TUTTI_LINK_BETWEEN]) ||
+        !option_beta(argc, argv, "--beta", TUTTI_LINK_BETWEEN, n) ||
         !option_seconds(argc, argv, "--near-alpha", &n->alpha[TUTTI_LINK_WITHIN]) ||
-        !option_per_byte(argc, argv, "--near-beta", &n->beta[TUTTI_LINK_WITHIN]) ||
+        !option_beta(argc, argv, "--near-beta", TUTTI_LINK_WITHIN, n) ||
         !option_per_byte(argc, argv, "--gamma", &n->gamma) ||
         !option_seconds(argc, argv, "--jitter", &n->jitter) ||
         !option_number(argc, argv, "--oversubscription", 1, 1e6, &n->oversubscription) ||
@@ -157,16 +165,6 @@ static bool read_network(int *argc, char **argv, tutti_network *n)
     if (n->beta[TUTTI_LINK_WITHIN] == 0)
         n->beta[TUTTI_LINK_WITHIN] = n->beta[TUTTI_LINK_BETWEEN];
     return true;
-}
-
-/* Shared memory of the machines of today, where no other figure is given. */
-static tutti_comm_cost cost_of(const tutti_network *n)
-{
-    tutti_comm_cost cost = tutti__network_cost(n);
-    cost.phase = 0.5e-6;
-    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
-        cost.copy[i] = 0.12e-9;
-    return cost;
 }
 
 static int carry_out(tutti_comm_plan *plan, const char *measured, const char *picture)
@@ -269,7 +267,7 @@ static int run(int argc, char **argv)
         tutti__complain("--simulate takes up to %d ranks", TUTTI_SIM_RANKS);
     else {
         plan->limit = (uint64_t)limit;
-        plan->cost = cost_of(n);
+        plan->cost = tutti__comm_plan_cost(n);
         code = carry_out(plan, measured, picture);
     }
     free(plan);

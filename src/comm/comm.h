@@ -129,6 +129,8 @@ void tutti__worker_stop(tutti_comm *comm);
 /* Figures of links that are known of other groups; what is this group's own stays. */
 void tutti__comm_take_cost(tutti_comm *comm, const tutti_comm_cost *cost);
 extern const double tutti__cost_sizes[TUTTI_COMM_SIZES]; /* of the model, bytes */
+/* Of seconds a byte that are known at these sizes, those of `bytes`. */
+double tutti__cost_per_byte(const double *values, double bytes);
 
 /* The least seconds that were seen, at the sizes of the model; 0: not yet. [SIZES]: of 8 bytes. */
 typedef struct tutti_cost_times {

@@ -26,6 +26,11 @@ static double per_byte(const double *values, double bytes)
     return values[TUTTI_COMM_SIZES - 1];
 }
 
+double tutti__cost_per_byte(const double *values, double bytes)
+{
+    return per_byte(values, bytes);
+}
+
 static double shared(const tutti_cost_query *q)
 {
     return q->link == TUTTI_LINK_BETWEEN && q->share > 1 ? q->share : 1;

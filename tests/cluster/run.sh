@@ -1242,6 +1242,12 @@ test_links_from_a_description() {
     "$tutti" plan collectives --ranks 16 --links links > out
     code $? 0
     has out "all_reduce, 16 ranks on 16 machines" 1
+    echo '{"within": {"alpha": "1us", "beta": "9GB/s"},
+           "between": {"alpha": "15us", "beta": {"4k": "1GB/s", "2m": "100GB/s"}}}' > links
+    "$tutti" plan collectives --ranks 2 --links links --op broadcast --json > out
+    has out '"algorithm":"central","ranks":2,"bytes":134217728,"predicted_us":1357.18' 1
+    "$tutti" plan collectives --ranks 2 --links links --op broadcast --json --beta 1GB/s > out
+    has out '"algorithm":"central","ranks":2,"bytes":134217728,"predicted_us":134233' 1
 }
 
 # Programs that know nothing of logs: rank 0 says once who is in the job and what links cost.

@@ -8,6 +8,29 @@
 #include "cli/plan/plan.h"
 #include "comm/coll.h"
 
+void tutti__comm_plan_describe(const tutti_description *d, tutti_network *n)
+{
+    for (int link = 0; link < TUTTI_LINK_COUNT; link++) {
+        const tutti_assumed *assumed = &tutti__cost_assumed[link];
+        const double *beta = d->beta[link];
+        n->alpha[link] = d->alpha[link] > 0 ? d->alpha[link] : assumed->alpha;
+        n->beta[link] = beta[0] > 0 ? beta[TUTTI_COMM_AT_MIB] : assumed->beta;
+        memcpy(n->beta_by_size[link], beta, sizeof n->beta_by_size[link]);
+    }
+    n->gamma = d->gamma > 0 ? d->gamma : n->gamma;
+    n->phase = d->phase;
+}
+
+/* Shared memory of the machines of today, where no other figure is given. */
+tutti_comm_cost tutti__comm_plan_cost(const tutti_network *n)
+{
+    tutti_comm_cost cost = tutti__network_cost(n);
+    cost.phase = n->phase > 0 ? n->phase : 0.5e-6;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        cost.copy[i] = 0.12e-9;
+    return cost;
+}
+
 int64_t tutti__comm_plan_block(const tutti_comm_plan *plan, int64_t bytes)
 {
     static const char *const blocks[] = {"all_gather", "gather", "scatter", "all_to_all"};

@@ -2,6 +2,7 @@
 #ifndef TUTTI_CLI_PLAN_PLAN_H
 #define TUTTI_CLI_PLAN_PLAN_H
 
+#include "comm/description.h"
 #include "comm/sim/sim.h"
 
 enum { TUTTI_COMM_PLAN_SIZES = 24, TUTTI_COMM_PLAN_ALGORITHMS = 32 };
@@ -27,6 +28,10 @@ typedef struct tutti_comm_plan {
     tutti_comm_plan_cell cells[TUTTI_COMM_PLAN_ALGORITHMS][TUTTI_COMM_PLAN_SIZES];
 } tutti_comm_plan;
 
+/* Links as a description has them; what it leaves out is assumed as programs assume it. */
+void tutti__comm_plan_describe(const tutti_description *description, tutti_network *network);
+/* The cost model's constants for a network. */
+tutti_comm_cost tutti__comm_plan_cost(const tutti_network *network);
 /* The message's bytes as the formulas of an operation count them. */
 int64_t tutti__comm_plan_block(const tutti_comm_plan *plan, int64_t bytes);
 /* The sizes that `tutti bench collectives --json` has measured of this operation and number of

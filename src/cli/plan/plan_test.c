@@ -101,3 +101,43 @@ TUTTI_TEST(plan_draws_a_picture)
     free(text);
     unlink(path);
 }
+
+static tutti_network described(const char *text)
+{
+    char path[] = "/tmp/tutti-plan-XXXXXX";
+    tutti_description d;
+    tutti_network n = {.ranks = 2, .hosts = 2, .gamma = 0.05e-9, .overhead = 0.5};
+    int descriptor = mkstemp(path);
+    CHECK(descriptor >= 0);
+    close(descriptor);
+    write_file(path, text);
+    CHECK_OK(tutti__description_read(path, &d));
+    unlink(path);
+    tutti__comm_plan_describe(&d, &n);
+    return n;
+}
+
+/* Predictions and simulations take the figures of a description at every size. */
+TUTTI_TEST(plan_takes_beta_by_size_and_phase_from_a_description)
+{
+    tutti_simulated simulated;
+    tutti_network n = described("{\"between\": {\"alpha\": \"15us\", \"beta\": "
+                                "{\"4k\": \"1GB/s\", \"2m\": \"100GB/s\"}}, \"phase\": \"1s\"}");
+    tutti_comm_cost cost = tutti__comm_plan_cost(&n);
+    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "central", 2, 4096), 19.096e-6, 1e-9);
+    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "central", 2, 1 << 27), 1357.2e-6, 1e-7);
+    CHECK_OK(tutti__simulate(&n, "broadcast", "central", 1 << 27, 1000, &simulated));
+    CHECK_NEAR(simulated.seconds, 1357.2e-6, 1e-7);
+    CHECK_OK(tutti__simulate(&n, "broadcast", "central", 4096, 1000, &simulated));
+    CHECK_NEAR(simulated.seconds, 19.096e-6, 1e-9);
+    cost.hosts = 1;
+    CHECK(tutti_comm_predict(&cost, "all_reduce", "direct", 2, 4096) > 1);
+    n = described("{\"between\": {\"alpha\": \"15us\", \"beta\": "
+                  "{\"64k\": \"8GB/s\", \"1m\": \"12GB/s\"}}, \"gamma\": \"30GB/s\"}");
+    cost = tutti__comm_plan_cost(&n);
+    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "central", 2, 1 << 18),
+               15e-6 + (1 << 18) / 8e9, 1e-9);
+    CHECK_NEAR(cost.link[TUTTI_LINK_WITHIN].beta[0], tutti__cost_assumed[TUTTI_LINK_WITHIN].beta,
+               1e-15);
+    CHECK_NEAR(cost.phase, 0.5e-6, 1e-12);
+}

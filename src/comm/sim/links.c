@@ -105,12 +105,13 @@ double tutti__sim_links_send(tutti_sim_links *links, int from, int to, double by
     int a = tutti__sim_links_host(links, from), b = tutti__sim_links_host(links, to);
     double end = at;
     if (a == b) {
-        at = pass(&links->out[from], at, bytes * n->beta[TUTTI_LINK_WITHIN], &end);
+        double seconds = tutti__network_time(n, TUTTI_LINK_WITHIN, bytes);
+        at = pass(&links->out[from], at, seconds, &end);
         *ret_left = end;
-        pass(&links->in[to], at, bytes * n->beta[TUTTI_LINK_WITHIN], &end);
+        pass(&links->in[to], at, seconds, &end);
         return end + n->alpha[TUTTI_LINK_WITHIN] * (1 - n->overhead);
     }
-    double seconds = bytes * n->beta[TUTTI_LINK_BETWEEN];
+    double seconds = tutti__network_time(n, TUTTI_LINK_BETWEEN, bytes);
     at = pass(&links->card_out[a], at, seconds, &end);
     *ret_left = end;
     if (switch_of(links, a) != switch_of(links, b)) {

@@ -22,15 +22,23 @@ typedef struct stage {
 
 tutti_comm_cost tutti__network_cost(const tutti_network *n)
 {
-    tutti_comm_cost cost = {.hosts = n->hosts > 0 ? n->hosts : n->ranks, .phase = n->alpha[0]};
+    tutti_comm_cost cost = {.hosts = n->hosts > 0 ? n->hosts : n->ranks,
+                            .phase = n->phase > 0 ? n->phase : n->alpha[0]};
     for (int link = 0; link < TUTTI_LINK_COUNT; link++) {
         cost.link[link].alpha = n->alpha[link];
         for (int i = 0; i < TUTTI_COMM_SIZES; i++)
-            cost.link[link].beta[i] = cost.link[link].exchange[i] = n->beta[link];
+            cost.link[link].beta[i] = cost.link[link].exchange[i] =
+                n->beta_by_size[link][i] > 0 ? n->beta_by_size[link][i] : n->beta[link];
     }
     for (int i = 0; i < TUTTI_COMM_SIZES; i++)
         cost.gamma[i] = cost.move[i] = cost.copy[i] = n->gamma;
     return cost;
+}
+
+double tutti__network_time(const tutti_network *n, tutti_comm_link link, double bytes)
+{
+    const double *by_size = n->beta_by_size[link];
+    return bytes * (by_size[0] > 0 ? tutti__cost_per_byte(by_size, bytes) : n->beta[link]);
 }
 
 static tutti_status check(const stage *s, const char *operation, const char *algorithm)

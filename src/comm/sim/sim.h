@@ -2,8 +2,8 @@
  * ones (trace.h says how); the network is a model:
  *
  *   - A message of n bytes costs its sender `overhead` alpha of computing, then crosses links, each
- *     n beta long, head first (a link is entered as soon as the one before was), and arrives alpha
- *     (1 - overhead) after its last byte has left the slowest of them.
+ *     n beta (of that size) long, head first (a link is entered as soon as the one before was), and
+ * arrives alpha (1 - overhead) after its last byte has left the slowest of them.
  *   - A link carries one message at a time, in the order in which they come to it.
  *   - Within a machine the links are the sender's and the receiver's own. Between machines: the
  *     sender's network card, for another switch this switch's uplink and that one's downlink, the
@@ -19,10 +19,13 @@
 #include "tutti/comm.h"
 
 typedef struct tutti_network {
-    int ranks, hosts;                  /* spread evenly; 0 hosts: one for each rank */
-    double alpha[TUTTI_LINK_COUNT];    /* seconds */
-    double beta[TUTTI_LINK_COUNT];     /* seconds a byte */
+    int ranks, hosts;               /* spread evenly; 0 hosts: one for each rank */
+    double alpha[TUTTI_LINK_COUNT]; /* seconds */
+    double beta[TUTTI_LINK_COUNT];  /* seconds a byte */
+    /* The same by the size of a message, at those of the cost model; zeros: one for all. */
+    double beta_by_size[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double gamma;                      /* seconds a byte folded or copied */
+    double phase;                      /* ranks of a machine wait for each other once; 0: alpha */
     double overhead;                   /* share of alpha that is the sender's work, 0 to 1 */
     int switch_hosts;                  /* machines below one switch; 0: all */
     double oversubscription, slowdown; /* 0: 1 */
@@ -48,5 +51,7 @@ tutti_status tutti__simulate(const tutti_network *network, const char *operation
                              tutti_simulated *ret);
 /* The cost model's constants for the same network. */
 tutti_comm_cost tutti__network_cost(const tutti_network *network);
+/* Seconds that a message is on a link. */
+double tutti__network_time(const tutti_network *network, tutti_comm_link link, double bytes);
 
 #endif
