@@ -10,6 +10,7 @@
  * schedule), memory M (an all-reduce in so many MiB of the group's own memory), exit C (rank 1 ends
  * with that code, its group open), again N (closes the group and opens it anew, N times). Prints
  * one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,14 @@ static tutti_status ask_too_much(tutti_comm *comm)
     tutti_status large =
         tutti_comm_broadcast(comm, half, (int64_t)INT32_MAX + 1, TUTTI_F32, 0, call);
     printf("%s\n", large == TUTTI_INVALID ? tutti_error_message() : "2^31 were not refused");
+    float own = tutti_comm_rank(comm) == 0 ? NAN : 1, most = 0;
+    tutti_status extreme = tutti_comm_all_reduce(comm, &own, &most, 1, TUTTI_F32, TUTTI_MAX, call);
+    printf("%s\n", extreme == TUTTI_INVALID ? tutti_error_message() : "a maximum was not refused");
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &own, &most, 1, TUTTI_F32, TUTTI_MAX, NULL));
+    int64_t whole = tutti_comm_rank(comm), last = -1;
+    TUTTI_TRY(tutti_comm_all_reduce(comm, &whole, &last, 1, TUTTI_I64, TUTTI_MAX, call));
+    if (!isnan(most) || last != tutti_comm_size(comm) - 1)
+        return tutti_fail(TUTTI_INTERNAL, "maxima are wrong");
     TUTTI_TRY(tutti_comm_broadcast(comm, half, 4, TUTTI_BF16, 1, call));
     if (half[0] != 1 || half[3] != 3)
         return tutti_fail(TUTTI_INTERNAL, "bf16 did not come as they were");

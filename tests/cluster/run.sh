@@ -1132,6 +1132,7 @@ test_what_mpi_lacks_is_refused() {
         "$rank_program" --engine mpi too_much > out 2>&1
     code $? 0
     has out "all_reduce of 4 x bf16 by 'native' is not possible: MPI cannot add up .*; there are: .*ring" 2
+    has out "all_reduce of 1 x f32 by 'native' is not possible: MPI's minima and maxima lose NaN; " 2
     has out "broadcast of 2147483648 x f32 by 'native' is not possible: MPI counts no further .*; there are: .*tree" 2
     has out "closed" 2
 }

@@ -279,11 +279,21 @@ static int64_t units_of(const tutti_collective *c)
     return type_number(c->dtype) < 0 ? (int64_t)c->element : 1;
 }
 
+/* Ranks of MPICH get different ones of a number and NaN, those of OpenMPI the number; NaN and the
+ * same bits on all ranks are promised. */
+static bool loses_nan(const tutti_collective *c)
+{
+    bool extreme = c->reduction == TUTTI_MIN || c->reduction == TUTTI_MAX;
+    return c->fold && extreme && (c->dtype == TUTTI_F32 || c->dtype == TUTTI_F64);
+}
+
 static const char *lacks(const tutti_collective *c)
 {
     int64_t most = c->count;
     if (c->fold && type_number(c->dtype) < 0)
         return "MPI cannot add up numbers of this type";
+    if (loses_nan(c))
+        return "MPI's minima and maxima lose NaN";
     for (int r = 0; c->counts && r < c->size; r++)
         most = r == 0 ? c->counts[0] : most + c->counts[r]; /* as place_blocks has it */
     return most > INT_MAX / units_of(c) ? "MPI counts no further than 2147483647" : NULL;
