@@ -1137,6 +1137,33 @@ test_what_mpi_lacks_is_refused() {
     has out "closed" 2
 }
 
+# job_of_mpich NUMBER ...: three ranks in out.NUMBER, behind a wrapper that is no parent of all.
+job_of_mpich() {
+    local number=$1
+    shift
+    timeout 30 mpirun.mpich -n 3 "$@" sh -c "'$member' exchange 20 channel; true" > out.$number 2>&1
+}
+
+# Each has a port of its own; ranks of two that meet at one port all the same do not take each other's.
+test_two_jobs_of_mpich_at_once() {
+    command -v mpirun.mpich > /dev/null || { skip "there is no mpirun.mpich"; return; }
+    local i
+    for i in 1 2 3; do
+        job_of_mpich 1 &
+        job_of_mpich 2
+        wait $!
+        has out.1 "left" 3
+        has out.2 "left" 3
+    done
+    port=$((port + 1))
+    timeout 30 mpirun.mpich -n 2 -genv TUTTI_MEETING 127.0.0.1:$port "$member" work 3 > out.1 2>&1 &
+    sleep 1
+    job_of_mpich 2 -genv TUTTI_MEETING 127.0.0.1:$port
+    wait $!
+    has out.2 "refused: of another job (it belongs to process .* of mpirun, where process .* meets)" 2
+    has out.2 "another program or job, or an earlier run, uses its port (.* TUTTI_MEETING=HOST:PORT" 1
+}
+
 test_under_torchrun() {
     local torchrun=${TORCHRUN:-$(command -v torchrun)}
     [ -n "$torchrun" ] || { skip "there is no torchrun (TORCHRUN=path)"; return; }
