@@ -237,8 +237,42 @@ TUTTI_TEST(cluster_from_slurm_knows_its_neighbours)
     CHECK_INT(slurm_local_size("1,3"), 0); /* on which of them is not said */
     setenv("SLURM_NODEID", "1", 1);
     CHECK_INT(slurm_local_size("1,3"), 3);
-    CHECK_INT(slurm_local_size("3,1"), 0); /* which has no rank 1 */
-    CHECK_INT(slurm_local_size("x"), 0);
+    setenv("SLURM_STEP_TASKS_PER_NODE", "3,1", 1);
+    refused(TUTTI_OUT_OF_RANGE, "number 1 on its machine, but there are 1");
+}
+
+static void refuses_counts(const char *counts, const char *part)
+{
+    setenv("SLURM_STEP_TASKS_PER_NODE", counts, 1);
+    refused(TUTTI_INVALID, part);
+}
+
+TUTTI_TEST(cluster_from_slurm_that_contradicts_itself_is_refused)
+{
+    forget();
+    unsetenv("SLURM_NODEID");
+    unsetenv("SLURM_LOCALID");
+    setenv("SLURM_PROCID", "3", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+    setenv("SLURM_STEP_NODELIST", "a,b", 1);
+    refuses_counts("a", "SLURM_STEP_TASKS_PER_NODE is 'a'; it must be numbers of tasks by host");
+    refuses_counts("2(x2", "it must be");
+    refuses_counts("2,", "it must be");
+    refuses_counts("0,4", "it must be");
+    refuses_counts("+2,2", "it must be");
+    refuses_counts("3(x2)", "6 tasks on 2 hosts, but SLURM_STEP_NUM_TASKS is 4");
+    refuses_counts("2,1,1", "4 tasks on 3 hosts, but SLURM_STEP_NUM_TASKS is 4 and "
+                            "SLURM_STEP_NODELIST has 2 hosts");
+    unsetenv("SLURM_STEP_TASKS_PER_NODE");
+    setenv("SLURM_NODEID", "2", 1);
+    refused(TUTTI_INVALID, "SLURM_NODEID is 2, but SLURM_STEP_NODELIST has 2 hosts");
+    setenv("SLURM_NODEID", "1", 1);
+    setenv("SLURM_STEP_NODELIST", "n[1-+2]", 1);
+    refused(TUTTI_INVALID, "has a range that is none");
+    setenv("SLURM_STEP_NODELIST", "n[1- 2]", 1);
+    refused(TUTTI_INVALID, "has a range that is none");
+    setenv("SLURM_STEP_NODELIST", "n[1-2]", 1);
+    CHECK_INT(slurm_local_size("2,2"), 0); /* which of them this one is, is not said */
 }
 
 TUTTI_TEST(cluster_from_mpi)
@@ -361,6 +395,21 @@ TUTTI_TEST(cluster_from_torchrun)
     c = resolved();
     CHECK_STR(tutti_cluster_meeting(c), "[fe80::1]:29401");
     tutti_cluster_free(c);
+    setenv("MASTER_ADDR", "[fe80::1%eth0]", 1);
+    tutti_cluster_free(resolved());
+    setenv("MASTER_ADDR", "fe80::1%eth0", 1);
+    tutti_cluster_free(resolved());
+    setenv("MASTER_ADDR", "a:29500", 1);
+    refused(TUTTI_INVALID, "MASTER_ADDR is 'a:29500'");
+    CHECK_CONTAINS(tutti_error_message(), "MASTER_ADDR=a MASTER_PORT=29500");
+    setenv("MASTER_ADDR", "[::1]:29500", 1);
+    refused(TUTTI_INVALID, "MASTER_ADDR=[::1] MASTER_PORT=29500");
+    setenv("MASTER_ADDR", "a", 1);
+    setenv("LOCAL_RANK", "2", 1);
+    setenv("LOCAL_WORLD_SIZE", "2", 1);
+    refused(TUTTI_OUT_OF_RANGE, "number 2 on its machine, but there are 2");
+    setenv("LOCAL_RANK", "1", 1);
+    tutti_cluster_free(resolved());
     setenv("RANK", "3", 1);
     refused(TUTTI_INVALID, "RANK is '3'");
     unsetenv("MASTER_ADDR");

@@ -32,8 +32,9 @@ static tutti_status expand_range(expansion *e, const char *prefix, const char *r
         return fail_list(e, "has a bracket without numbers");
     long first = strtol(range, &end, 10), last = first;
     if (dash != NULL) {
+        size_t digits = strspn(dash + 1, "0123456789");
         last = strtol(dash + 1, &end, 10);
-        if (end != range + size || end == dash + 1 || last < first || last > 999999999)
+        if (digits == 0 || dash + 1 + digits != range + size || last < first || last > 999999999)
             return fail_list(e, "has a range that is none");
     }
     if (last - first >= TUTTI_MOST_RANKS)

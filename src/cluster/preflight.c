@@ -154,6 +154,11 @@ tutti_status tutti__preflight(const tutti_cluster *cluster)
         return tutti_fail(TUTTI_OUT_OF_RANGE,
                           "this process is %s %d, but there are %d: numbers go from 0 to %d", role,
                           cluster->index, count, count - 1);
+    if (cluster->local_size > 0 && cluster->local_rank >= cluster->local_size)
+        return tutti_fail(TUTTI_OUT_OF_RANGE,
+                          "this process is number %d on its machine, but there are %d: numbers go "
+                          "from 0 to %d; correct the local rank or the local size",
+                          cluster->local_rank, cluster->local_size, cluster->local_size - 1);
     seen all = {0};
     tutti_status status = check_tasks(cluster, &all);
     tutti__map_free(&all.places);

@@ -32,9 +32,66 @@ static int choose_port(const tutti_cluster *cluster)
 typedef struct placing {
     tutti_cluster *cluster;
     const char *counts; /* "2(x3),1": tasks on each host */
-    int repeats, count, placed;
+    int repeats, count, placed, hosts;
     char first[256];
 } placing;
+
+static bool read_count(const char **at, int64_t *ret)
+{
+    size_t digits = strspn(*at, "0123456789");
+    if (digits == 0 || digits > 6)
+        return false;
+    *ret = strtol(*at, NULL, 10);
+    *at += digits;
+    return *ret > 0;
+}
+
+/* Sums up "2(x3),1": tasks and hosts. False when it is no such list. */
+static bool sum_counts(const char *at, int64_t *ret_tasks, int64_t *ret_hosts)
+{
+    *ret_tasks = *ret_hosts = 0;
+    for (;; at++) {
+        int64_t count, times = 1;
+        if (!read_count(&at, &count))
+            return false;
+        if (at[0] == '(' && at[1] == 'x') {
+            at += 2;
+            if (!read_count(&at, &times) || *at++ != ')')
+                return false;
+        }
+        *ret_tasks += count * times;
+        *ret_hosts += times;
+        if (*at != ',')
+            return *at == '\0';
+    }
+}
+
+/* What Slurm says of places must fit together: it says who is on which machine. */
+static tutti_status check_places(int size, int hosts, int64_t node)
+{
+    const char *counts = getenv("SLURM_STEP_TASKS_PER_NODE");
+    int64_t tasks = 0, listed = 0;
+    if (node >= hosts)
+        return tutti_fail(TUTTI_INVALID,
+                          "SLURM_NODEID is %lld, but SLURM_STEP_NODELIST has %d host%s; start all "
+                          "tasks with one srun, or unset SLURM_NODEID",
+                          (long long)node, hosts, hosts == 1 ? "" : "s");
+    if (counts == NULL || *counts == '\0')
+        return TUTTI_OK;
+    if (!sum_counts(counts, &tasks, &listed))
+        return tutti_fail(TUTTI_INVALID,
+                          "SLURM_STEP_TASKS_PER_NODE is '%.100s'; it must be numbers of tasks by "
+                          "host, as 2(x3),1",
+                          counts);
+    if (tasks != size || listed > hosts)
+        return tutti_fail(TUTTI_INVALID,
+                          "SLURM_STEP_TASKS_PER_NODE is '%.100s', %lld tasks on %lld hosts, but "
+                          "SLURM_STEP_NUM_TASKS is %d and SLURM_STEP_NODELIST has %d host%s; start "
+                          "all tasks with one srun, or unset SLURM_STEP_TASKS_PER_NODE",
+                          counts, (long long)tasks, (long long)listed, size, hosts,
+                          hosts == 1 ? "" : "s");
+    return TUTTI_OK;
+}
 
 /* The next host's number of tasks; 0 when the list is at its end or no list. */
 static int next_count(placing *p)
@@ -75,6 +132,7 @@ static int count_here(int rank, int size, bool blocks, int64_t node)
 static tutti_status place(void *context, const char *host)
 {
     placing *p = context;
+    p->hosts++;
     if (p->first[0] == '\0')
         snprintf(p->first, sizeof p->first, "%s", host);
     int count = next_count(p), size = (int)p->cluster->tasks[TUTTI_ROLE_WORKER].count;
@@ -106,12 +164,13 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
         return tutti_fail(TUTTI_INVALID, "SLURM_STEP_NODELIST is not set; start it with srun");
     placing p = {.cluster = cluster};
     bool blocks = spread == NULL || strncmp(spread, "block", 5) == 0;
-    int here = count_here((int)rank, (int)size, blocks, node);
-    if (cluster->local_rank >= 0 && cluster->local_rank < here)
-        cluster->local_size = here;
     if (blocks)
         p.counts = getenv("SLURM_STEP_TASKS_PER_NODE");
     TUTTI_TRY(tutti__hostlist(nodes, place, &p));
+    TUTTI_TRY(check_places((int)size, p.hosts, node));
+    int here = count_here((int)rank, (int)size, blocks, node);
+    if (cluster->local_rank >= 0 && (cluster->local_rank < here || node >= 0))
+        cluster->local_size = here;
     name_job(cluster);
     return tutti__cluster_meet(cluster, p.first, choose_port(cluster));
 }
