@@ -114,6 +114,12 @@ static bool is_nearer(const operation *a, const operation *b)
     return a->awaited && !b->awaited;
 }
 
+/* Ranks that the culprit is not among go on without it: who of them is late is no matter. */
+static bool is_of_others(const operation *o, const tutti_verdict *verdict)
+{
+    return verdict->rank >= 0 && !o->concerned && has_known_members(o->where);
+}
+
 void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *verdict)
 {
     static const tutti_where of_all;
@@ -128,7 +134,7 @@ void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *ver
                 best = each;
         }
     }
-    if (best.where == NULL)
+    if (best.where == NULL || is_of_others(&best, verdict))
         return;
     snprintf(verdict->operation, sizeof verdict->operation, "%s", best.where->operation);
     verdict->sequence = best.where->sequence;

@@ -139,7 +139,13 @@ TUTTI_TEST(verdict_compares_numbers_within_a_group_only)
     begin_job();
     is_in(2, 20, 0x05, 7, true); /* its last word is old: others were in other groups since */
     is_in(0, 21, 0x03, 9, false);
-    CHECK_CONTAINS(lose(2), "; no collective was under way");
+    CHECK_CONTAINS(lose(2), "; no collective waited for it");
+    tutti__roster_free(&roster);
+    begin_job();
+    is_in(0, 20, 0x03, 7, true); /* ranks 0 and 1 go on by themselves */
+    is_in(1, 20, 0x03, 6, false);
+    CHECK_CONTAINS(lose(2), "; no collective waited for it");
+    CHECK_STR(roster.verdict.operation, "");
     tutti__roster_free(&roster);
 }
 

@@ -106,7 +106,8 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
     if (verdict->operation[0] != '\0')
         write_operation(verdict, size, writer == 0, &text);
     else
-        tutti__text_add(&text, "; no collective was under way");
+        tutti__text_add(&text, "; no collective %s",
+                        verdict->rank < 0 ? "was under way" : "waited for it");
     if (writer != 0)
         tutti__text_add(&text, " (as rank %d sees it: rank 0 cannot be asked)", writer);
     snprintf(verdict->text, sizeof verdict->text, "%s", text.failed ? "a rank failed" : text.data);
