@@ -117,8 +117,11 @@ tutti_status tutti__fabric_ready(tutti_fabric *fabric)
     fabric->crowded = neighbours * lanes > fabric->cpus;
     fabric->spin = fabric->crowded ? SPIN_CROWDED : SPIN_ALONE;
     fabric->yields = fabric->crowded ? YIELDS_CROWDED : YIELDS_ALONE;
-    if (polled && (fabric->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0)
-        return tutti_fail(TUTTI_IO, "no event descriptor: %s", strerror(errno));
+    if (polled && (fabric->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
+        char why[300];
+        tutti__descriptors_text(errno, why, sizeof why);
+        return tutti_fail(TUTTI_IO, "no event descriptor: %s", why);
+    }
     return fabric->lane_count > 1 && !fabric->trunk ? add_lanes(fabric) : TUTTI_OK;
 }
 

@@ -916,7 +916,7 @@ echo "a shell that greets"
 TUTTI_MACHINE=$$ exec env -u TUTTI_SECRET sh -c "$*"
 END
     chmod +x bin/ssh
-    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" --env COLOUR=red "$member" exchange 5 channel > out 2>&1
+    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "one@$ip:2,two@$ip:2" --env COLOUR=red "$member" exchange 5 channel > out 2>&1
     code $? 0
     has out "4 ranks on 2 hosts" 4
     has out "0-1; .*: 2-3" 4
@@ -924,13 +924,13 @@ END
     has ssh.log "$ip .*tutti' run --station" 2
     lacks out "a shell that greets"
     # All have met before one dies: the launcher's word may come before rank 0's, that all are there.
-    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:2,$ip:2" "$member" exchange 1 abort spin > out 2>&1
+    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "one@$ip:2,two@$ip:2" "$member" exchange 1 abort spin > out 2>&1
     code $? 134
     has out "rank 1 (host .*) was ended by signal 6" 3
-    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "$ip:1,$ip:1" --remote-tutti /nowhere/tutti true > out 2>&1
+    PATH=$folder/bin:$PATH timeout 20 "$tutti" run --hosts "one@$ip:1,two@$ip:1" --remote-tutti /nowhere/tutti true > out 2>&1
     code $? 255
     has out "it was not started"
-    has out "must work without a question: ssh $ip /nowhere/tutti --version"
+    has out "must work without a question: ssh .*@$ip /nowhere/tutti --version"
 }
 
 # sshd_at FOLDER ADDRESS [COMMAND...]: an sshd of its own, behind COMMAND, with keys in FOLDER. Its users find
