@@ -43,7 +43,8 @@ typedef struct reading {
     bool arrived;
 } reading;
 
-static void write_record(tutti_record *r, const reading *from)
+/* A record whose turn is 0, which readers do not take until it has this one. */
+static void write_record(tutti_record *r, const reading *from, uint64_t turn)
 {
     atomic_store_explicit(&r->group, from->group, memory_order_relaxed);
     atomic_store_explicit(&r->members, from->members, memory_order_relaxed);
@@ -51,33 +52,24 @@ static void write_record(tutti_record *r, const reading *from)
     atomic_store_explicit(&r->sequence, from->sequence, memory_order_relaxed);
     atomic_store_explicit(&r->ticks, from->ticks, memory_order_relaxed);
     atomic_store_explicit(&r->arrived, from->arrived, memory_order_relaxed);
-}
-
-/* What is under way in a group stays in `now` when the ring has come round. */
-static void write_both(tutti_record *r, tutti_record *now, const reading *each, uint64_t turn)
-{
-    atomic_store_explicit(&r->turn, 0, memory_order_relaxed);
-    if (now != NULL)
-        atomic_store_explicit(&now->turn, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    write_record(r, each);
     atomic_store_explicit(&r->turn, turn, memory_order_release);
-    if (now == NULL)
-        return;
-    write_record(now, each);
-    atomic_store_explicit(&now->turn, turn, memory_order_release);
 }
 
 void tutti__recorder_note(tutti_recorder *recorder, tutti_rank_group group, const char *operation,
                           uint64_t sequence, bool arrived)
 {
     uint64_t number = atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
+    tutti_record *r = &recorder->ring[number % TUTTI_RECORDER_ENTRIES];
     tutti_record *now = group.number == 0 ? &recorder->now[0] : group.now;
     reading each = {operation, group.members, group.number, sequence, tutti__ticks(), arrived};
-    write_both(&recorder->ring[number % TUTTI_RECORDER_ENTRIES], arrived ? now : NULL, &each,
-               number + 1);
-    if (!arrived && now != NULL &&
-        atomic_load_explicit(&now->sequence, memory_order_relaxed) == sequence)
+    atomic_store_explicit(&r->turn, 0, memory_order_relaxed);
+    if (arrived && now != NULL)
+        atomic_store_explicit(&now->turn, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    write_record(r, &each, number + 1);
+    if (arrived && now != NULL) /* it stays when the ring has come round */
+        write_record(now, &each, number + 1);
+    else if (now != NULL && atomic_load_explicit(&now->sequence, memory_order_relaxed) == sequence)
         atomic_store_explicit(&now->turn, 0, memory_order_relaxed);
 }
 

@@ -158,7 +158,7 @@ static int count_close(int count, const runner *runners)
 
 static void run_round(trial *t, int count, runner *runners, int round)
 {
-    int64_t fastest = INT64_MAX, times[TUTTI_RACE_RIVALS];
+    int64_t fastest = INT64_MAX, times[TUTTI_RACE_RIVALS] = {0};
     for (int k = 0; k < count; k++) {
         int i = round % 2 ? count - 1 - k : k; /* who follows whom changes */
         runner *r = &runners[i];

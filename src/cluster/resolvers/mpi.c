@@ -79,7 +79,7 @@ static const char *text_of(const char *name)
 static pid_t find_starter(void)
 {
     struct ucred owner = {0};
-    struct sockaddr_storage name;
+    struct sockaddr_storage name = {0};
     socklen_t size = sizeof owner, named = sizeof name;
     int64_t fd;
     if (tutti__environment_int("PMI_FD", 0, INT_MAX, -1, &fd) != TUTTI_OK) {
