@@ -35,12 +35,17 @@ static inline void tutti__shortage_take(tutti_shortage_piece **pieces, size_t si
     }
 }
 
-/* Begins one; not under a sanitizer, whose own memory it would take. */
+/* Ends the test under a sanitizer, whose own memory a shortage would take: before it has made
+ * anything. */
+static inline void tutti__shortage_or_skip(void)
+{
+    if (TUTTI_TEST_SANITIZED)
+        SKIP("a sanitizer needs memory of its own");
+}
+
 static inline tutti_shortage tutti__shortage_begin(void)
 {
     tutti_shortage shortage = {0};
-    if (TUTTI_TEST_SANITIZED)
-        SKIP("a sanitizer needs memory of its own");
     tutti__shortage_stack();
     tutti__shortage_take(&shortage.reserved, 512, 1024);
     CHECK_INT(getrlimit(RLIMIT_AS, &shortage.limit), 0);

@@ -6,6 +6,7 @@
 
 TUTTI_TEST(meetings_without_memory_say_so)
 {
+    tutti__shortage_or_skip();
     tutti_rendezvous rendezvous;
     tutti_run run = {.rendezvous = &rendezvous};
     tutti_call call = {.name = "all"};
