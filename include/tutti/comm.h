@@ -71,11 +71,17 @@ typedef struct tutti_comm_cost {
     double alone; /* the part of `pull` that a rank takes who pulls alone, where ranks share cores;
                      0: all of it */
     /* Lanes on which large all_reduces, reduces and broadcasts go at the same time, a part on each;
-     * and how long that takes as a part of what it takes on one, where all ranks work and where two
-     * do; 0: 1, and 1 / lanes. */
+     * 0: 1. What it takes to set them going, and the figures above of one of them while all are at
+     * work; 0: as by itself. */
     int lanes[TUTTI_LINK_COUNT];
-    double lane[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
-    double lane_of_two[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
+    struct {
+        double start;
+        double beta[TUTTI_COMM_SIZES], exchange[TUTTI_COMM_SIZES];
+        double
+            of_two[TUTTI_COMM_SIZES]; /* beta while the lanes of two ranks are at work; 0: beta */
+        double fold[TUTTI_COMM_SIZES], fold_into[TUTTI_COMM_SIZES], sum[TUTTI_COMM_SIZES];
+        double gamma[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES], into[TUTTI_COMM_SIZES];
+    } lane[TUTTI_LINK_COUNT];
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {

@@ -77,7 +77,8 @@ typedef struct tutti_cost_query {
     int ranks;    /* p */
     double bytes; /* M: of the whole message; of one block for all_gather, scatter, all_to_all, … */
     tutti_comm_link link;
-    double share; /* ranks that send through one machine's card at a time; 0: 1 */
+    double share;                 /* ranks that send through one machine's card at a time; 0: 1 */
+    const tutti_comm_cost *quiet; /* of several lanes: as if the others were not at work; or NULL */
 } tutti_cost_query;
 
 typedef struct tutti_coll {
@@ -87,7 +88,7 @@ typedef struct tutti_coll {
     bool machines;  /* only for groups of several machines */
     bool native;    /* only for all ranks together, where the engine has collectives of its own */
     bool all_cross; /* all ranks of a machine send to others at the same time */
-    double idle;    /* the part of the ranks that wait for others, in a large group */
+    bool few;       /* two ranks at a time are at work, and the others wait */
     bool in_parts;  /* large all-reduces are better done part by part, while caches hold them */
     struct {
         tutti_status (*run)(tutti_collective *collective); /* NULL: not this operation */
@@ -96,8 +97,7 @@ typedef struct tutti_coll {
     } on[TUTTI_OPERATION_COUNT];
 } tutti_coll;
 
-/* A formula's seconds, or where several lanes carry a part each at the same time what they take:
- * the fewer ranks work at once, the less they disturb each other. */
+/* A formula's seconds; where several lanes carry a part each at the same time, of one's part. */
 double tutti__coll_cost(const tutti_cost_query *query, const tutti_coll *by,
                         tutti_operation operation);
 /* NULL when there is none. */

@@ -140,8 +140,14 @@ typedef struct tutti_cost_times {
     double folded[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES],
         folded_into[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double summed[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES]; /* an exchange of which each side adds */
-    /* Rings, and exchanges of two ranks while others wait: on one lane, and on all of them. */
-    double ring[TUTTI_LINK_COUNT][2][TUTTI_COMM_SIZES], pair[TUTTI_LINK_COUNT][2][TUTTI_COMM_SIZES];
+    /* The same of so many bytes on each lane, at the same time; and of nothing on them. */
+    struct {
+        double start;
+        double one_way[TUTTI_COMM_SIZES], exchange[TUTTI_COMM_SIZES];
+        double of_two[TUTTI_COMM_SIZES]; /* one way from rank 0 to 1, while others wait */
+        double folded[TUTTI_COMM_SIZES], folded_into[TUTTI_COMM_SIZES], summed[TUTTI_COMM_SIZES];
+        double add[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES], add_into[TUTTI_COMM_SIZES];
+    } lane[TUTTI_LINK_COUNT];
     double put[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], taken[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES];
     double phase, little;
     double copy[TUTTI_COMM_SIZES], pull[TUTTI_COMM_SIZES];

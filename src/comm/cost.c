@@ -293,26 +293,47 @@ static double share_of(const tutti_coll *coll, int ranks, int hosts)
     return coll->all_cross && hosts > 1 ? (double)ranks / hosts : 1;
 }
 
-/* How long lanes take as a part of one, at the size of the model that is not below. */
-static double part_of(const double *part, double bytes, int lanes)
+static void replace(double *values, const double *by)
 {
-    int level = 0;
-    while (level + 1 < TUTTI_COMM_SIZES && tutti__cost_sizes[level] < bytes)
-        level++;
-    return part[level] > 0 ? part[level] : 1.0 / lanes;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        values[i] = by[i] > 0 ? by[i] : values[i];
+}
+
+/* The cost as one lane has it while all are at work, or those of two ranks. */
+static tutti_comm_cost cost_of_lane(const tutti_comm_cost *cost, tutti_comm_link link, bool of_two)
+{
+    tutti_comm_cost one = *cost;
+    replace(one.link[link].beta, cost->lane[link].beta);
+    if (of_two)
+        replace(one.link[link].beta, cost->lane[link].of_two);
+    replace(one.link[link].exchange, cost->lane[link].exchange);
+    replace(one.fold[link], cost->lane[link].fold);
+    replace(one.fold_into[link], cost->lane[link].fold_into);
+    replace(one.sum[link], cost->lane[link].sum);
+    replace(one.gamma, cost->lane[link].gamma);
+    replace(one.move, cost->lane[link].move);
+    replace(one.into, cost->lane[link].into);
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        double longer =
+            cost->link[link].beta[i] > 0 ? one.link[link].beta[i] / cost->link[link].beta[i] : 1;
+        one.put[link][i] *= longer;
+        one.take[link][i] *= longer;
+    }
+    return one;
 }
 
 double tutti__coll_cost(const tutti_cost_query *query, const tutti_coll *by,
                         tutti_operation operation)
 {
-    const tutti_comm_cost *cost = query->cost;
-    double one = by->on[operation].cost(query);
-    int lanes = tutti__lanes_for(cost, query->ranks, by, operation, query->bytes);
+    int lanes = tutti__lanes_for(query->cost, query->ranks, by, operation, query->bytes);
     if (lanes == 1)
-        return one;
-    double all = part_of(cost->lane[query->link], query->bytes, lanes);
-    double two = part_of(cost->lane_of_two[query->link], query->bytes, lanes);
-    return one * (all + by->idle * (two - all));
+        return by->on[operation].cost(query);
+    tutti_comm_cost cost = cost_of_lane(query->cost, query->link, by->few && query->ranks > 2);
+    tutti_cost_query part = *query;
+    part.cost = &cost;
+    part.quiet = query->cost;
+    part.bytes /= lanes;
+    return cost.lane[query->link].start + by->on[operation].cost(&part);
 }
 
 /* Ranks that read each other's memory also see what all others are at, and can say who differs: not

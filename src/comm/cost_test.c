@@ -25,6 +25,40 @@ TUTTI_TEST(comm_formulas_are_the_textbooks)
     CHECK(isinf(tutti_comm_predict(&cost, "all_reduce", "pairwise", 8, 1 << 20)));
 }
 
+/* Each lane does its part as the formula of one says, at what a lane takes while all are at work.
+ */
+TUTTI_TEST(comm_operations_on_lanes_cost_what_one_takes_for_its_part)
+{
+    enum { LINK = TUTTI_LINK_WITHIN, M = 16 << 20 };
+    tutti_comm_cost one = {.hosts = 1}, lanes, alone;
+    one.link[LINK].alpha = 1e-5;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        one.link[LINK].beta[i] = one.link[LINK].exchange[i] = 1e-9;
+    lanes = alone = one;
+    lanes.lanes[LINK] = 4;
+    CHECK_NEAR(tutti_comm_predict(&lanes, "all_reduce", "ring", 8, M),
+               tutti_comm_predict(&one, "all_reduce", "ring", 8, M / 4), 1e-12);
+    lanes.lane[LINK].start = 7e-6;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        lanes.lane[LINK].beta[i] = one.link[LINK].beta[i] = 2e-9;
+        lanes.lane[LINK].exchange[i] = one.link[LINK].exchange[i] = 3e-9;
+        lanes.lane[LINK].gamma[i] = one.gamma[i] = 4e-9;
+        lanes.lane[LINK].of_two[i] = 1.5e-9;
+    }
+    static const char *const all[] = {"ring", "halving", "mesh", "tree", "naive"};
+    for (size_t i = 0; i < TUTTI_COUNT(all); i++)
+        CHECK_NEAR(tutti_comm_predict(&lanes, "all_reduce", all[i], 8, M),
+                   7e-6 + tutti_comm_predict(&one, "all_reduce", all[i], 8, M / 4), 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&lanes, "broadcast", "central", 2, M), 7e-6 + 1e-5 + M / 4 * 2e-9,
+               1e-9);
+    CHECK_NEAR(tutti_comm_predict(&lanes, "broadcast", "central", 3, M),
+               7e-6 + 2 * (1e-5 + M / 4 * 1.5e-9), 1e-9); /* the third waits */
+    CHECK_NEAR(tutti_comm_predict(&lanes, "all_gather", "ring", 8, M),
+               tutti_comm_predict(&alone, "all_gather", "ring", 8, M), 1e-12); /* on one */
+    CHECK_NEAR(tutti_comm_predict(&lanes, "all_reduce", "ring", 8, 1 << 18),
+               tutti_comm_predict(&alone, "all_reduce", "ring", 8, 1 << 18), 1e-12);
+}
+
 /* One pass over memory: y = x, and one more source for each of the others. */
 TUTTI_TEST(comm_sums_into_other_memory_cost_a_copy_and_what_is_read_besides)
 {

@@ -82,14 +82,23 @@ static void longer(const double *times, const double *without, double *ret)
                      : ret[i > 0 ? i - 1 : 0];
 }
 
-/* Of sizes that were not measured, as of the next smaller one that was. */
-static void derive_lanes(const double (*times)[TUTTI_COMM_SIZES], double *ret_part)
+/* What lanes take is known beside what one takes; alpha is the same. */
+static void derive_lane(const tutti_cost_times *times, tutti_comm_link link, tutti_comm_cost *cost)
 {
-    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
-        if (times[0][i] > 0 && times[1][i] > 0)
-            ret_part[i] = times[1][i] / times[0][i];
-        else if (i > 0)
-            ret_part[i] = ret_part[i - 1];
+    double start = times->lane[link].start, alpha = cost->link[link].alpha;
+    if (!(start > 0))
+        return;
+    cost->lane[link].start = start;
+    per_byte(times->lane[link].one_way, start + 2 * alpha, cost->lane[link].beta);
+    per_byte(times->lane[link].of_two, start + 2 * alpha, cost->lane[link].of_two);
+    per_byte(times->lane[link].exchange, start + alpha + cost->link[link].turn,
+             cost->lane[link].exchange);
+    longer(times->lane[link].folded, times->lane[link].one_way, cost->lane[link].fold);
+    longer(times->lane[link].folded_into, times->lane[link].one_way, cost->lane[link].fold_into);
+    longer(times->lane[link].summed, times->lane[link].exchange, cost->lane[link].sum);
+    per_byte(times->lane[link].add, start, cost->lane[link].gamma);
+    per_byte(times->lane[link].move, start, cost->lane[link].move);
+    per_byte(times->lane[link].add_into, start, cost->lane[link].into);
 }
 
 static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tutti_comm_cost *cost)
@@ -105,12 +114,9 @@ static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tut
     longer(times->folded[link], one, cost->fold[link]);
     longer(times->folded_into[link], one, cost->fold_into[link]);
     longer(times->summed[link], both, cost->sum[link]);
-    derive_lanes(times->ring[link], cost->lane[link]);
-    derive_lanes(times->pair[link][0][TUTTI_COMM_AT_MIB] > 0 ? times->pair[link]
-                                                             : times->ring[link],
-                 cost->lane_of_two[link]);
     per_byte(times->put[link], 0, cost->put[link]);
     per_byte(times->taken[link], 0, cost->take[link]);
+    derive_lane(times, link, cost);
 }
 
 /* Where ranks share cores, those that pull at once were slower than one by itself is. */

@@ -25,12 +25,14 @@ typedef struct lane {
 } lane;
 
 typedef struct tutti_lanes {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of those that sleep, and of the first failure */
     pthread_cond_t posted, done;
-    atomic_uint round; /* grows with each piece of work */
-    atomic_int busy;   /* lanes that have not finished it */
+    atomic_uint round;    /* grows with each piece of work, and at the end */
+    atomic_int busy;      /* lanes that have not finished it */
+    atomic_int sleeping;  /* lanes that wait for work without looking */
+    atomic_bool awaiting; /* the caller, for their end */
     bool end;
-    /* The work: */
+    /* The work, which lanes read once the round has changed: */
     tutti_collective whole;
     int parts;
     tutti_lane_work *work;
@@ -120,22 +122,37 @@ static void run_part(tutti_lanes *all, int number, tutti_comm *comm)
         stop_all(all, status);
 }
 
-/* Until there is another piece of work than that of `round`, or no more. */
+/* Until there is another piece of work than that of `round`, or no more. Who looks takes no lock:
+ * one that somebody else has just now would put the thread to sleep. */
 static bool await_work(tutti_lanes *all, unsigned round)
 {
     for (int i = 0; i < LOOKS && atomic_load(&all->round) == round; i++)
         tutti__pause();
+    if (atomic_load(&all->round) == round) {
+        pthread_mutex_lock(&all->lock);
+        atomic_fetch_add(&all->sleeping, 1);
+        while (atomic_load(&all->round) == round)
+            pthread_cond_wait(&all->posted, &all->lock);
+        atomic_fetch_sub(&all->sleeping, 1);
+        pthread_mutex_unlock(&all->lock);
+    }
+    return !all->end;
+}
+
+/* Whoever has just begun to sleep sees the new round, or is seen. */
+static void next_round(tutti_lanes *all)
+{
+    atomic_fetch_add(&all->round, 1);
+    if (atomic_load(&all->sleeping) == 0)
+        return;
     pthread_mutex_lock(&all->lock);
-    while (atomic_load(&all->round) == round && !all->end)
-        pthread_cond_wait(&all->posted, &all->lock);
-    bool more = !all->end;
+    pthread_cond_broadcast(&all->posted);
     pthread_mutex_unlock(&all->lock);
-    return more;
 }
 
 static void finish(tutti_lanes *all)
 {
-    if (atomic_fetch_sub(&all->busy, 1) > 1)
+    if (atomic_fetch_sub(&all->busy, 1) > 1 || !atomic_load(&all->awaiting))
         return;
     pthread_mutex_lock(&all->lock);
     pthread_cond_signal(&all->done);
@@ -205,9 +222,13 @@ static void await_end(tutti_lanes *all)
 {
     for (int i = 0; i < LOOKS && atomic_load(&all->busy) > 0; i++)
         tutti__pause();
+    if (atomic_load(&all->busy) == 0)
+        return;
     pthread_mutex_lock(&all->lock);
+    atomic_store(&all->awaiting, true);
     while (atomic_load(&all->busy) > 0)
         pthread_cond_wait(&all->done, &all->lock);
+    atomic_store(&all->awaiting, false);
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -215,10 +236,10 @@ tutti_status tutti__lanes_run(tutti_collective *whole, int lanes, tutti_lane_wor
                               const void *context)
 {
     tutti_comm *comm = whole->comm;
-    if (!comm->lanes)
-        TUTTI_TRY(start_all(comm));
+    tutti_status status = comm->lanes ? TUTTI_OK : start_all(comm);
+    if (status != TUTTI_OK)
+        return tutti__lanes_end(comm), status;
     tutti_lanes *all = comm->lanes;
-    pthread_mutex_lock(&all->lock);
     all->whole = *whole;
     all->parts = lanes;
     all->work = work;
@@ -226,9 +247,7 @@ tutti_status tutti__lanes_run(tutti_collective *whole, int lanes, tutti_lane_wor
     all->arithmetic = tutti__tiny_get();
     all->beside = tutti__fabric_is_beside();
     atomic_store(&all->busy, all->count);
-    atomic_fetch_add(&all->round, 1);
-    pthread_cond_broadcast(&all->posted);
-    pthread_mutex_unlock(&all->lock);
+    next_round(all);
     run_part(all, 0, comm);
     await_end(all);
     return atomic_exchange(&all->stop.set, false) ? tutti__error_restore(&all->stop.error)
@@ -249,10 +268,8 @@ void tutti__lanes_end(tutti_comm *comm)
     tutti_lanes *all = comm->lanes;
     if (!all)
         return;
-    pthread_mutex_lock(&all->lock);
     all->end = true;
-    pthread_cond_broadcast(&all->posted);
-    pthread_mutex_unlock(&all->lock);
+    next_round(all);
     for (int i = 0; i < all->count; i++) {
         if (all->lane[i].started)
             pthread_join(all->lane[i].thread, NULL);

@@ -113,6 +113,44 @@ TUTTI_TEST(comm_lanes_are_as_many_as_ranks_have_cpus)
     CHECK_OK(tutti__param_set("LANES", NULL));
 }
 
+static tutti_status expect_known(const tutti_comm *comm, bool thorough)
+{
+    enum { LINK = TUTTI_LINK_WITHIN, AT_256_KIB = 3 };
+    tutti_comm_cost cost;
+    tutti_comm_get_cost(comm, &cost);
+    EXPECT(cost.lanes[LINK] == 2 && cost.lane[LINK].start > 0);
+    EXPECT(cost.lane[LINK].beta[AT_256_KIB] > 0 && cost.lane[LINK].exchange[AT_256_KIB] > 0);
+    EXPECT(cost.lane[LINK].fold[AT_256_KIB] > 0 && cost.lane[LINK].sum[AT_256_KIB] > 0);
+    EXPECT((cost.lane[LINK].of_two[AT_256_KIB] > 0) == thorough);
+    EXPECT((cost.lane[LINK].gamma[AT_256_KIB] > 0) == thorough);
+    return TUTTI_OK;
+}
+
+/* As a group opens, and as a benchmark does it. */
+static tutti_status measure_lanes(tutti_comm *comm, void *context)
+{
+    enum { MOST = 1 << 19 };
+    (void)context;
+    TUTTI_TRY(expect_known(comm, false));
+    char *memory = calloc(3, MOST);
+    EXPECT(memory);
+    tutti_cost_thorough *thorough = calloc(1, sizeof *thorough);
+    EXPECT(thorough);
+    *thorough = (tutti_cost_thorough){
+        .most = MOST, .a = memory, .b = memory + MOST, .c = memory + 2 * MOST, .seconds = 10};
+    tutti_status status = tutti__cost_measure(comm, thorough);
+    free(thorough);
+    free(memory);
+    TUTTI_TRY(status);
+    return expect_known(comm, true);
+}
+
+TUTTI_TEST(comm_lanes_are_measured)
+{
+    with_lanes("2", 3, false, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 60, .measure = true),
+               measure_lanes, NULL);
+}
+
 /* 2 (p - 1) / p of the message leave each rank, by as many lanes as there may be. */
 static tutti_status count_bytes(tutti_comm *comm, void *context)
 {

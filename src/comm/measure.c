@@ -35,7 +35,7 @@ typedef struct curve {
     tutti_comm *group;
     uint32_t tag;
     double *times;
-    bool coarse; /* at a few sizes, which stand for those above them */
+    int lanes; /* that do it at the same time, on so many bytes each */
 } curve;
 
 typedef struct bench {
@@ -44,7 +44,7 @@ typedef struct bench {
     double seconds;    /* that it may take, where it is no benchmark */
     int first, levels; /* sizes that are measured: [first, levels); the last stands for larger */
     tutti_cost_times *times;
-    curve curves[24];
+    curve curves[40];
     int count;
 } bench;
 
@@ -61,8 +61,9 @@ int64_t tutti__cost_room(int64_t most)
     return (int64_t)size_at(levels_for(most) - 1);
 }
 
-static void work_in(bench *m, tutti_comm *group, uint32_t tag)
+static void work_in(bench *m, tutti_comm *group, uint32_t tag, int lanes)
 {
+    m->timing.probe.lanes = lanes;
     m->timing.probe.comm = m->timing.probe.call.comm = group;
     m->timing.probe.call.rank = group->rank;
     m->timing.probe.call.size = group->size;
@@ -77,7 +78,7 @@ static uint32_t new_tag(tutti_comm *group)
 static void add_curve(bench *m, tutti_comm *group, uint32_t tag, tutti_probe_work *work,
                       double *times)
 {
-    m->curves[m->count++] = (curve){.work = work, .group = group, .tag = tag, .times = times};
+    m->curves[m->count++] = (curve){work, group, tag, times, 1};
 }
 
 static tutti_status time_of(bench *m, tutti_probe_work *work, size_t bytes, double *least)
@@ -86,25 +87,27 @@ static tutti_status time_of(bench *m, tutti_probe_work *work, size_t bytes, doub
     return tutti__timing_often(&m->timing, work, bytes, least);
 }
 
-/* Whole operations take long, and what lanes save changes little from one size to the next. */
-static bool skips(const curve *c, int level)
+/* Of lanes a start-up has time for two sizes, which stand for those above them. */
+static bool takes(const bench *m, const curve *c, int level)
 {
-    static const int coarse[] = {1 << 20, 16 << 20, 64 << 20};
-    for (size_t i = 0; c->coarse && i < TUTTI_COUNT(coarse); i++)
-        if (size_at(level) == (size_t)coarse[i])
-            return false;
-    return c->coarse;
+    enum { SMALLER = 256 << 10, LARGER = 4 << 20 };
+    size_t each = size_at(level), all = each * (size_t)c->lanes;
+    if (all > size_at(m->levels - 1) || (m->first > 0 && all <= size_at(m->first - 1)))
+        return false;
+    if (c->lanes > 1)
+        return m->timing.thorough ? level > 0 : each == SMALLER || each == LARGER;
+    return m->timing.thorough || each != START_UP_NOT;
 }
 
 /* From the smallest size to the largest there is time for; a benchmark calls each but once here. */
 static tutti_status go_up(bench *m, const curve *c)
 {
     double expected = 0;
-    work_in(m, c->group, c->tag);
-    for (int i = m->first; i < m->levels; i++) {
-        if (i > m->first)
+    work_in(m, c->group, c->tag, c->lanes);
+    for (int i = 0; i < m->levels; i++) {
+        if (i > 0)
             expected *= tutti__cost_sizes[i] / tutti__cost_sizes[i - 1];
-        if ((!m->timing.thorough && size_at(i) == START_UP_NOT) || skips(c, i))
+        if (!takes(m, c, i))
             continue;
         TUTTI_TRY(tutti__timing_once(&m->timing, c->work, size_at(i), expected, &c->times[i]));
         if (!m->timing.thorough)
@@ -119,11 +122,11 @@ static tutti_status go_up(bench *m, const curve *c)
  * buffers of a size, which all curves share. */
 static tutti_status go_down(bench *m)
 {
-    for (int i = m->levels - 1; i >= m->first; i--)
+    for (int i = m->levels - 1; i >= 0; i--)
         for (const curve *c = m->curves; c < m->curves + m->count; c++) {
-            if (skips(c, i))
+            if (!takes(m, c, i))
                 continue;
-            work_in(m, c->group, c->tag);
+            work_in(m, c->group, c->tag, c->lanes);
             TUTTI_TRY(tutti__timing_often(&m->timing, c->work, size_at(i), &c->times[i]));
         }
     return TUTTI_OK;
@@ -134,7 +137,7 @@ static tutti_status go_down(bench *m)
 static tutti_status measure_ends(bench *m, tutti_comm *group, tutti_comm_link link)
 {
     tutti_probe *probe = &m->timing.probe;
-    work_in(m, group, new_tag(group));
+    work_in(m, group, new_tag(group), 1);
     for (int i = m->first; i < m->levels && tutti__cost_sizes[i] < group->cost.hold[link]; i++) {
         double *put = &m->times->put[link][i], *taken = &m->times->taken[link][i];
         double each = m->times->one_way[link][i];
@@ -154,6 +157,27 @@ static tutti_status measure_ends(bench *m, tutti_comm *group, tutti_comm_link li
     return TUTTI_OK;
 }
 
+static void list_lanes(bench *m, tutti_comm *group, tutti_comm_link link, int lanes)
+{
+    tutti_cost_times *times = m->times;
+    uint32_t tag = new_tag(group);
+    int first = m->count;
+    add_curve(m, group, tag, tutti__probe_one_way, times->lane[link].one_way);
+    add_curve(m, group, tag, tutti__probe_folded, times->lane[link].folded);
+    add_curve(m, group, tag, tutti__probe_exchange, times->lane[link].exchange);
+    add_curve(m, group, tag, tutti__probe_summed, times->lane[link].summed);
+    if (m->timing.thorough) {
+        if (group->size > 2)
+            add_curve(m, group, tag, tutti__probe_of_two, times->lane[link].of_two);
+        add_curve(m, group, tag, tutti__probe_folded_into, times->lane[link].folded_into);
+        add_curve(m, group, tag, tutti__probe_add, times->lane[link].add);
+        add_curve(m, group, tag, tutti__probe_copy, times->lane[link].move);
+        add_curve(m, group, tag, tutti__probe_add_into, times->lane[link].add_into);
+    }
+    while (first < m->count)
+        m->curves[first++].lanes = lanes;
+}
+
 static void list_link(bench *m, tutti_comm *group, tutti_comm_link link)
 {
     tutti_cost_times *times = m->times;
@@ -166,25 +190,17 @@ static void list_link(bench *m, tutti_comm *group, tutti_comm_link link)
         add_curve(m, group, tag, tutti__probe_folded_into, times->folded_into[link]);
     add_curve(m, group, tag, tutti__probe_exchange, times->exchange[link]);
     add_curve(m, group, tag, tutti__probe_summed, times->summed[link]);
-    int finer = m->count;
-    bool lanes = tutti__lanes_among(&group->cost, group->size) > 1;
-    if (lanes) {
-        add_curve(m, group, tag, tutti__probe_ring, times->ring[link][0]);
-        add_curve(m, group, tag, tutti__probe_ring_on_lanes, times->ring[link][1]);
-    }
-    if (lanes && group->size > 2) { /* two are all there are in a smaller one */
-        add_curve(m, group, tag, tutti__probe_pair, times->pair[link][0]);
-        add_curve(m, group, tag, tutti__probe_pair_on_lanes, times->pair[link][1]);
-    }
-    while (finer < m->count)
-        m->curves[finer++].coarse = true;
+    int lanes = tutti__lanes_among(&group->cost, group->size);
+    if (lanes > 1)
+        list_lanes(m, group, link, lanes);
 }
 
 /* What has no bytes to speak of. */
 static tutti_status measure_small(bench *m, tutti_comm *group, tutti_comm_link link)
 {
     tutti_cost_times *times = m->times;
-    work_in(m, group, new_tag(group));
+    int lanes = tutti__lanes_among(&group->cost, group->size);
+    work_in(m, group, new_tag(group), 1);
     if (group->size > 1)
         TUTTI_TRY(time_of(m, tutti__probe_one_way, 8, &times->one_way[link][TUTTI_COMM_SIZES]));
     if (m->glance)
@@ -195,7 +211,10 @@ static tutti_status measure_small(bench *m, tutti_comm *group, tutti_comm_link l
         TUTTI_TRY(time_of(m, tutti__probe_phases, 8, &times->phase));
         TUTTI_TRY(time_of(m, tutti__probe_little, 8, &times->little));
     }
-    return TUTTI_OK;
+    if (lanes < 2)
+        return TUTTI_OK;
+    work_in(m, group, new_tag(group), lanes);
+    return time_of(m, tutti__probe_nothing, 8, &times->lane[link].start);
 }
 
 static void list_curves(bench *m, tutti_comm *comm)

@@ -20,6 +20,11 @@ tutti_status tutti__probe_one_way(tutti_probe *p, size_t bytes)
     return tutti__coll_send(c, partner, p->a, 8);
 }
 
+tutti_status tutti__probe_of_two(tutti_probe *p, size_t bytes)
+{
+    return p->call.rank < 2 ? tutti__probe_one_way(p, bytes) : TUTTI_OK;
+}
+
 static tutti_status fold_one_way(tutti_probe *p, size_t bytes, void *target)
 {
     tutti_collective c = p->call;
@@ -102,59 +107,6 @@ tutti_status tutti__probe_summed(tutti_probe *p, size_t bytes)
                                      (c.rank + c.size - 1) % c.size, p->a, p->a, count, true, room);
 }
 
-static tutti_status ring(tutti_collective *part, const void *context)
-{
-    (void)context;
-    return tutti__coll_find("ring")->on[TUTTI_ALL_REDUCE].run(part);
-}
-
-static tutti_status pair(tutti_collective *part, const void *context)
-{
-    (void)context;
-    size_t bytes = (size_t)part->count * part->element;
-    return part->rank > 1 ? TUTTI_OK
-                          : tutti__coll_exchange(part, part->rank ^ 1, part->in, bytes,
-                                                 part->rank ^ 1, part->out, bytes);
-}
-
-static tutti_status on_lanes(const tutti_probe *p, size_t bytes, char *out, tutti_lane_work *work,
-                             bool all)
-{
-    tutti_collective c = p->call;
-    int lanes = tutti__lanes_for(&c.comm->cost, c.size, tutti__coll_find("ring"), TUTTI_ALL_REDUCE,
-                                 (double)bytes);
-    c.in = p->a;
-    c.out = out;
-    c.count = (int64_t)(bytes / 4);
-    c.dtype = TUTTI_F32;
-    c.element = 4;
-    c.reduction = TUTTI_SUM;
-    c.fold = tutti__fold_find(TUTTI_F32, TUTTI_SUM);
-    if (lanes == 1)
-        return TUTTI_OK;
-    return all ? tutti__lanes_run(&c, lanes, work, NULL) : work(&c, NULL);
-}
-
-tutti_status tutti__probe_ring(tutti_probe *p, size_t bytes)
-{
-    return on_lanes(p, bytes, p->a, ring, false);
-}
-
-tutti_status tutti__probe_ring_on_lanes(tutti_probe *p, size_t bytes)
-{
-    return on_lanes(p, bytes, p->a, ring, true);
-}
-
-tutti_status tutti__probe_pair(tutti_probe *p, size_t bytes)
-{
-    return on_lanes(p, bytes, p->b, pair, false);
-}
-
-tutti_status tutti__probe_pair_on_lanes(tutti_probe *p, size_t bytes)
-{
-    return on_lanes(p, bytes, p->b, pair, true);
-}
-
 tutti_status tutti__probe_exchange(tutti_probe *p, size_t bytes)
 {
     tutti_collective *c = &p->call;
@@ -221,4 +173,38 @@ tutti_status tutti__probe_little(tutti_probe *p, size_t bytes)
 {
     return tutti_comm_all_reduce(p->call.comm, p->a, p->a, (int64_t)(bytes / 4), TUTTI_F32,
                                  TUTTI_SUM, NULL);
+}
+
+tutti_status tutti__probe_nothing(tutti_probe *p, size_t bytes)
+{
+    (void)p, (void)bytes;
+    return TUTTI_OK;
+}
+
+typedef struct spread_work {
+    const tutti_probe *probe;
+    tutti_probe_work *work;
+    size_t bytes;
+} spread_work;
+
+static tutti_status on_lane(tutti_collective *part, const void *context)
+{
+    const spread_work *spread = context;
+    tutti_probe own = *spread->probe;
+    size_t at = (size_t)((const char *)part->in - own.a);
+    own.a += at, own.b += at, own.c += at;
+    own.comm = own.call.comm = part->comm;
+    return spread->work(&own, spread->bytes);
+}
+
+tutti_status tutti__probe_run(tutti_probe *p, tutti_probe_work *work, size_t bytes)
+{
+    if (p->lanes < 2)
+        return work(p, bytes);
+    tutti_collective c = p->call;
+    c.in = c.out = p->a;
+    c.count = (int64_t)(bytes / 4) * p->lanes;
+    c.dtype = TUTTI_F32;
+    c.element = 4;
+    return tutti__lanes_run(&c, p->lanes, on_lane, &(spread_work){p, work, bytes});
 }

@@ -9,6 +9,7 @@ typedef struct tutti_probe {
     tutti_comm *comm; /* that has the area */
     tutti_collective call;
     char *a, *b, *c;   /* of the largest size */
+    int lanes;         /* that do the work at the same time, each with a part of these; 0: 1 */
     double pause;      /* late: seconds after which the receiver comes */
     double put, taken; /* seconds of the sender beside a prompt receiver, and of a late receiver,
                           known to even ranks */
@@ -17,6 +18,7 @@ typedef tutti_status tutti_probe_work(tutti_probe *probe, size_t bytes);
 
 /* Even ranks send to the next; the answer has 8 bytes. */
 tutti_probe_work tutti__probe_one_way;
+tutti_probe_work tutti__probe_of_two; /* only ranks 0 and 1 */
 /* The same; the receivers add what comes in to what lies there: a += in; or into other memory: b =
  * a + in. */
 tutti_probe_work tutti__probe_folded;
@@ -28,12 +30,10 @@ tutti_probe_work tutti__probe_prompt;
 /* All ranks give to the next and take from the one before; the same, adding what comes in. */
 tutti_probe_work tutti__probe_exchange;
 tutti_probe_work tutti__probe_summed;
-/* An all-reduce of a by rings; an exchange of the first two ranks. On one lane, or on as many as an
- * operation of that size has; nothing where that has but one. */
-tutti_probe_work tutti__probe_ring;
-tutti_probe_work tutti__probe_ring_on_lanes;
-tutti_probe_work tutti__probe_pair;
-tutti_probe_work tutti__probe_pair_on_lanes;
+tutti_probe_work tutti__probe_nothing;
+
+/* The work, or as much of it on each lane; bytes are a multiple of 4096 then. */
+tutti_status tutti__probe_run(tutti_probe *probe, tutti_probe_work *work, size_t bytes);
 
 /* Without a word to others: a += b, b = a + c, b = a. */
 tutti_probe_work tutti__probe_add;

@@ -32,12 +32,11 @@ static void take_near(tutti_comm_cost *cost, const tutti_comm_cost *from)
     tutti_comm_cost taken = *from;
     taken.hosts = cost->hosts;
     taken.link[TUTTI_LINK_BETWEEN] = cost->link[TUTTI_LINK_BETWEEN];
-    double(*const far[])[TUTTI_COMM_SIZES] = {taken.fold,       taken.fold_into, taken.sum,
-                                              taken.put,        taken.take,      taken.lane,
-                                              taken.lane_of_two};
-    double(*const own[])[TUTTI_COMM_SIZES] = {cost->fold,       cost->fold_into, cost->sum,
-                                              cost->put,        cost->take,      cost->lane,
-                                              cost->lane_of_two};
+    taken.lane[TUTTI_LINK_BETWEEN] = cost->lane[TUTTI_LINK_BETWEEN];
+    double(*const far[])[TUTTI_COMM_SIZES] = {taken.fold, taken.fold_into, taken.sum, taken.put,
+                                              taken.take};
+    double(*const own[])[TUTTI_COMM_SIZES] = {cost->fold, cost->fold_into, cost->sum, cost->put,
+                                              cost->take};
     for (size_t i = 0; i < TUTTI_COUNT(far); i++)
         memcpy(far[i][TUTTI_LINK_BETWEEN], own[i][TUTTI_LINK_BETWEEN], sizeof *far[i]);
     *cost = taken;

@@ -61,7 +61,7 @@ static tutti_status time_together(tutti_timing *m, tutti_probe_work *work, size_
         TUTTI_TRY(tutti_comm_barrier(comm, NULL));
         int64_t start = tutti__now_ns();
         for (int i = 0; i < each; i++)
-            TUTTI_TRY(work(&m->probe, bytes));
+            TUTTI_TRY(tutti__probe_run(&m->probe, work, bytes));
         double took = (double)(tutti__now_ns() - start) * 1e-9 / each;
         TUTTI_TRY(tutti_comm_all_reduce(comm, &took, &took, 1, TUTTI_F64, TUTTI_MAX, NULL));
         *least = fmin(*least, took);
@@ -75,8 +75,8 @@ static tutti_status time_rounds(tutti_timing *m, tutti_probe_work *work, size_t 
 {
     bool alone =
         work == tutti__probe_add || work == tutti__probe_add_into || work == tutti__probe_copy;
-    bool apart = work == tutti__probe_one_way || work == tutti__probe_folded ||
-                 work == tutti__probe_folded_into;
+    bool apart = work == tutti__probe_one_way || work == tutti__probe_of_two ||
+                 work == tutti__probe_folded || work == tutti__probe_folded_into;
     if (alone || (m->thorough && bytes >= ONE_BY_ONE && !apart))
         return time_together(m, work, bytes, rounds, least);
     int batches = rounds < 10 || apart ? rounds : rounds < 10 * BATCH ? 10 : rounds / BATCH;
@@ -84,7 +84,7 @@ static tutti_status time_rounds(tutti_timing *m, tutti_probe_work *work, size_t 
     for (int batch = 0; batch < batches; batch++) {
         int64_t start = tutti__now_ns();
         for (int i = 0; i < each; i++)
-            TUTTI_TRY(work(&m->probe, bytes));
+            TUTTI_TRY(tutti__probe_run(&m->probe, work, bytes));
         *least = fmin(*least, (double)(tutti__now_ns() - start) * 1e-9 / each);
     }
     return TUTTI_OK;
@@ -109,7 +109,7 @@ tutti_status tutti__timing_once(tutti_timing *m, tutti_probe_work *work, size_t 
     if (rounds == 0)
         return TUTTI_OK;
     int64_t begun = tutti__now_ns();
-    TUTTI_TRY(work(&m->probe, bytes));
+    TUTTI_TRY(tutti__probe_run(&m->probe, work, bytes));
     *ret_seconds = fmax((double)(tutti__now_ns() - begun), 1) * 1e-9; /* above 0 on all ranks */
     return TUTTI_OK;
 }

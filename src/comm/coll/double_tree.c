@@ -176,31 +176,40 @@ static tutti_status all_reduce(tutti_collective *c)
  * ranks are each the root of one tree. What is sent comes back one beat later, to a leaf three,
  * while the caches hold it, as they do what goes on to further ranks: of what an exchange of as
  * many bytes brings out of memory and back half does so, of the exchange of two ranks two of three
- * streams. */
+ * streams. On lanes, ranks disturb each other by as much as all have to do, (p - 1) / p of what
+ * the busiest has, and on a chunk's way hardly. */
+static double cost_beat(const tutti_cost_query *q, double bytes, double held, double all)
+{
+    double cold = q->ranks == 2 ? 2.0 / 3 : 1.0 / 2;
+    return (1 - cold) * tutti__cost_stream(q, bytes, held) +
+           cold * tutti__cost_stream(q, bytes, all);
+}
 static double cost_all_reduce(const tutti_cost_query *q)
 {
     bool two = q->ranks == 2;
+    tutti_cost_query quiet = *q;
+    if (!two && q->quiet)
+        quiet.cost = q->quiet;
     double half = q->bytes / 2, chunks = half < CHUNK ? 1 : half / CHUNK;
     chunks = chunks > CHUNKS_MOST ? CHUNKS_MOST : chunks;
     double chunk = half / chunks, each = two ? 2 : 4, on_the_way = 2 * depth(q->ranks);
     double met = two ? 1 : 1.4, children = two ? 1 : 2;
     double all = (q->bytes + children * chunk) / 2;
-    double held = fmin((two ? 7 : 8) * chunk / 2, all); /* what is on its way, and what came */
-    double cold = two ? 2.0 / 3 : 1.0 / 2;
-    double full = (1 - cold) * tutti__cost_stream(q, each * chunk, held) +
-                  cold * tutti__cost_stream(q, each * chunk, all);
-    double thin = (1 - cold) * tutti__cost_stream(q, met * chunk, held) +
-                  cold * tutti__cost_stream(q, met * chunk, all);
+    double held = fmin((two ? 7.0 / 2 : 2) * chunk, all); /* what is on its way, and what came */
+    double full = ((q->ranks - 1) * cost_beat(q, each * chunk, held, all) +
+                   cost_beat(&quiet, each * chunk, held, all)) /
+                  q->ranks;
+    double one_way = two ? 0 : q->cost->link[q->link].turn / 2; /* where it meets none */
+    double thin = cost_beat(&quiet, met * chunk, held, all) - one_way;
     double folds = children * half; /* as the inner rank of one tree */
     double waits = chunks > 1 ? on_the_way : depth(q->ranks) - 1; /* for others' folds */
     return (chunks - 1) * full + on_the_way * thin + tutti__coll_cost_sum(q, folds, 2 * all) +
-           waits * tutti__coll_cost_sum(q, chunk, 2 * all);
+           waits * tutti__coll_cost_sum(&quiet, chunk, 2 * all);
 }
 
 const tutti_coll tutti_coll_double_tree = {
     .name = "double_tree",
     .doc = "two binary trees, half of the message each",
-    .idle = 0.5,
     .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                  "(k-1)(a + 4Cb) + 2 log p (a + 1.4Cb + Cg) + Mg, k = 1 to 64 "
                                  "chunks of C = M/2k, of 128 KiB or more (k = 1: (log p - 1)Cg for "

@@ -108,7 +108,6 @@ static double cost_barrier(const tutti_cost_query *q)
 const tutti_coll tutti_coll_tree = {
     .name = "tree",
     .doc = "a binomial tree, up and down",
-    .idle = 0.5,
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2 log p a"},
