@@ -27,6 +27,14 @@ static tutti_rank_group group_of(uint64_t number, int first, int second)
                               tutti__recorder_take(&recorder)};
 }
 
+static void check_where(const tutti_where *where, const char *operation, uint64_t group,
+                        uint32_t inside)
+{
+    CHECK_STR(where->operation, operation);
+    CHECK_INT(where->group, group);
+    CHECK_INT(where->inside, inside);
+}
+
 TUTTI_TEST(recorder_knows_the_operation_under_way)
 {
     tutti_wheres where;
@@ -59,17 +67,11 @@ TUTTI_TEST(recorder_keeps_groups_apart)
     note(b, "broadcast", 1, true);
     note(b, "broadcast", 1, false);
     tutti__recorder_where(&recorder, &where);
-    CHECK_STR(where.of[0].operation, "barrier");
-    CHECK_INT(where.of[0].group, 0);
-    CHECK_INT(where.of[0].inside, 1);
-    CHECK_STR(where.of[1].operation, "broadcast");
-    CHECK_INT(where.of[1].group, 11);
-    CHECK_INT(where.of[1].inside, 0);
+    check_where(&where.of[0], "barrier", 0, 1);
+    check_where(&where.of[1], "broadcast", 11, 0);
     CHECK(tutti__ranks_have(&where.of[1].members, 70));
     CHECK_INT(tutti__ranks_count(&where.of[1].members, TUTTI_MOST_RANKS), 2);
-    CHECK_STR(where.of[2].operation, "all_reduce");
-    CHECK_INT(where.of[2].group, 10);
-    CHECK_INT(where.of[2].inside, 1);
+    check_where(&where.of[2], "all_reduce", 10, 1);
     CHECK(tutti__ranks_have(&where.of[2].members, 0));
     CHECK_STR(where.of[3].operation, "");
 }

@@ -103,6 +103,14 @@ TUTTI_TEST(a_variable_beside_an_operator_stays_where_that_is_by_the_graph)
     end(&c);
 }
 
+static void make_twice(counting *c, const char *first, const char *second)
+{
+    TUTTI_WITH_DEVICE(c->graph, first)
+        c->v = tutti_variable(c->graph, tutti_ones(), .name = "v");
+    TUTTI_WITH_DEVICE(c->graph, second)
+        c->other = tutti_variable(c->graph, tutti_ones(), .name = "z", .shared_name = "v");
+}
+
 /* One name in the state and two devices: nobody would keep the values equal. */
 TUTTI_TEST(variables_of_one_name_on_two_devices_are_refused)
 {
@@ -111,10 +119,7 @@ TUTTI_TEST(variables_of_one_name_on_two_devices_are_refused)
     for (int i = 0; i < 3; i++) {
         counting c;
         begin(&c);
-        TUTTI_WITH_DEVICE(c.graph, pairs[i][0])
-            c.v = tutti_variable(c.graph, tutti_ones(), .name = "v");
-        TUTTI_WITH_DEVICE(c.graph, pairs[i][1])
-            c.other = tutti_variable(c.graph, tutti_ones(), .name = "z", .shared_name = "v");
+        make_twice(&c, pairs[i][0], pairs[i][1]);
         CHECK_OK(tutti_session_open(&c.session, c.graph));
         CHECK_STATUS(tutti_run(c.session, .target = tutti_initialize_all(c.graph)), TUTTI_INVALID);
         CHECK_CONTAINS(tutti_error_message(), pairs[i][0]);
@@ -128,10 +133,7 @@ TUTTI_TEST(variables_of_one_name_on_one_device_are_one)
 {
     counting c;
     begin(&c);
-    TUTTI_WITH_DEVICE(c.graph, "/job:worker/far:0")
-        c.v = tutti_variable(c.graph, tutti_ones(), .name = "v");
-    TUTTI_WITH_DEVICE(c.graph, "far:0")
-        c.other = tutti_variable(c.graph, tutti_ones(), .name = "z", .shared_name = "v");
+    make_twice(&c, "/job:worker/far:0", "far:0");
     check_counts(&c);
 }
 
