@@ -41,6 +41,7 @@ for device in far:0 whole:0; do
     suite "sessions on $device" env TUTTI_DEVICE=$device "$build/tutti_tests" exec/ nn/
 done
 suite "random graphs" "$build/tests/random/random_graphs" --quick --from 1 --seeds 60
+suite "fuzz corpora" "$build/tests/fuzz/corpus" tests/fuzz/corpus
 suite "layers" python3 tools/layers.py
 suite "joined sources" tests/joined.sh
 suite "list of ONNX operators" python3 tools/onnx_docs.py --check

@@ -16,7 +16,8 @@ static void parse(const uint8_t *data, size_t size)
         return;
     if (went_well(tutti__idx_write("again", tensor, &text))) {
         promise(data[2] == I16 || (text.size == size && memcmp(text.data, data, size) == 0));
-        promise(tutti__idx_parse("again", text.data, text.size, &again) == TUTTI_OK);
+        promise(tutti__idx_parse("again", (const uint8_t *)text.data, text.size, &again) ==
+                TUTTI_OK);
         promise(tutti_tensor_same(tensor, again));
         tutti_tensor_release(again);
     }
