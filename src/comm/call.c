@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/container.h"
 #include "base/given.h"
@@ -18,11 +19,19 @@ int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call
     return tutti__comm_deadline_in(call && call->timeout > 0 ? call->timeout : comm->timeout);
 }
 
-/* A connection ended: did a process? One that has closed the group is none. */
-static bool found_dead(tutti_fabric *fabric)
+/* A connection ended: did a process? The system knows it a little later. One that has closed the
+ * group is none. */
+static void look_for_dead(tutti_fabric *fabric, tutti_status status)
 {
-    fabric->watched_ns = 0;
-    return tutti__fabric_check(fabric) != TUTTI_OK;
+    enum { LOOKS = 10, BETWEEN_US = 2000 };
+    bool ended = status == TUTTI_CLOSED || status == TUTTI_IO;
+    for (int i = 0; i < (ended ? LOOKS : 1); i++) {
+        if (i > 0)
+            usleep(BETWEEN_US);
+        fabric->watched_ns = 0;
+        if (tutti__fabric_check(fabric) != TUTTI_OK)
+            return;
+    }
 }
 
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
@@ -39,8 +48,12 @@ tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
             return tutti__membership_fail(members);
         return tutti__error_restore(&seen);
     }
-    if (fabric->family)
-        (void)found_dead(fabric);
+    if (fabric->family) {
+        tutti_error seen;
+        tutti__error_capture(status, &seen);
+        look_for_dead(fabric, status);
+        status = tutti__error_restore(&seen);
+    }
     return atomic_load(&fabric->broken) ? tutti__error_restore(&fabric->error) : status;
 }
 

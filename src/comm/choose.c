@@ -86,8 +86,7 @@ static tutti_status run_lane(tutti_collective *part, const void *by)
     return run_parts(part, by, parts_for(part, by));
 }
 
-/* On all lanes, where it is large. */
-static tutti_status run(tutti_collective *c, const tutti_coll *by)
+tutti_status tutti__coll_run(tutti_collective *c, const tutti_coll *by)
 {
     int lanes = c->codec || c->compressor || c->shards || c->comm->trace
                     ? 1
@@ -137,7 +136,7 @@ static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
     /* Shards do not lie side by side, and a compressor knows its tensor as a whole. */
     int parts = c->shards || c->compressor ? 1 : spec->range[i].parts;
     TUTTI_TRY(by_name(c, name, parts, ret_by));
-    return parts > 1 ? run_parts(c, *ret_by, parts) : run(c, *ret_by);
+    return parts > 1 ? run_parts(c, *ret_by, parts) : tutti__coll_run(c, *ret_by);
 }
 
 tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call *call,
@@ -163,5 +162,5 @@ tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call
     if (!*ret_by)
         return tutti_fail(TUTTI_INTERNAL, "there is no algorithm for %s",
                           tutti__operation_names[c->operation]);
-    return run(c, *ret_by);
+    return tutti__coll_run(c, *ret_by);
 }

@@ -334,6 +334,36 @@ static tutti_status hierarchies(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* Between machines the first ranks of them go on lanes, as the model takes them to. */
+static tutti_status hierarchy_on_lanes(tutti_comm *comm, void *context)
+{
+    enum { COUNT = 1 << 20 };
+    (void)context;
+    float *data = malloc(COUNT * sizeof *data);
+    EXPECT(data);
+    for (int i = 0; i < COUNT; i++)
+        data[i] = (float)(i % 1000 + tutti_comm_rank(comm));
+    tutti_status status = tutti_comm_all_reduce(comm, data, data, COUNT, TUTTI_F32, TUTTI_SUM,
+                                                TUTTI_CALL(.algorithm = "hierarchical"));
+    bool right = true;
+    for (int i = 0; i < COUNT; i++)
+        right &= data[i] == (float)(RANKS * (i % 1000) + RANKS * (RANKS - 1) / 2);
+    free(data);
+    TUTTI_TRY(status);
+    EXPECT(right && !comm->lanes && !comm->within->lanes);
+    EXPECT(!comm->between || comm->between->lanes);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_cluster_hierarchies_go_on_lanes_between_machines)
+{
+    machines = 2;
+    CHECK_OK(tutti__param_set("LANES", "2"));
+    run_cluster(NULL, hierarchy_on_lanes, NULL, -1);
+    CHECK_OK(tutti__param_set("LANES", NULL));
+    machines = 1;
+}
+
 TUTTI_TEST(comm_cluster_hierarchies_of_ranks_that_machines_have_in_turn)
 {
     in_turn = true;

@@ -100,6 +100,8 @@ typedef struct tutti_coll {
 /* A formula's seconds; where several lanes carry a part each at the same time, of one's part. */
 double tutti__coll_cost(const tutti_cost_query *query, const tutti_coll *by,
                         tutti_operation operation);
+/* On all lanes, where it is large. */
+tutti_status tutti__coll_run(tutti_collective *collective, const tutti_coll *by);
 /* NULL when there is none. */
 const tutti_coll *tutti__coll_find(const char *name);
 /* Whether the group has what it needs: shared memory, several machines, an engine's own. */

@@ -59,6 +59,14 @@ void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *s
     fabric->open[fabric->open_count++].state = state;
 }
 
+void tutti__fabric_forget_members(tutti_fabric *fabric)
+{
+    fabric->membership = NULL;
+    for (int i = 0; fabric->lanes && i < fabric->lane_count - 1; i++)
+        if (fabric->lanes[i])
+            fabric->lanes[i]->membership = NULL;
+}
+
 /* One more way to the peers that an engine with lanes reaches. */
 static tutti_status add_lane(tutti_fabric *trunk, int number)
 {

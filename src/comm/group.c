@@ -439,7 +439,8 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         reap_broken(kept, deadline);
     else if (reaping && status == TUTTI_OK)
         status = reap(kept, deadline);
-    kept->membership = members ? NULL : kept->membership;
+    if (members)
+        tutti__fabric_forget_members(kept);
     tutti__fabric_release(kept);
     if (members && (broken || status != TUTTI_OK))
         tutti__membership_abandon(members);
@@ -492,8 +493,8 @@ int64_t tutti_comm_bytes_sent(const tutti_comm *comm)
 {
     if (!comm)
         return 0;
-    return atomic_load(&comm->bytes_sent) + tutti__lanes_bytes_sent(comm) +
-           tutti_comm_bytes_sent(comm->within) + tutti_comm_bytes_sent(comm->between);
+    return atomic_load(&comm->bytes_sent) + tutti_comm_bytes_sent(comm->within) +
+           tutti_comm_bytes_sent(comm->between);
 }
 
 void *tutti__comm_private_memory(int64_t bytes)

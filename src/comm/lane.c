@@ -118,6 +118,8 @@ static void run_part(tutti_lanes *all, int number, tutti_comm *comm)
     tutti__fabric_heed(&all->stop);
     tutti_status status = all->work(&part, all->context);
     tutti__fabric_heed(NULL);
+    if (comm != all->whole.comm)
+        atomic_fetch_add(&all->whole.comm->bytes_sent, atomic_exchange(&comm->bytes_sent, 0));
     if (status != TUTTI_OK)
         stop_all(all, status);
 }
@@ -252,15 +254,6 @@ tutti_status tutti__lanes_run(tutti_collective *whole, int lanes, tutti_lane_wor
     await_end(all);
     return atomic_exchange(&all->stop.set, false) ? tutti__error_restore(&all->stop.error)
                                                   : TUTTI_OK;
-}
-
-int64_t tutti__lanes_bytes_sent(const tutti_comm *comm)
-{
-    int64_t bytes = 0;
-    for (int i = 0; comm->lanes && i < comm->lanes->count; i++)
-        if (comm->lanes->lane[i].comm)
-            bytes += tutti_comm_bytes_sent(comm->lanes->lane[i].comm);
-    return bytes;
 }
 
 void tutti__lanes_end(tutti_comm *comm)

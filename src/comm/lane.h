@@ -28,7 +28,6 @@ typedef tutti_status tutti_lane_work(tutti_collective *part, const void *context
  * others end soon, and the first failure is returned. */
 tutti_status tutti__lanes_run(tutti_collective *whole, int lanes, tutti_lane_work *work,
                               const void *context);
-int64_t tutti__lanes_bytes_sent(const tutti_comm *comm);
 void tutti__lanes_end(tutti_comm *comm);
 
 #endif

@@ -2,8 +2,11 @@
 #include "comm/lane.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/params.h"
@@ -226,6 +229,30 @@ TUTTI_TEST(comm_lanes_end_together_when_one_fails)
     with_lanes("3", 3, false, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 30), differ, NULL);
 }
 
+static tutti_status expect_one(tutti_comm *comm, void *context)
+{
+    (void)context;
+    EXPECT(tutti__lanes_among(&comm->cost, comm->size) == 1);
+    return tutti_comm_barrier(comm, NULL);
+}
+
+/* A process that may not have so many descriptors has one lane, and as many of them as it may. */
+TUTTI_TEST(comm_lanes_are_given_up_for_descriptors)
+{
+    enum { RANKS = 6, FEW = 20, ENOUGH = 100 };
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) { /* a limit that is lowered stays so */
+        bool ok = setrlimit(RLIMIT_NOFILE, &(struct rlimit){FEW, ENOUGH}) == 0;
+        with_lanes("4", RANKS, false, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 30),
+                   expect_one, NULL);
+        _exit(!ok);
+    }
+    int ended;
+    CHECK(child > 0 && waitpid(child, &ended, 0) == child);
+    CHECK_INT(ended, 0);
+}
+
 /* Rank 1 ends in the midst of large sums. */
 TUTTI_TEST(comm_lanes_of_a_rank_that_dies_end_within_a_second)
 {
@@ -244,7 +271,8 @@ TUTTI_TEST(comm_lanes_of_a_rank_that_dies_end_within_a_second)
         status = tutti_comm_all_reduce(comm, data, data, LARGE, TUTTI_F32, TUTTI_SUM, NULL);
     }
     bool soon = tutti__now_ns() - last < 1500000000,
-         named = strstr(tutti_error_message(), "rank 1");
+         named = strstr(tutti_error_message(), "rank 1") &&
+                 strstr(tutti_error_message(), "ended without closing");
     bool child = comm->rank > 0;
     free(data);
     (void)tutti_comm_close(comm);

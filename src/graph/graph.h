@@ -46,6 +46,8 @@ struct tutti_node {
     int input_count, control_count, attr_count, output_count;
     tutti_edge *inputs;
     tutti_node **controls;
+    tutti_node **grown; /* `controls`, where tutti__node_after made room for more */
+    int grown_room;
     tutti_attr *attrs;                /* in the order of op->attrs */
     tutti_type *types;                /* per output */
     const tutti_sharding **shardings; /* per output; the array or an entry may be NULL */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/shortage.h"
+#include "graph/attr.h"
 #include "graph/scope.h"
 #include "tutti/ops.h"
 
@@ -306,6 +307,31 @@ TUTTI_TEST(a_bad_device_is_a_mistake)
     tutti_graph_destroy(g);
 }
 
+/* However many there are, each once, in their order; a copy's are its own. */
+TUTTI_TEST(nodes_wait_for_many)
+{
+    enum { MANY = 100 };
+    tutti_graph *g = new_graph(), *other = new_graph();
+    tutti_sym x = input(g, "x"), before[MANY], last;
+    for (int i = 0; i < MANY; i++)
+        before[i] = tutti_neg(x);
+    last = tutti_no_op(g);
+    for (int i = 0; i < 2 * MANY; i++)
+        CHECK_OK(tutti__node_after(last.node, before[i / 2].node));
+    CHECK_INT(last.node->control_count, MANY);
+    for (int i = 0; i < MANY; i++)
+        CHECK(last.node->controls[i] == before[i].node);
+    tutti_node *copy, *more = input(other, "y").node;
+    CHECK_OK(tutti__node_copy(other, last.node, &copy));
+    copy->control_count = MANY - 1;
+    CHECK_OK(tutti__node_after(copy, more));
+    CHECK(copy->controls[MANY - 1] == more &&
+          last.node->controls[MANY - 1] == before[MANY - 1].node);
+    CHECK_INT(last.node->control_count, MANY);
+    tutti_graph_destroy(g);
+    tutti_graph_destroy(other);
+}
+
 TUTTI_TEST(control_scopes_make_nodes_wait)
 {
     tutti_graph *g = new_graph();
@@ -446,6 +472,40 @@ static tutti_status same(tutti_infer *node)
 static tutti_status refuse_to_run(const tutti_call *call)
 {
     return tutti_fail(TUTTI_UNSUPPORTED, "%s is never run", call->op->name);
+}
+
+/* Without memory in the midst of it: not there by any of its names. */
+TUTTI_TEST(operators_that_find_no_memory_are_not_registered)
+{
+    tutti__shortage_or_skip();
+    static char names[64][32]; /* maps grow now and then: one of these is in the midst of it */
+    static tutti_op ops[64];
+    for (int i = 0; i < 64; i++) {
+        snprintf(names[i], sizeof names[i], "test.short%d", i);
+        ops[i] = (tutti_op){.struct_size = sizeof(tutti_op),
+                            .name = names[i],
+                            .version = 1,
+                            .min_inputs = 1,
+                            .max_inputs = 1,
+                            .outputs = 1,
+                            .infer = same,
+                            .reference = refuse_to_run};
+        bool found = false;
+        tutti_shortage shortage = tutti__shortage_begin();
+        tutti_shortage_piece *reserved = shortage.reserved;
+        shortage.reserved = NULL; /* the smallest pieces first, of which one holds a name */
+        tutti_status status;
+        while ((status = tutti_op_register(&ops[i])) == TUTTI_NO_MEMORY) {
+            found |= tutti_op_find(names[i]) != NULL;
+            if (!tutti__shortage_ease(&shortage))
+                break;
+        }
+        shortage.reserved = reserved;
+        tutti__shortage_end(&shortage);
+        CHECK_OK(status);
+        CHECK(!found);
+        CHECK(tutti_op_find(names[i]) == &ops[i]);
+    }
 }
 
 TUTTI_TEST(operators_are_registered_by_name_and_version)

@@ -24,9 +24,14 @@ static tutti_status add(const tutti_op *op)
     const tutti_op *newest = tutti__map_get(&registered, op->name);
     if (!TUTTI_VEC_RESERVE_ONE(&all))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for operator '%s'", key);
-    if (!newest || newest->version < op->version)
-        TUTTI_TRY(tutti__map_set(&registered, op->name, (void *)op));
-    TUTTI_TRY(tutti__map_set(&registered, key, (void *)op)); /* last: by it, it is registered */
+    TUTTI_TRY(tutti__map_set(&registered, key, (void *)op));
+    if (!newest || newest->version < op->version) {
+        tutti_status status = tutti__map_set(&registered, op->name, (void *)op);
+        if (status != TUTTI_OK) {
+            (void)tutti__map_set(&registered, key, NULL); /* what is there needs no memory */
+            return status;
+        }
+    }
     all.data[all.count++] = op;
     return TUTTI_OK;
 }

@@ -150,6 +150,7 @@ tutti_status tutti__node_copy(tutti_graph *to, const tutti_node *from, tutti_nod
     node->colocate = NULL;
     node->current.node = NULL;
     node->updated = NULL;
+    node->grown = NULL;
     node->name = tutti__arena_string(&to->arena, from->name);
     node->origin =
         from->origin == from->name ? node->name : tutti__arena_string(&to->arena, from->origin);

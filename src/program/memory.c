@@ -19,6 +19,16 @@ typedef struct planner {
     use **uses; /* by root value: makers and readers of it and of its views */
 } planner;
 
+/* Roots that were merged point to what they became a part of. */
+static int32_t root_of(const planner *p, int32_t value)
+{
+    tutti_program_value *values = p->program->values;
+    int32_t root = values[value].root;
+    while (values[root].root != root)
+        root = values[value].root = values[root].root;
+    return root;
+}
+
 static size_t align(size_t size, size_t alignment)
 {
     return (size + alignment - 1) / alignment * alignment;
@@ -60,7 +70,7 @@ static bool may_take(const planner *p, const tutti_instruction *instruction, int
 {
     const tutti_program_value *values = p->program->values;
     const tutti_program_value *output = &values[instruction->outputs[k]];
-    int32_t root = values[instruction->inputs[i]].root;
+    int32_t root = root_of(p, instruction->inputs[i]);
     if (values[root].space != TUTTI_IN_ARENA || values[root].size != output->size ||
         values[root].type->dtype != output->type->dtype)
         return false;
@@ -70,7 +80,7 @@ static bool may_take(const planner *p, const tutti_instruction *instruction, int
             return false;
     int times = 0;
     for (int other = 0; other < instruction->input_count; other++)
-        times += values[instruction->inputs[other]].root == root;
+        times += root_of(p, instruction->inputs[other]) == root;
     return times == 1;
 }
 
@@ -85,20 +95,19 @@ static int32_t reusable(const planner *p, const tutti_instruction *instruction, 
     for (int i = 0; i < instruction->input_count && (each || i < 32); i++)
         if ((each ? i == k : k == 0 && (kernel->inplace >> i & 1)) &&
             may_take(p, instruction, index, k, i))
-            return p->program->values[instruction->inputs[i]].root;
+            return root_of(p, instruction->inputs[i]);
     return -1;
 }
 
 /* Two roots become one: views of the output are views of the input's place. */
 static void merge(planner *p, int32_t from, int32_t into)
 {
-    for (size_t i = 0; i < p->program->value_count; i++)
-        if (p->program->values[i].root == from)
-            p->program->values[i].root = into;
-    use **last = &p->uses[into];
+    p->program->values[from].root = into;
+    use **last = &p->uses[from];
     while (*last)
         last = &(*last)->next;
-    *last = p->uses[from];
+    *last = p->uses[into];
+    p->uses[into] = p->uses[from];
     p->uses[from] = NULL;
 }
 
@@ -111,7 +120,7 @@ static void share_bucket(planner *p, int32_t index)
     tutti_instruction *instruction = &program->instructions[index];
     tutti_program_value *values = program->values;
     for (int k = 0; k < instruction->output_count; k++) {
-        int32_t output = instruction->outputs[k], root = values[instruction->inputs[k]].root;
+        int32_t output = instruction->outputs[k], root = root_of(p, instruction->inputs[k]);
         if (values[output].root != output || values[output].space != TUTTI_IN_ARENA ||
             values[output].maker != index || values[output].size == 0)
             continue;
@@ -172,9 +181,12 @@ static bool over_before(const planner *p, const tutti_packed *a, const tutti_pac
     return true;
 }
 
+/* What happens before something else comes before it in the list, too. */
 static bool collide(const void *context, const tutti_packed *a, const tutti_packed *b)
 {
-    return !over_before(context, a, b) && !over_before(context, b, a);
+    if (a->last < b->first)
+        return !over_before(context, a, b);
+    return b->last >= a->first || !over_before(context, b, a);
 }
 
 static tutti_status place_roots(planner *p)
@@ -190,7 +202,11 @@ static tutti_status place_roots(planner *p)
     for (size_t i = 0; i < program->value_count; i++)
         if (lies_in_arena(p, i))
             roots[count++] = lifetime(p, i);
-    tutti_pack all = {.count = count, .values = roots, .collide = collide, .context = p};
+    tutti_pack all = {.count = count,
+                      .values = roots,
+                      .collide = collide,
+                      .context = p,
+                      .in_turn = !program->clock};
     TUTTI_TRY(tutti__pack_bound(&all, program->instruction_count, &program->arena_bound));
     TUTTI_TRY(tutti__pack(&all, program->arena_bound, &program->arena_size));
     for (size_t i = 0; i < count; i++)
@@ -212,7 +228,9 @@ tutti_status tutti__program_memory(tutti_program *program)
         merge_outputs(&p, (int32_t)i);
     TUTTI_TRY(place_roots(&p));
     for (size_t i = 0; i < program->value_count; i++) { /* views lie where their root lies */
-        tutti_program_value *value = &program->values[i], *root = &program->values[value->root];
+        tutti_program_value *value = &program->values[i];
+        value->root = root_of(&p, (int32_t)i);
+        const tutti_program_value *root = &program->values[value->root];
         if (root->space == TUTTI_IN_ARENA || root->space == TUTTI_IN_SHARED) {
             value->space = root->space;
             value->offset = root->offset;

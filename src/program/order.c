@@ -255,7 +255,7 @@ static tutti_status run(tutti_order *o, const tutti_partition *partition)
     classify(o);
     TUTTI_TRY(tutti__order_sequence(o));
     TUTTI_TRY(make_values(o, partition));
-    tutti__order_mark_updates(o);
+    TUTTI_TRY(tutti__order_mark_updates(o));
     TUTTI_TRY(make_instructions(o, partition));
     TUTTI_TRY(tutti__order_mark_reads(o));
     return make_results(o);

@@ -21,6 +21,7 @@ typedef struct tutti_order {
     TUTTI_VEC(tutti_program_value) values;
     TUTTI_VEC(tutti_instruction) instructions;
     int32_t *shadow; /* by variable: value that stands in for it, or -1; NULL: there are none */
+    struct tutti_order_index *index; /* of updates.c */
 } tutti_order;
 
 /* Fills `sequence` and `position`. */
@@ -33,8 +34,8 @@ tutti_status tutti__order_instruction(tutti_order *o, const tutti_node *node, tu
                                       int input_count, const int32_t *inputs, int output_count,
                                       const int32_t *outputs);
 
-/* Every variable that an update node writes. */
-void tutti__order_mark_updates(tutti_order *o);
+/* Every variable that an update node writes; and who reads what of them, which saving goes by. */
+tutti_status tutti__order_mark_updates(tutti_order *o);
 /* Copies the values of variables that somebody wants after their memory is written again; called
  * with the position where they were made, -1 for before the commit. */
 tutti_status tutti__order_save(tutti_order *o, int32_t made_at);

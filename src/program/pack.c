@@ -128,18 +128,31 @@ static size_t find_gap(const packing *p, size_t placed, const tutti_packed *valu
     return found != SIZE_MAX ? found : end;
 }
 
-/* Bytes that placing in the order of the queue takes; SIZE_MAX as soon as it is `limit` or more. */
-static size_t place_all(packing *p, bool tightest, size_t limit)
+/* Those that are still wanted at a moment. */
+static size_t keep_wanted(packing *p, size_t placed, int32_t moment)
 {
-    size_t bytes = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < placed; i++)
+        if (p->placed[i]->last >= moment)
+            p->placed[kept++] = p->placed[i];
+    return kept;
+}
+
+/* Bytes that placing in the order of the queue takes; SIZE_MAX as soon as it is `limit` or more.
+ * `forgets`: the queue is by the moment of making, and what is over then is in nobody's way. */
+static size_t place_all(packing *p, bool tightest, bool forgets, size_t limit)
+{
+    size_t bytes = 0, placed = 0;
     for (size_t n = 0; n < p->pack->count; n++) {
         tutti_packed *value = p->queue[n];
-        value->offset = find_gap(p, n, value, tightest);
+        if (forgets)
+            placed = keep_wanted(p, placed, value->first);
+        value->offset = find_gap(p, placed, value, tightest);
         if (value->offset + value->size > bytes)
             bytes = value->offset + value->size;
         if (bytes >= limit)
             return SIZE_MAX;
-        size_t at = n;
+        size_t at = placed++;
         for (; at > 0 && p->placed[at - 1]->offset > value->offset; at--)
             p->placed[at] = p->placed[at - 1];
         p->placed[at] = value;
@@ -166,7 +179,8 @@ static size_t try_orders(packing *p, size_t bound)
     size_t tries = count > MANY_VALUES ? 1 : sizeof ways / sizeof *ways;
     for (size_t w = 0; w < tries && best > bound; w++) {
         qsort(p->queue, count, sizeof(tutti_packed *), ways[w].order);
-        best = keep_better(p, place_all(p, ways[w].tightest, best), best);
+        bool forgets = p->pack->in_turn && ways[w].order == by_making;
+        best = keep_better(p, place_all(p, ways[w].tightest, forgets, best), best);
     }
     return best;
 }
@@ -180,7 +194,7 @@ static size_t improve(packing *p, size_t bound, size_t best)
     for (size_t o = 0; o < sizeof orders / sizeof *orders && best > bound + bound / 50; o++) {
         qsort(p->queue, count, sizeof(tutti_packed *), orders[o]);
         for (size_t r = 0; r < rounds && r < MOST_ROUNDS && best > bound; r++) {
-            size_t bytes = place_all(p, false, SIZE_MAX), top = 0;
+            size_t bytes = place_all(p, false, false, SIZE_MAX), top = 0;
             best = keep_better(p, bytes, best);
             while (p->queue[top]->offset + p->queue[top]->size != bytes)
                 top++;

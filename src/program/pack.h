@@ -18,6 +18,7 @@ typedef struct tutti_pack {
     tutti_packed *values;
     bool (*collide)(const void *context, const tutti_packed *a, const tutti_packed *b);
     const void *context;
+    bool in_turn; /* values collide only if they are wanted at the same moment */
 } tutti_pack;
 
 /* The most bytes that are wanted at one of `moments` moments. Values of disjoint lifetimes may

@@ -25,61 +25,77 @@ static void mark_parts(const tutti_node *node, tutti_program_variable *variable)
         variable->sharers = (int)parts->value.i;
 }
 
-void tutti__order_mark_updates(tutti_order *o)
+/* Linked lists, so that nothing looks at all nodes for each of them. */
+typedef struct listed {
+    const tutti_node *node;
+    int32_t position;
+    struct listed *next;
+} listed;
+
+typedef struct tutti_order_index {
+    listed **users;   /* by node id: of its first value, in their order */
+    listed **updates; /* by variable: in the order of the sequence */
+    listed **made; /* by position and 1: reads and updates whose value is from there; 0: before */
+    bool *result;  /* by node id */
+} tutti_order_index;
+
+/* To the front. */
+static bool note(tutti_order *o, listed **list, const tutti_node *node, int32_t position)
 {
-    for (size_t n = 0; n < o->node_count; n++) {
-        const tutti_node *node = o->graph->nodes.data[n];
-        if (!(node->op->flags & TUTTI_OP_UPDATES))
-            continue;
-        for (int i = 0; i < node->input_count; i++) {
-            const tutti_program_value *value =
-                &o->values.data[tutti__order_value_of(o, node->inputs[i])];
-            if (!value->type->handle || value->space != TUTTI_IN_VARIABLE)
-                continue;
-            tutti_program_variable *variable = &o->program->variables[value->slot];
-            if (!variable->updated) /* what the first update does not need, nobody sees */
-                variable->keep = !(node->op->flags & TUTTI_OP_OVERWRITES);
-            mark_parts(node, variable);
-            variable->updated = true;
-            o->program->updates = true;
-        }
-    }
+    listed *one = tutti__arena_take(o->arena, sizeof *one);
+    if (!one)
+        return false;
+    *one = (listed){node, position, *list};
+    *list = one;
+    return true;
 }
 
-/* The last position up to which the memory of `variable` holds what `node` (a read or an update)
- * gave: the next update after it. */
+/* Of the variable that an input of an update is the handle of; or -1. */
+static int32_t slot_of(const tutti_order *o, tutti_edge input)
+{
+    const tutti_program_value *value = &o->values.data[tutti__order_value_of(o, input)];
+    return value->type->handle && value->space == TUTTI_IN_VARIABLE ? (int32_t)value->slot : -1;
+}
+
+static bool note_users(tutti_order *o, const tutti_node *user)
+{
+    for (int i = 0; i < user->input_count; i++)
+        if (user->inputs[i].index == 0 &&
+            !note(o, &o->index->users[user->inputs[i].node->id], user, o->position[user->id]))
+            return false;
+    return true;
+}
+
+static bool note_updates(tutti_order *o, int32_t position)
+{
+    const tutti_node *node = o->sequence[position];
+    for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++) {
+        int32_t slot = slot_of(o, node->inputs[i]);
+        if (slot >= 0 && !note(o, &o->index->updates[slot], node, position))
+            return false;
+    }
+    return true;
+}
+
+/* The last position up to which the memory of a variable holds what was made at `from`: the next
+ * update after it. */
 static int32_t valid_until(const tutti_order *o, uint32_t slot, int32_t from)
 {
-    for (size_t p = (size_t)from + 1; p < o->sequence_count; p++) {
-        const tutti_node *node = o->sequence[p];
-        if (!(node->op->flags & TUTTI_OP_UPDATES))
-            continue;
-        for (int i = 0; i < node->input_count; i++) {
-            const tutti_program_value *value =
-                &o->values.data[tutti__order_value_of(o, node->inputs[i])];
-            if (value->type->handle && value->space == TUTTI_IN_VARIABLE && value->slot == slot)
-                return (int32_t)p;
-        }
-    }
+    for (const listed *update = o->index->updates[slot]; update; update = update->next)
+        if (update->position > from)
+            return update->position;
     return INT32_MAX;
 }
 
 /* Position of the last use of a node's value, through views; results count as the end. */
 static int32_t last_use(const tutti_order *o, const tutti_node *node)
 {
-    int32_t last = -1;
-    for (size_t n = node->id + 1; n < o->node_count; n++) {
-        const tutti_node *user = o->graph->nodes.data[n];
-        for (int i = 0; i < user->input_count; i++) {
-            if (user->inputs[i].node != node || user->inputs[i].index != 0)
-                continue;
-            int32_t at = (user->op->flags & TUTTI_OP_VIEW) ? last_use(o, user) : o->position[n];
-            last = at > last ? at : last;
-        }
+    int32_t last = o->index->result[node->id] ? INT32_MAX - 1 : -1;
+    for (const listed *use = o->index->users[node->id]; use; use = use->next) {
+        bool view = use->node->op->flags & TUTTI_OP_VIEW;
+        int32_t at = view ? last_use(o, use->node) : use->position;
+        last = at > last ? at : last;
     }
-    for (size_t i = 0; i < o->graph->results.count; i++)
-        if (o->graph->results.data[i].node == node)
-            last = INT32_MAX - 1;
     return last;
 }
 
@@ -120,6 +136,75 @@ static int32_t read_position(const tutti_order *o, const tutti_node *read, uint3
     return latest;
 }
 
+/* Every read, and every update that gives a value. */
+static bool note_makers(tutti_order *o, const tutti_node *node)
+{
+    bool update = (node->op->flags & TUTTI_OP_UPDATES) && node->output_count > 0;
+    if (!update && !tutti__is(node, "read"))
+        return true;
+    uint32_t slot = o->values.data[o->base[node->id]].slot;
+    int32_t made = update ? o->position[node->id] : read_position(o, node, slot);
+    return note(o, &o->index->made[made + 1], node, made);
+}
+
+/* From the last to the first, since each goes to the front. */
+static tutti_status make_index(tutti_order *o)
+{
+    size_t nodes = o->node_count + 1, positions = o->sequence_count + 1;
+    tutti_order_index *index = o->index = tutti__arena_take(o->arena, sizeof *index);
+    if (!index)
+        return no_memory();
+    index->users = tutti__arena_array(o->arena, nodes, sizeof(listed *));
+    index->updates =
+        tutti__arena_array(o->arena, (size_t)o->program->variable_count + 1, sizeof(listed *));
+    index->made = tutti__arena_array(o->arena, positions, sizeof(listed *));
+    index->result = tutti__arena_array(o->arena, nodes, sizeof *index->result);
+    bool ok = index->users && index->updates && index->made && index->result;
+    for (size_t i = 0; ok && i < o->graph->results.count; i++)
+        index->result[o->graph->results.data[i].node->id] = true;
+    for (size_t p = o->sequence_count; ok && p > 0; p--)
+        ok = note_updates(o, (int32_t)p - 1);
+    for (size_t n = o->node_count; ok && n > 0; n--)
+        ok = note_users(o, o->graph->nodes.data[n - 1]) &&
+             note_makers(o, o->graph->nodes.data[n - 1]);
+    return ok ? TUTTI_OK : no_memory();
+}
+
+tutti_status tutti__order_mark_updates(tutti_order *o)
+{
+    for (size_t n = 0; n < o->node_count; n++) {
+        const tutti_node *node = o->graph->nodes.data[n];
+        for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++) {
+            int32_t slot = slot_of(o, node->inputs[i]);
+            if (slot < 0)
+                continue;
+            tutti_program_variable *variable = &o->program->variables[slot];
+            if (!variable->updated) /* what the first update does not need, nobody sees */
+                variable->keep = !(node->op->flags & TUTTI_OP_OVERWRITES);
+            mark_parts(node, variable);
+            variable->updated = true;
+            o->program->updates = true;
+        }
+    }
+    return make_index(o);
+}
+
+static tutti_status move_views(tutti_order *o, const tutti_node *node)
+{
+    for (const listed *use = o->index->users[node->id]; use; use = use->next) {
+        const tutti_node *user = use->node;
+        if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read") ||
+            user->inputs[0].node != node || user->inputs[0].index != 0)
+            continue;
+        tutti_program_value view = o->values.data[o->moved[node->id]];
+        view.type = &user->types[0];
+        if ((o->moved[user->id] = tutti__order_value(o, view)) < 0)
+            return no_memory();
+        TUTTI_TRY(move_views(o, user));
+    }
+    return TUTTI_OK;
+}
+
 /* From here on the node's value, and views of it, are read from a copy made at this point. What was
  * emitted before has read the variable itself. */
 static tutti_status materialize(tutti_order *o, const tutti_node *node)
@@ -131,38 +216,22 @@ static tutti_status materialize(tutti_order *o, const tutti_node *node)
         return no_memory();
     TUTTI_TRY(tutti__order_instruction(o, node, tutti__copy_bytes, 1, &source, 1, &index));
     o->moved[node->id] = index;
-    for (size_t n = node->id + 1; n < o->node_count; n++) {
-        const tutti_node *user = o->graph->nodes.data[n];
-        if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read") ||
-            user->inputs[0].index != 0 || o->moved[user->inputs[0].node->id] < 0)
-            continue;
-        tutti_program_value view = o->values.data[o->moved[user->inputs[0].node->id]];
-        view.type = &user->types[0];
-        if ((o->moved[n] = tutti__order_value(o, view)) < 0)
-            return no_memory();
-    }
-    return TUTTI_OK;
+    return move_views(o, node);
 }
 
 tutti_status tutti__order_save(tutti_order *o, int32_t made_at)
 {
-    for (size_t n = 0; n < o->node_count; n++) {
-        const tutti_node *node = o->graph->nodes.data[n];
-        bool update = (node->op->flags & TUTTI_OP_UPDATES) && node->output_count > 0;
-        if (!update && !tutti__is(node, "read"))
-            continue;
-        const tutti_program_value *value = &o->values.data[o->base[n]];
+    for (const listed *made = o->index->made[made_at + 1]; made; made = made->next) {
+        const tutti_node *node = made->node;
+        const tutti_program_value *value = &o->values.data[o->base[node->id]];
         bool in_shadow =
             o->shadow && o->shadow[value->slot] >= 0 && value->root == o->shadow[value->slot];
         if ((value->space != TUTTI_IN_VARIABLE && !in_shadow) ||
             !o->program->variables[value->slot].updated)
             continue;
-        int32_t made = update ? o->position[n] : read_position(o, node, value->slot);
-        if (made != made_at)
-            continue;
         /* An update that takes the memory which it writes as a value too may meet rows it has
          * written. */
-        if (last_use(o, node) >= valid_until(o, value->slot, made))
+        if (last_use(o, node) >= valid_until(o, value->slot, made_at))
             TUTTI_TRY(materialize(o, node));
     }
     return TUTTI_OK;

@@ -31,7 +31,7 @@ static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation 
     const tutti_coll *by = algorithm ? tutti__coll_find(algorithm) : NULL;
     if (!by || !by->on[operation].run || (by->shared && !part->area))
         by = tutti__coll_choose(&inner);
-    return by->on[operation].run(&inner);
+    return tutti__coll_run(&inner, by);
 }
 
 static tutti_status all_reduce(tutti_collective *c)

@@ -14,6 +14,7 @@
 
 #include "base/pool.h"
 #include "base/world.h"
+#include "cluster/place.h"
 #include "comm/lane.h"
 
 enum { NEAR_BYTES = 512 << 10 }; /* that the kernel keeps of what a rank of this machine sends */
@@ -43,7 +44,9 @@ void tutti__tcp_board_drop(tutti_tcp_board *board)
 
 static tutti_status socket_failed(const char *what)
 {
-    return tutti_fail(TUTTI_IO, "%s on loopback: %s", what, strerror(errno));
+    char why[300];
+    tutti__descriptors_text(errno, why, sizeof why);
+    return tutti_fail(TUTTI_IO, "%s on loopback: %s", what, why);
 }
 
 /* Within a machine as much is on its way as caches hold; between machines the kernel knows best. */
@@ -165,6 +168,16 @@ int tutti__tcp_streams(const tutti_comm_options *options, int usual, int lanes)
     return streams > TUTTI_TCP_STREAMS ? TUTTI_TCP_STREAMS / lanes * lanes : streams;
 }
 
+/* All connections are made in one process; where it may not have those of so many lanes, one. */
+static int allowed_lanes(int size, const tutti_comm_options *options, int lanes)
+{
+    int pairs = size * (size - 1);
+    if (tutti__allow_descriptors(pairs * tutti__tcp_streams(options, TUTTI_TCP_NEAR, lanes)) ==
+        TUTTI_OK)
+        return lanes;
+    return options->streams ? lanes : 1;
+}
+
 tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, bool forked,
                                 void **ret_shared)
 {
@@ -172,7 +185,7 @@ tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, boo
     int wanted;
     TUTTI_TRY(tutti__lanes_wanted(tutti__cpu_count(), size, &wanted));
     tutti_tcp_pairs *all = calloc(1, sizeof *all);
-    int lanes = tutti__tcp_lanes(options, wanted);
+    int lanes = allowed_lanes(size, options, tutti__tcp_lanes(options, wanted));
     int streams =
         options->streams ? options->streams : tutti__tcp_streams(options, TUTTI_TCP_NEAR, lanes);
     size_t count = (size_t)size * (size_t)size * (size_t)streams;

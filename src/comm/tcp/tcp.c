@@ -153,7 +153,7 @@ static tutti_status open_channels(tutti_fabric *fabric, state *own, int peer, in
 static tutti_status agree_lanes(tutti_fabric *fabric, const tutti_comm_options *options,
                                 int64_t deadline_ns)
 {
-    int neighbours = 0, own, *all = calloc((size_t)fabric->size, sizeof *all);
+    int neighbours = 0, own = 1, *all = calloc((size_t)fabric->size, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", fabric->size);
     for (int peer = 0; peer < fabric->size; peer++)
