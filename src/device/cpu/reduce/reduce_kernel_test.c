@@ -34,6 +34,27 @@ TUTTI_TEST(kernel_reductions_match)
     }
 }
 
+TUTTI_TEST(kernel_of_top_k_matches)
+{
+    static const char *const samples[] = {
+        "f32[7,1000] | k=5",
+        "f32[7,1000] | k=1",
+        "f32[7,1000] | k=1000",
+        "f32[300,97] | k=64",
+        "f32[2,3,33] | k=32",
+        "f32[40000] | k=3000",
+        "f32[1,1] | k=1",
+        "f32[500]{=3} | k=40", /* of equals the first */
+        "f32[8]{=-0.0,0.0,0.0,-0.0,-1.0,nan,0.0,nan} | k=6",
+        "f32[5]{=nan} | k=3",
+        "f32[6]{=-inf,inf,1.0,-inf,inf,nan} | k=6",
+        "f32[4,70000]{0:3} | k=9",
+    };
+    tutti__kernel_check_op("top_k");
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("top_k", samples[i], 0) > 0);
+}
+
 static const char *const shapes[] = {
     "[100000]",
     "[3,40000] | axes=[1]",
