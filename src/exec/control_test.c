@@ -281,6 +281,40 @@ TUTTI_TEST(bodies_end_when_another_device_has_no_memory)
     starve("far:0", "far:1", false);
 }
 
+/* A check that a value waits for counts for all that is made of it, however that is simplified. */
+TUTTI_TEST(control_edges_outlast_simplification)
+{
+    bench b = start("cpu:0");
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 2, 2),
+              one = tutti_scalar(b.graph, TUTTI_F32, 1);
+    tutti_sym fits = tutti_assert(tutti_less(x, one), "too large"), same = x, minus = x, turned = x,
+              known = x;
+    TUTTI_WITH_CONTROL(b.graph, fits) {
+        same = tutti_identity(x);
+        minus = tutti_neg(x);
+        turned = tutti_transpose(x, 1, 0);
+        known = tutti_fill(b.graph, TUTTI_F32, 3, 2, 2);
+    }
+    tutti_sym users[] = {tutti_reshape(same, 4),
+                         tutti_mean(tutti_expand_dims(same, 0)),
+                         tutti_neg(minus),
+                         tutti_sub(x, minus),
+                         tutti_transpose(turned, 1, 0),
+                         tutti_matmul(turned, x),
+                         tutti_add(known, one),
+                         tutti_reshape(tutti_reshape(same, 4), 2, 2)};
+    tutti_tensor *in, *out;
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){2, 2}, (float[]){5, 6, 7, 8}, &in));
+    for (size_t i = 0; i < TUTTI_COUNT(users); i++) {
+        CHECK_STATUS(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
+                               .fetch = TUTTI_FETCH({users[i], &out})),
+                     TUTTI_CHECK_FAILED);
+        CHECK_CONTAINS(tutti_error_message(), "too large");
+    }
+    tutti_tensor_release(in);
+    end(b);
+}
+
 TUTTI_TEST(control_edges_order_what_has_effects)
 {
     bench b = start("cpu:0");

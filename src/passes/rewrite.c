@@ -190,7 +190,7 @@ tutti_status tutti__rewrite_end(tutti_rewrite *rewrite, tutti_status status, int
         graph->nodes.data[n]->scratch = NULL;
     free(rewrite->marks);
     rewrite->marks = NULL;
-    if (status == TUTTI_OK && rewrite->changes > 0)
+    if (status == TUTTI_OK && (rewrite->changes > 0 || rewrite->leftovers))
         status = put_in_order(graph);
     if (status == TUTTI_OK)
         *ret_changes = rewrite->changes;
@@ -250,6 +250,26 @@ tutti_status tutti__rewrite_reshape(tutti_rewrite *rewrite, const tutti_node *li
                               ret);
 }
 
+/* Whether a replacement is `wanted`, or is made of it: by nodes that were not there before. */
+static bool is_made_of(const tutti_node *made, const tutti_node *wanted)
+{
+    if (made == wanted)
+        return true;
+    for (int i = 0; made->scratch == NULL && i < made->input_count; i++)
+        if (is_made_of(made->inputs[i].node, wanted))
+            return true;
+    return false;
+}
+
+/* An input that waits for something, and that the replacement does without: nobody would wait. */
+static bool forgets_to_wait(const tutti_node *node, const tutti_node *to)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i].node->control_count > 0 && !is_made_of(to, node->inputs[i].node))
+            return true;
+    return false;
+}
+
 /* A node that a rule made is looked at again: one rewrite may open the way for the next. */
 static tutti_status rewrite_node(tutti_rewrite *rewrite, tutti_node *node, tutti_rewrite_rule *rule)
 {
@@ -259,6 +279,10 @@ static tutti_status rewrite_node(tutti_rewrite *rewrite, tutti_node *node, tutti
         TUTTI_TRY(rule(rewrite, current, &to));
         if (to.node == NULL)
             return TUTTI_OK;
+        if (forgets_to_wait(current, to.node)) {
+            rewrite->leftovers = true;
+            return TUTTI_OK;
+        }
         TUTTI_TRY(tutti__rewrite_replace(rewrite, node, 0, to));
         if (to.node->scratch != NULL)
             return TUTTI_OK; /* it was there and has been visited */

@@ -26,6 +26,7 @@ typedef struct tutti_rewrite {
     size_t node_count;         /* those that were there at the start: they are visited */
     tutti_rewrite_mark *marks; /* of these; node->scratch points here */
     int changes;
+    bool leftovers; /* nodes that a rule made and that nobody uses */
 } tutti_rewrite;
 
 tutti_status tutti__rewrite_begin(tutti_rewrite *rewrite, tutti_graph *graph,
