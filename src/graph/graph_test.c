@@ -474,6 +474,18 @@ static tutti_status refuse_to_run(const tutti_call *call)
     return tutti_fail(TUTTI_UNSUPPORTED, "%s is never run", call->op->name);
 }
 
+static tutti_op operator_of(const char *name)
+{
+    return (tutti_op){.struct_size = sizeof(tutti_op),
+                      .name = name,
+                      .version = 1,
+                      .min_inputs = 1,
+                      .max_inputs = 1,
+                      .outputs = 1,
+                      .infer = same,
+                      .reference = refuse_to_run};
+}
+
 /* Without memory in the midst of it: not there by any of its names. */
 TUTTI_TEST(operators_that_find_no_memory_are_not_registered)
 {
@@ -482,14 +494,7 @@ TUTTI_TEST(operators_that_find_no_memory_are_not_registered)
     static tutti_op ops[64];
     for (int i = 0; i < 64; i++) {
         snprintf(names[i], sizeof names[i], "test.short%d", i);
-        ops[i] = (tutti_op){.struct_size = sizeof(tutti_op),
-                            .name = names[i],
-                            .version = 1,
-                            .min_inputs = 1,
-                            .max_inputs = 1,
-                            .outputs = 1,
-                            .infer = same,
-                            .reference = refuse_to_run};
+        ops[i] = operator_of(names[i]);
         bool found = false;
         tutti_shortage shortage = tutti__shortage_begin();
         tutti_shortage_piece *reserved = shortage.reserved;
@@ -510,16 +515,8 @@ TUTTI_TEST(operators_that_find_no_memory_are_not_registered)
 
 TUTTI_TEST(operators_are_registered_by_name_and_version)
 {
-    static const tutti_op first = {.struct_size = sizeof(tutti_op),
-                                   .name = "test.registered",
-                                   .version = 1,
-                                   .min_inputs = 1,
-                                   .max_inputs = 1,
-                                   .outputs = 1,
-                                   .infer = same,
-                                   .reference = refuse_to_run};
-    static tutti_op second, bad;
-    second = bad = first;
+    static tutti_op first, second, bad;
+    first = second = bad = operator_of("test.registered");
     second.version = 2;
     CHECK_OK(tutti_op_register(&second));
     CHECK_OK(tutti_op_register(&first));

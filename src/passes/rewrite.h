@@ -8,7 +8,9 @@
  * any more is pruned; but a node with an effect (an update, a queue, a print) that was needed
  * before is needed ever after: it becomes a target if nothing else asks for it.
  *  4. A pinned node keeps its place: it waits for a control edge, is waited for by one, is a
- * target, or says how its value is sharded. Its value may still be seen through: values are pure.
+ * target, or says how its value is sharded. Its value may still be seen through, values are
+ * pure; but a rule of tutti__rewrite_walk that would do without an input which waits is not
+ * followed: nobody would wait any more.
  */
 #ifndef TUTTI_PASSES_REWRITE_H
 #define TUTTI_PASSES_REWRITE_H
