@@ -288,12 +288,13 @@ TUTTI_TEST(control_edges_outlast_simplification)
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 2, 2),
               one = tutti_scalar(b.graph, TUTTI_F32, 1);
     tutti_sym fits = tutti_assert(tutti_less(x, one), "too large"), same = x, minus = x, turned = x,
-              known = x;
+              known = x, constant = x;
     TUTTI_WITH_CONTROL(b.graph, fits) {
         same = tutti_identity(x);
         minus = tutti_neg(x);
         turned = tutti_transpose(x, 1, 0);
         known = tutti_fill(b.graph, TUTTI_F32, 3, 2, 2);
+        constant = tutti_scalar(b.graph, TUTTI_F32, 3);
     }
     tutti_sym users[] = {tutti_reshape(same, 4),
                          tutti_mean(tutti_expand_dims(same, 0)),
@@ -302,6 +303,11 @@ TUTTI_TEST(control_edges_outlast_simplification)
                          tutti_transpose(turned, 1, 0),
                          tutti_matmul(turned, x),
                          tutti_add(known, one),
+                         tutti_add(constant, one),
+                         tutti_mul(x, constant),
+                         tutti_add(tutti_broadcast_to(known, 3, 2, 2), one),
+                         tutti_shape(minus),
+                         tutti_size(tutti_exp(minus)),
                          tutti_reshape(tutti_reshape(same, 4), 2, 2)};
     tutti_tensor *in, *out;
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){2, 2}, (float[]){5, 6, 7, 8}, &in));
@@ -312,6 +318,97 @@ TUTTI_TEST(control_edges_outlast_simplification)
         CHECK_CONTAINS(tutti_error_message(), "too large");
     }
     tutti_tensor_release(in);
+    end(b);
+}
+
+/* A read waits for what does not follow the update, though others that use the same do: they are
+ * not fused, or the read would have to follow it as well. */
+TUTTI_TEST(reads_do_not_follow_updates_by_being_fused)
+{
+    bench b = start("cpu:0");
+    tutti_sym v = tutti_variable(b.graph, tutti_zeros(4)),
+              w = tutti_variable(b.graph, tutti_zeros(4)),
+              x = tutti_placeholder(b.graph, TUTTI_F32, 4), one = tutti_ones_like(x);
+    tutti_sym updated = tutti_assign_add(v, one), read = x, later = x;
+    tutti_sym shared = tutti_exp(x), before = tutti_add(shared, x),
+              after = tutti_add(shared, updated);
+    TUTTI_WITH_CONTROL(b.graph, tutti_neg(before))
+        read = tutti_read(v);
+    /* The same of one that follows the update of v, beside one that follows that of w as well. */
+    tutti_sym both = tutti_add(after, tutti_assign_add(w, one));
+    TUTTI_WITH_CONTROL(b.graph, tutti_neg(after))
+        later = tutti_read(w);
+    tutti_tensor *in, *old, *new, *other, *sum;
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[]){0, 0, 0, 0}, &in));
+    CHECK_OK(tutti_run(
+        b.session, .feed = TUTTI_FEED({x, in}),
+        .fetch = TUTTI_FETCH({read, &old}, {after, &new}, {later, &other}, {both, &sum})));
+    CHECK(tutti_tensor_get(old, 0) == 0 && tutti_tensor_get(new, 0) == 2);
+    CHECK(tutti_tensor_get(other, 0) == 0 && tutti_tensor_get(sum, 0) == 3);
+    tutti_tensor_release(in);
+    tutti_tensor_release(old);
+    tutti_tensor_release(new);
+    tutti_tensor_release(other);
+    tutti_tensor_release(sum);
+    end(b);
+}
+
+/* Many reads behind one node, each of another variable that has been updated before it, or not. */
+TUTTI_TEST(many_reads_follow_their_own_updates)
+{
+    enum { MANY = 40 };
+    bench b = start("cpu:0");
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 1), variables[MANY], updates[MANY],
+              reads[MANY], again[MANY];
+    for (int i = 0; i < MANY; i++)
+        variables[i] = tutti_variable(b.graph, tutti_full(i, 1));
+    for (int i = 0; i < MANY; i++)
+        updates[i] = tutti_assign_add(variables[i], x);
+    tutti_control_push(b.graph, MANY / 2, updates);
+    for (int i = 0; i < MANY; i++)
+        reads[i] = tutti_read(variables[i]);
+    tutti_control_pop(b.graph);
+    tutti_control_push(b.graph, MANY, updates); /* so many are waited for by one node */
+    for (int i = 0; i < MANY; i++)
+        again[i] = tutti_read(variables[i]);
+    tutti_control_pop(b.graph);
+    tutti_sym some = (tutti_concat)(0, MANY, reads), all = (tutti_concat)(0, MANY, again);
+    tutti_tensor *in, *first, *second;
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){1}, (float[]){100}, &in));
+    CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
+                       .fetch = TUTTI_FETCH({some, &first}, {all, &second})));
+    for (int i = 0; i < MANY; i++) {
+        CHECK_INT(tutti_tensor_get(first, i), i + (i < MANY / 2 ? 100 : 0));
+        CHECK_INT(tutti_tensor_get(second, i), i + 100);
+    }
+    tutti_tensor_release(in);
+    tutti_tensor_release(first);
+    tutti_tensor_release(second);
+    end(b);
+}
+
+/* Views of views, as many as no stack holds, of a value that an update writes over. */
+TUTTI_TEST(long_chains_of_views_are_saved_from_updates)
+{
+    enum { LONG = TUTTI_TEST_SANITIZED ? 20000 : 200000 };
+    bench b = start("cpu:0");
+    tutti_sym v = tutti_variable(b.graph, tutti_zeros(4)), view = tutti_read(v), both = v,
+              none = tutti_no_op(b.graph), one = tutti_placeholder(b.graph, TUTTI_F32, 4);
+    for (int i = 0; i < LONG; i++)
+        TUTTI_WITH_CONTROL(b.graph, none) /* else they are simplified */
+            view = tutti_identity(view);
+    TUTTI_WITH_CONTROL(b.graph, tutti_assign_add(v, one))
+        both = tutti_add(view, tutti_read(v));
+    tutti_tensor *in, *out;
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[]){1, 1, 1, 1}, &in));
+    CHECK_OK(
+        tutti_run(b.session, .feed = TUTTI_FEED({one, in}), .fetch = TUTTI_FETCH({both, &out})));
+    CHECK(tutti_tensor_get(out, 3) == 1);
+    tutti_tensor_release(in);
+    tutti_tensor_release(out);
     end(b);
 }
 

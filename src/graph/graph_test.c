@@ -356,6 +356,25 @@ TUTTI_TEST(control_scopes_make_nodes_wait)
     tutti_graph_destroy(h);
 }
 
+/* As many edges as nodes that wait and nodes that are waited for, not as many as pairs of them. */
+TUTTI_TEST(control_scopes_of_many_nodes_wait_for_one)
+{
+    enum { MANY = 40 };
+    tutti_graph *g = new_graph();
+    tutti_sym x = input(g, "x"), before[MANY], after = x;
+    for (int i = 0; i < MANY; i++)
+        before[i] = tutti_neg(x);
+    tutti_control_push(g, MANY, before);
+    after = tutti_square(x);
+    tutti_control_pop(g);
+    CHECK_OK(tutti_graph_check(g));
+    CHECK_INT(after.node->control_count, 1);
+    CHECK_INT(after.node->controls[0]->control_count, MANY);
+    tutti_sym group = (tutti_group)(g, NULL, MANY, before);
+    CHECK_INT(group.node->control_count, MANY);
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(colocation_scopes_name_a_neighbour)
 {
     tutti_graph *g = new_graph(), *h = new_graph();

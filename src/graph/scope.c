@@ -130,7 +130,7 @@ void tutti_device_pop(tutti_graph *graph)
     pop(graph, TUTTI_SCOPE_DEVICE, TUTTI_SCOPE_DEVICE_FN, "device");
 }
 
-void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
+void tutti__control_push(tutti_graph *graph, int count, const tutti_sym *after)
 {
     tutti_scope *scope = push(graph, TUTTI_SCOPE_CONTROL);
     if (!scope)
@@ -146,6 +146,22 @@ void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
                           i);
         else
             scope->controls[scope->control_count++] = after[i].node;
+    }
+}
+
+/* Where a scope waits for many nodes, one waits for them all, and the others for that one. */
+void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
+{
+    enum { MANY = 32 };
+    tutti__control_push(graph, count, after);
+    tutti_scope *scope =
+        graph && graph->scopes.count > 0 ? &graph->scopes.data[graph->scopes.count - 1] : NULL;
+    if (!scope || scope->kind != TUTTI_SCOPE_CONTROL || scope->control_count <= MANY)
+        return;
+    tutti_sym all = tutti__build(graph, tutti_op_find("group"), NULL, 0, NULL, 0, NULL);
+    if (all.node) {
+        scope->controls[0] = all.node;
+        scope->control_count = 1;
     }
 }
 

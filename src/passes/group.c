@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/container.h"
 #include "base/log.h"
 #include "base/params.h"
 #include "graph/attr.h"
@@ -31,15 +32,46 @@ static void walk_uses(const tutti_graph *graph, tutti_uses *uses, uint32_t *at)
     }
 }
 
-static void find_awaited(const tutti_graph *graph, tutti_uses *uses)
+/* A name for what two nodes follow together. Names that differ may mean the same updates. */
+static uint64_t both(uint64_t a, uint64_t b)
 {
-    tutti__find_late(graph, uses->late);
-    for (size_t n = graph->nodes.count; n-- > 0;) {
+    if (a == b || b == 0)
+        return a;
+    if (a == 0)
+        return b;
+    uint64_t low = a < b ? a : b, high = a < b ? b : a;
+    return tutti__hash_mix(low, high) | 1;
+}
+
+/* Updates, and what comes late from other devices, have names of their own. */
+static void find_followed(const tutti_graph *graph, uint64_t *ret_follows)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        bool awaited = tutti__is(node, "send") || (node->op->flags & TUTTI_OP_COLLECTIVE);
+        uint64_t follows = 0;
+        for (int i = 0; i < node->input_count; i++)
+            follows = both(follows, ret_follows[node->inputs[i].node->id]);
+        for (int i = 0; i < node->control_count; i++)
+            follows = both(follows, ret_follows[node->controls[i]->id]);
+        ret_follows[n] = tutti__makes_late(node) ? tutti__hash_mix(0, n) | 1 : follows;
+    }
+}
+
+/* Whether it matters which updates a node follows: to other devices, and for what it sees of a
+ * variable or queue. */
+static bool looks(const tutti_node *node)
+{
+    return tutti__is(node, "send") || (node->op->flags & TUTTI_OP_COLLECTIVE) ||
+           ((node->op->flags & TUTTI_OP_TAKES_HANDLE) && !(node->op->flags & TUTTI_OP_UPDATES));
+}
+
+static void find_watched(const tutti_graph *graph, tutti_uses *uses)
+{
+    for (size_t n = graph->nodes.count; n-- > 0;) {
+        bool watched = looks(graph->nodes.data[n]);
         for (uint32_t u = uses->first[n]; u < uses->first[n + 1]; u++)
-            awaited = awaited || uses->awaited[uses->users[u]->id];
-        uses->awaited[n] = awaited && !uses->late[n];
+            watched = watched || uses->watched[uses->users[u]->id];
+        uses->watched[n] = watched;
     }
 }
 
@@ -48,10 +80,10 @@ tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses)
     size_t count = graph->nodes.count;
     tutti_uses uses = {.first = calloc(count + 2, sizeof *uses.first),
                        .wanted = calloc(count + 1, sizeof *uses.wanted),
-                       .late = calloc(count + 1, sizeof *uses.late),
-                       .awaited = calloc(count + 1, sizeof *uses.awaited)};
+                       .follows = calloc(count + 1, sizeof *uses.follows),
+                       .watched = calloc(count + 1, sizeof *uses.watched)};
     uint32_t *at = calloc(count + 2, sizeof *at);
-    if (uses.first != NULL && uses.wanted != NULL && uses.late != NULL && uses.awaited != NULL &&
+    if (uses.first != NULL && uses.wanted != NULL && uses.follows != NULL && uses.watched != NULL &&
         at != NULL) {
         walk_uses(graph, &uses, NULL);
         for (size_t n = 0; n < count; n++)
@@ -66,7 +98,8 @@ tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses)
     }
     walk_uses(graph, &uses, at);
     free(at);
-    find_awaited(graph, &uses);
+    find_followed(graph, uses.follows);
+    find_watched(graph, &uses);
     for (size_t i = 0; i < graph->results.count; i++)
         uses.wanted[graph->results.data[i].node->id] = true;
     for (size_t i = 0; i < graph->targets.count; i++)
@@ -80,8 +113,8 @@ void tutti__uses_free(tutti_uses *uses)
     free(uses->first);
     free(uses->users);
     free(uses->wanted);
-    free(uses->late);
-    free(uses->awaited);
+    free(uses->follows);
+    free(uses->watched);
     *uses = (tutti_uses){0};
 }
 
@@ -165,12 +198,13 @@ int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, 
 
 bool tutti__group_straddles(const tutti_node_group *group, const tutti_uses *uses)
 {
-    bool late = false, awaited = false;
+    bool differs = false, watched = false;
     for (int i = 0; i < group->count; i++) {
-        late = late || uses->late[group->nodes[i]->id];
-        awaited = awaited || uses->awaited[group->nodes[i]->id];
+        uint32_t id = group->nodes[i]->id;
+        differs = differs || uses->follows[id] != uses->follows[group->nodes[0]->id];
+        watched = watched || uses->watched[id];
     }
-    return late && awaited;
+    return differs && watched;
 }
 
 /* ---- the body ---- */

@@ -13,8 +13,8 @@ typedef struct tutti_uses {
     uint32_t *first;    /* by id: users[first[id]] … users[first[id + 1] - 1] */
     tutti_node **users; /* one entry for each input or control edge */
     bool *wanted;       /* by id: a result or a target */
-    bool *late;         /* by id: runs after the commit */
-    bool *awaited;      /* by id: before the commit other devices wait for what is made of it */
+    uint64_t *follows;  /* by id: names the updates that it follows; 0: none */
+    bool *watched;      /* by id: what waits for it goes to other devices, or reads a variable */
 } tutti_uses;
 tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses);
 void tutti__uses_free(tutti_uses *uses); /* zeroed is fine */
@@ -33,11 +33,12 @@ int tutti__group_inputs(const tutti_node_group *group, int capacity, tutti_edge 
 int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, int capacity,
                          tutti_edge *ret_outputs);
 
-/* Whether the group has nodes that other devices wait for before the commit, and nodes that run
- * after it: fused, they would all run after it, for which the others would wait in vain. */
+/* Whether somebody would notice that all nodes of the group follow what one of them follows, as they
+ * do when they are fused. Another device would wait in vain for what now comes after the commit; a
+ * read that waits for one of before an update would see what the update wrote. */
 bool tutti__group_straddles(const tutti_node_group *group, const tutti_uses *uses);
 
-/* Replaces the group by a fused node, if it keeps the limits, does not straddle the commit and a
+/* Replaces the group by a fused node, if it keeps the limits, does not straddle an update and a
  * kernel of the pass's device bids for it under this pattern; *ret_fused says whether. The nodes
  * were there at the start of the rewrite and are not replaced yet. */
 tutti_status tutti__group_fuse(tutti_rewrite *rewrite, const tutti_uses *uses,

@@ -307,7 +307,7 @@ tutti_status tutti__rewrite_walk(tutti_graph *graph, const tutti_pass_context *c
 
 tutti_tensor *tutti__constant_of(tutti_edge edge)
 {
-    if (!tutti__is(edge.node, "constant"))
+    if (!tutti__is(edge.node, "constant") || edge.node->control_count > 0)
         return NULL;
     return tutti_attr_find(edge.node->attrs, edge.node->attr_count, "value")->value.tensor;
 }
@@ -330,12 +330,13 @@ static bool tensor_is_splat(const tutti_tensor *tensor, double *ret_value)
 
 bool tutti__splat_of(tutti_edge edge, double *ret_value)
 {
-    while (tutti__is(edge.node, "broadcast_to") || tutti__is(edge.node, "reshape"))
+    while ((tutti__is(edge.node, "broadcast_to") || tutti__is(edge.node, "reshape")) &&
+           edge.node->control_count == 0)
         edge = edge.node->inputs[0];
     tutti_tensor *constant = tutti__constant_of(edge);
     if (constant != NULL)
         return tensor_is_splat(constant, ret_value);
-    if (!tutti__is(edge.node, "fill"))
+    if (!tutti__is(edge.node, "fill") || edge.node->control_count > 0)
         return false;
     *ret_value = tutti__float(edge.node, "value");
     return true;

@@ -64,7 +64,7 @@ typedef tutti_status tutti_rewrite_rule(tutti_rewrite *rewrite, tutti_node *node
 tutti_status tutti__rewrite_walk(tutti_graph *graph, const tutti_pass_context *context,
                                  tutti_rewrite_rule *rule, int *ret_changes);
 
-/* The value of an edge that is a constant, or NULL. */
+/* The value of an edge that is a constant, or NULL; also where it waits for something. */
 tutti_tensor *tutti__constant_of(tutti_edge edge);
 /* Whether every element is known to be one number. */
 bool tutti__splat_of(tutti_edge edge, double *ret_value);

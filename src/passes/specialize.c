@@ -22,6 +22,24 @@ static tutti_status where(const tutti_node *node, tutti_status status)
     return status;
 }
 
+/* Whether a node, or something that it is made of, waits for another: `scratch` is NULL if not. */
+static void note_waiting(tutti_node *node)
+{
+    bool waits = node->control_count > 0;
+    for (int i = 0; i < node->input_count; i++)
+        waits = waits || node->inputs[i].node->scratch;
+    node->scratch = waits ? node : NULL;
+}
+
+/* Who needed the inputs only for what they say goes on to wait for them. */
+static tutti_status wait_for_inputs(tutti_node *node)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i].node->scratch)
+            TUTTI_TRY(tutti__node_after(node, node->inputs[i].node));
+    return TUTTI_OK;
+}
+
 /* The node turns into a constant where it stands; the tensor is consumed. */
 static tutti_status become_constant(tutti_node *node, tutti_tensor *value)
 {
@@ -31,12 +49,13 @@ static tutti_status become_constant(tutti_node *node, tutti_tensor *value)
         tutti_tensor_release(value);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a constant");
     }
+    TUTTI_TRY(wait_for_inputs(node));
     const tutti_op *op = tutti_op_find("constant");
     *attr = TUTTI_TENSOR_ATTR(op->attrs[0].name, value);
     node->op = op;
     node->attrs = attr;
     node->attr_count = 1;
-    node->input_count = node->control_count = 0;
+    node->input_count = 0;
     node->types[0] = *tutti_tensor_type(value);
     return TUTTI_OK;
 }
@@ -177,10 +196,11 @@ static tutti_status specialize_node(tutti_node *node)
     return !done && foldable(node) ? fold(node) : TUTTI_OK;
 }
 
-tutti_status tutti__specialize(tutti_graph *graph)
+static tutti_status specialize(tutti_graph *graph)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
+        note_waiting(node);
         if (tutti__is(node, "parameter") || tutti__is(node, "constant") ||
             (node->op->flags & TUTTI_OP_HANDLE))
             continue;
@@ -193,5 +213,13 @@ tutti_status tutti__specialize(tutti_graph *graph)
         if (status != TUTTI_OK)
             return where(node, status);
     }
-    return tutti__graph_prune(graph);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__specialize(tutti_graph *graph)
+{
+    tutti_status status = specialize(graph);
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        graph->nodes.data[i]->scratch = NULL;
+    return status == TUTTI_OK ? tutti__graph_prune(graph) : status;
 }

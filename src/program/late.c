@@ -69,12 +69,17 @@ static bool was_checked(const tutti_graph *graph, const bool *late, const tutti_
     return false;
 }
 
+bool tutti__makes_late(const tutti_node *node)
+{
+    return (node->op->flags & TUTTI_OP_UPDATES) ||
+           (tutti__is(node, "recv") && tutti__int(node, "late"));
+}
+
 void tutti__find_late(const tutti_graph *graph, bool *ret_late)
 {
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        bool late = (node->op->flags & TUTTI_OP_UPDATES) ||
-                    (tutti__is(node, "recv") && tutti__int(node, "late"));
+        bool late = tutti__makes_late(node);
         for (int i = 0; i < node->input_count; i++)
             late = late || ret_late[node->inputs[i].node->id];
         for (int i = 0; i < node->control_count; i++)

@@ -33,10 +33,19 @@ typedef struct listed {
 } listed;
 
 typedef struct tutti_order_index {
-    listed **users;   /* by node id: of its first value, in their order */
+    listed **views;   /* by node id: of its first value, in their order */
     listed **updates; /* by variable: in the order of the sequence */
     listed **made; /* by position and 1: reads and updates whose value is from there; 0: before */
-    bool *result;  /* by node id */
+    int32_t *made_at;  /* by node id: for them, that position */
+    int32_t *last_use; /* by node id: position of the last use of its first value, also by views;
+                          results are used after the end */
+    /* Of searches for updates that a read follows. */
+    uint32_t *seen; /* by node id: number of the last search that came by */
+    uint32_t search;
+    const tutti_node **stack;
+    int32_t *latest;             /* by variable: the position that it found, or -1 */
+    const tutti_node *waits_for; /* the only one that the last read waits for */
+    bool knows_all;              /* `latest` holds for every variable */
 } tutti_order_index;
 
 /* To the front. */
@@ -57,12 +66,22 @@ static int32_t slot_of(const tutti_order *o, tutti_edge input)
     return value->type->handle && value->space == TUTTI_IN_VARIABLE ? (int32_t)value->slot : -1;
 }
 
-static bool note_users(tutti_order *o, const tutti_node *user)
+/* Users come after what they use, so theirs is known when a node is reached from the end. */
+static bool note_uses(tutti_order *o, const tutti_node *user)
 {
-    for (int i = 0; i < user->input_count; i++)
-        if (user->inputs[i].index == 0 &&
-            !note(o, &o->index->users[user->inputs[i].node->id], user, o->position[user->id]))
+    tutti_order_index *index = o->index;
+    bool view = user->op->flags & TUTTI_OP_VIEW;
+    int32_t at = view ? index->last_use[user->id] : o->position[user->id];
+    for (int i = 0; i < user->input_count; i++) {
+        const tutti_node *used = user->inputs[i].node;
+        if (user->inputs[i].index != 0)
+            continue;
+        if (at > index->last_use[used->id])
+            index->last_use[used->id] = at;
+        if (view && i == 0 && !tutti__is(user, "read") &&
+            !note(o, &index->views[used->id], user, o->position[user->id]))
             return false;
+    }
     return true;
 }
 
@@ -87,53 +106,67 @@ static int32_t valid_until(const tutti_order *o, uint32_t slot, int32_t from)
     return INT32_MAX;
 }
 
-/* Position of the last use of a node's value, through views; results count as the end. */
-static int32_t last_use(const tutti_order *o, const tutti_node *node)
+/* Notes where a node updates a variable, or all that it does (slot -1); whether it updates any. */
+static bool note_latest(const tutti_order *o, const tutti_node *node, int32_t slot)
 {
-    int32_t last = o->index->result[node->id] ? INT32_MAX - 1 : -1;
-    for (const listed *use = o->index->users[node->id]; use; use = use->next) {
-        bool view = use->node->op->flags & TUTTI_OP_VIEW;
-        int32_t at = view ? last_use(o, use->node) : use->position;
-        last = at > last ? at : last;
+    bool any = false;
+    for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++) {
+        int32_t updated = slot_of(o, node->inputs[i]), position = o->position[node->id];
+        if (updated < 0 || (slot >= 0 && updated != slot))
+            continue;
+        if (position > o->index->latest[updated])
+            o->index->latest[updated] = position;
+        any = true;
     }
-    return last;
+    return any;
 }
 
-/* Where the value a read gives was made: -1 before the step, else the position of the update it
- * follows. */
-static int32_t read_position(const tutti_order *o, const tutti_node *read, uint32_t slot)
+/* Notes the latest position where what a read follows updates a variable, or every one (slot -1).
+ * What stands before the latest one found cannot follow a later one. */
+static void search(const tutti_order *o, const tutti_node *read, int32_t slot)
 {
-    if (!o->commits[read->id])
-        return -1;
-    int32_t latest = -1;
-    bool *seen = calloc(o->node_count, 1);
-    const tutti_node **stack = calloc(o->node_count + 1, sizeof *stack);
+    tutti_order_index *index = o->index;
+    int32_t least = slot < 0 ? 0 : index->updates[slot]->position;
     size_t depth = 0;
-    if (seen && stack)
-        stack[depth++] = read;
+    index->search++;
+    index->stack[depth++] = read;
     while (depth > 0) {
-        const tutti_node *node = stack[--depth];
+        const tutti_node *node = index->stack[--depth];
         for (int i = 0; i < node->input_count + node->control_count; i++) {
             const tutti_node *before = i < node->input_count
                                            ? node->inputs[i].node
                                            : node->controls[i - node->input_count];
-            if (seen[before->id] || !o->commits[before->id] ||
+            int32_t position = o->position[before->id];
+            if (position < least || !o->commits[before->id] ||
+                index->seen[before->id] == index->search ||
                 (i >= node->input_count && tutti__keeps_order(node, before)))
                 continue;
-            seen[before->id] = true;
-            stack[depth++] = before;
-            for (int k = 0; (before->op->flags & TUTTI_OP_UPDATES) && k < before->input_count;
-                 k++) {
-                const tutti_program_value *value =
-                    &o->values.data[tutti__order_value_of(o, before->inputs[k])];
-                if (value->type->handle && value->slot == slot && o->position[before->id] > latest)
-                    latest = o->position[before->id];
-            }
+            index->seen[before->id] = index->search;
+            index->stack[depth++] = before;
+            if (note_latest(o, before, slot) && slot >= 0)
+                least = position;
         }
     }
-    free(seen);
-    free(stack);
-    return latest;
+}
+
+/* Where the value a read gives was made: -1 before the step, else the position of the update it
+ * follows. Of several reads that wait for one node, the second searches for all variables. */
+static int32_t read_position(const tutti_order *o, const tutti_node *read, uint32_t slot)
+{
+    tutti_order_index *index = o->index;
+    const tutti_node *waits_for = read->control_count == 1 ? read->controls[0] : NULL;
+    if (!o->commits[read->id] || !index->updates[slot])
+        return -1;
+    bool again = waits_for && waits_for == index->waits_for;
+    if (!again || !index->knows_all) {
+        for (int v = 0; again && v < o->program->variable_count; v++)
+            index->latest[v] = -1;
+        index->latest[slot] = -1;
+        search(o, read, again ? -1 : (int32_t)slot);
+    }
+    index->waits_for = waits_for;
+    index->knows_all = again;
+    return index->latest[slot];
 }
 
 /* Every read, and every update that gives a value. */
@@ -144,6 +177,7 @@ static bool note_makers(tutti_order *o, const tutti_node *node)
         return true;
     uint32_t slot = o->values.data[o->base[node->id]].slot;
     int32_t made = update ? o->position[node->id] : read_position(o, node, slot);
+    o->index->made_at[node->id] = made;
     return note(o, &o->index->made[made + 1], node, made);
 }
 
@@ -154,18 +188,26 @@ static tutti_status make_index(tutti_order *o)
     tutti_order_index *index = o->index = tutti__arena_take(o->arena, sizeof *index);
     if (!index)
         return no_memory();
-    index->users = tutti__arena_array(o->arena, nodes, sizeof(listed *));
+    index->views = tutti__arena_array(o->arena, nodes, sizeof(listed *));
     index->updates =
         tutti__arena_array(o->arena, (size_t)o->program->variable_count + 1, sizeof(listed *));
     index->made = tutti__arena_array(o->arena, positions, sizeof(listed *));
-    index->result = tutti__arena_array(o->arena, nodes, sizeof *index->result);
-    bool ok = index->users && index->updates && index->made && index->result;
+    index->made_at = tutti__arena_array(o->arena, nodes, sizeof *index->made_at);
+    index->last_use = tutti__arena_array(o->arena, nodes, sizeof *index->last_use);
+    index->latest =
+        tutti__arena_array(o->arena, (size_t)o->program->variable_count + 1, sizeof *index->latest);
+    index->seen = tutti__arena_array(o->arena, nodes, sizeof *index->seen);
+    index->stack = tutti__arena_array(o->arena, nodes, sizeof *index->stack);
+    bool ok = index->views && index->updates && index->made && index->made_at && index->last_use &&
+              index->seen && index->stack;
+    for (size_t n = 0; ok && n < o->node_count; n++)
+        index->last_use[n] = -1;
     for (size_t i = 0; ok && i < o->graph->results.count; i++)
-        index->result[o->graph->results.data[i].node->id] = true;
+        index->last_use[o->graph->results.data[i].node->id] = INT32_MAX - 1;
     for (size_t p = o->sequence_count; ok && p > 0; p--)
         ok = note_updates(o, (int32_t)p - 1);
     for (size_t n = o->node_count; ok && n > 0; n--)
-        ok = note_users(o, o->graph->nodes.data[n - 1]) &&
+        ok = note_uses(o, o->graph->nodes.data[n - 1]) &&
              note_makers(o, o->graph->nodes.data[n - 1]);
     return ok ? TUTTI_OK : no_memory();
 }
@@ -191,16 +233,19 @@ tutti_status tutti__order_mark_updates(tutti_order *o)
 
 static tutti_status move_views(tutti_order *o, const tutti_node *node)
 {
-    for (const listed *use = o->index->users[node->id]; use; use = use->next) {
-        const tutti_node *user = use->node;
-        if (!(user->op->flags & TUTTI_OP_VIEW) || tutti__is(user, "read") ||
-            user->inputs[0].node != node || user->inputs[0].index != 0)
-            continue;
-        tutti_program_value view = o->values.data[o->moved[node->id]];
-        view.type = &user->types[0];
-        if ((o->moved[user->id] = tutti__order_value(o, view)) < 0)
-            return no_memory();
-        TUTTI_TRY(move_views(o, user));
+    listed *moved = NULL;
+    if (!note(o, &moved, node, 0))
+        return no_memory();
+    while (moved) {
+        node = moved->node;
+        moved = moved->next;
+        for (const listed *use = o->index->views[node->id]; use; use = use->next) {
+            tutti_program_value view = o->values.data[o->moved[node->id]];
+            view.type = &use->node->types[0];
+            o->moved[use->node->id] = tutti__order_value(o, view);
+            if (o->moved[use->node->id] < 0 || !note(o, &moved, use->node, 0))
+                return no_memory();
+        }
     }
     return TUTTI_OK;
 }
@@ -231,7 +276,7 @@ tutti_status tutti__order_save(tutti_order *o, int32_t made_at)
             continue;
         /* An update that takes the memory which it writes as a value too may meet rows it has
          * written. */
-        if (last_use(o, node) >= valid_until(o, value->slot, made_at))
+        if (o->index->last_use[node->id] >= valid_until(o, value->slot, made_at))
             TUTTI_TRY(materialize(o, node));
     }
     return TUTTI_OK;
@@ -245,7 +290,7 @@ static bool is_new(const tutti_order *o, const tutti_node *node, uint32_t slot)
     if (node->op->flags & TUTTI_OP_UPDATES)
         return true;
     if (tutti__is(node, "read"))
-        return read_position(o, node, slot) >= 0;
+        return o->index->made_at[node->id] >= 0;
     return o->values.data[o->base[node->inputs[0].node->id]].root == o->shadow[slot];
 }
 
@@ -309,47 +354,57 @@ tutti_status tutti__order_move_shadows(tutti_order *o)
     return TUTTI_OK;
 }
 
-/* Whether an instruction of the commit before this one has written the variable. */
-static bool is_written(const tutti_order *o, size_t before, uint32_t slot)
+/* Notes what an instruction of the commit writes. */
+static void note_written(const tutti_order *o, const tutti_instruction *instruction, bool *written)
 {
-    for (size_t i = o->program->commit_at; i < before; i++) {
-        const tutti_instruction *instruction = &o->instructions.data[i];
-        for (int k = 0;
-             (instruction->node->op->flags & TUTTI_OP_UPDATES) && k < instruction->input_count;
-             k++) {
-            const tutti_program_value *value = &o->values.data[instruction->inputs[k]];
-            if (value->type->handle && value->space == TUTTI_IN_VARIABLE && value->slot == slot)
-                return true;
-        }
+    for (int i = 0;
+         (instruction->node->op->flags & TUTTI_OP_UPDATES) && i < instruction->input_count; i++) {
+        const tutti_program_value *value = &o->values.data[instruction->inputs[i]];
+        if (value->type->handle && value->space == TUTTI_IN_VARIABLE)
+            written[value->slot] = true;
     }
-    return false;
+}
+
+/* `written`: by variable, whether an instruction before this one has. */
+static tutti_status mark_reads(tutti_order *o, const tutti_instruction *instruction,
+                               bool committing, const bool *written)
+{
+    if (tutti__is(instruction->node, "is_initialized"))
+        return TUTTI_OK;
+    for (int i = 0; i < instruction->input_count; i++) {
+        const tutti_program_value *value = &o->values.data[instruction->inputs[i]];
+        if (value->space != TUTTI_IN_VARIABLE)
+            continue;
+        tutti_program_variable *variable = &o->program->variables[value->slot];
+        bool changing = committing && variable->updated;
+        bool updates = (instruction->node->op->flags & TUTTI_OP_UPDATES) &&
+                       instruction->run != tutti__copy_bytes;
+        if (changing && variable->sharers && !updates)
+            return tutti_fail(TUTTI_INTERNAL, "%s '%s' reads '%s' while other devices write it",
+                              instruction->node->op->name, instruction->node->name,
+                              variable->piece->variable->name);
+        if (changing && (value->type->handle || written[value->slot]))
+            continue;
+        variable->read = true;
+        variable->keep = variable->keep || changing;
+    }
+    return TUTTI_OK;
 }
 
 /* A variable is read when its memory is used before the first update of it; in the commit the old
  * value must then still be there. */
 tutti_status tutti__order_mark_reads(tutti_order *o)
 {
-    tutti_program *program = o->program;
+    bool *written =
+        tutti__arena_array(o->arena, (size_t)o->program->variable_count + 1, sizeof *written);
+    if (!written)
+        return no_memory();
     for (size_t i = 0; i < o->instructions.count; i++) {
         const tutti_instruction *instruction = &o->instructions.data[i];
-        bool asks = tutti__is(instruction->node, "is_initialized");
-        for (int k = 0; k < instruction->input_count && !asks; k++) {
-            const tutti_program_value *value = &o->values.data[instruction->inputs[k]];
-            if (value->space != TUTTI_IN_VARIABLE)
-                continue;
-            tutti_program_variable *variable = &program->variables[value->slot];
-            bool committing = i >= program->commit_at && variable->updated;
-            bool updates = (instruction->node->op->flags & TUTTI_OP_UPDATES) &&
-                           instruction->run != tutti__copy_bytes;
-            if (committing && variable->sharers && !updates)
-                return tutti_fail(TUTTI_INTERNAL, "%s '%s' reads '%s' while other devices write it",
-                                  instruction->node->op->name, instruction->node->name,
-                                  variable->piece->variable->name);
-            if (committing && (value->type->handle || is_written(o, i, value->slot)))
-                continue;
-            variable->read = true;
-            variable->keep = variable->keep || committing;
-        }
+        bool committing = i >= o->program->commit_at;
+        TUTTI_TRY(mark_reads(o, instruction, committing, written));
+        if (committing)
+            note_written(o, instruction, written);
     }
     return TUTTI_OK;
 }

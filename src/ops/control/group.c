@@ -1,4 +1,5 @@
 /* group.c: a node that is done when the nodes it waits for are. */
+#include "graph/scope.h"
 #include "ops/state/state.h"
 
 static tutti_status infer(tutti_infer *node)
@@ -21,7 +22,7 @@ tutti_sym(tutti_group)(tutti_graph *graph, const char *name, int count, const tu
             return graph && graph->error.status == TUTTI_OK
                        ? tutti__poison(graph, TUTTI_INVALID, "group: node %d is none", i)
                        : TUTTI_NO_SYM;
-    tutti_control_push(graph, count, nodes);
+    tutti__control_push(graph, count, nodes);
     tutti_sym group = tutti__build(graph, &tutti_op_group, name, 0, NULL, 0, NULL);
     tutti_control_pop(graph);
     return group;
