@@ -33,9 +33,9 @@ int tutti__group_inputs(const tutti_node_group *group, int capacity, tutti_edge 
 int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, int capacity,
                          tutti_edge *ret_outputs);
 
-/* Whether somebody would notice that all nodes of the group follow what one of them follows, as they
- * do when they are fused. Another device would wait in vain for what now comes after the commit; a
- * read that waits for one of before an update would see what the update wrote. */
+/* Whether somebody would notice that all nodes of the group follow what one of them follows, as
+ * they do when they are fused. Another device would wait in vain for what now comes after the
+ * commit; a read that waits for one of before an update would see what the update wrote. */
 bool tutti__group_straddles(const tutti_node_group *group, const tutti_uses *uses);
 
 /* Replaces the group by a fused node, if it keeps the limits, does not straddle an update and a

@@ -104,7 +104,8 @@ tutti_status tutti__program_memory(tutti_program *program);
 
 /* What follows an update, by node id: here, or on another device that it receives from. */
 void tutti__find_late(const tutti_graph *graph, bool *ret_late);
-/* Whether a node and all that follows it are late: it updates, or comes late from another device. */
+/* Whether a node and all that follows it are late: it updates, or comes late from another device.
+ */
 bool tutti__makes_late(const tutti_node *node);
 /* Whether a control edge, from `before` to `node`, only keeps the order in which devices send,
  * receive and meet (passes/transfer.c): the node does not follow what `before` follows. */
