@@ -176,8 +176,10 @@ double tutti__coll_cost_blocks(const tutti_cost_query *q, double bytes, int coun
         each = fmax((per_byte(exchange, q->bytes / parts) + per_byte(exchange, q->bytes)) / 2,
                     per_byte(exchange, bytes / parts) +
                         through_memory(q, parts) * q->ranks / (2.0 * (q->ranks - 1)));
-    return parts * (count * q->cost->link[q->link].alpha + q->cost->link[q->link].turn) +
-           count * bytes * shared(q) * each;
+    /* To and from several at once: who sends to one does not see what comes from others. */
+    double alpha = q->cost->link[q->link].alpha, turn = q->cost->link[q->link].turn;
+    double late = (count - 1) / 2.0 * fmin(turn, alpha);
+    return parts * (count * alpha + turn + late) + count * bytes * shared(q) * each;
 }
 
 double tutti__coll_cost_add_block(const tutti_cost_query *q, double bytes)

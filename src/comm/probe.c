@@ -20,9 +20,17 @@ tutti_status tutti__probe_one_way(tutti_probe *p, size_t bytes)
     return tutti__coll_send(c, partner, p->a, 8);
 }
 
+/* The others wait for it as they do in an operation: one hears of it from the one before. */
 tutti_status tutti__probe_of_two(tutti_probe *p, size_t bytes)
 {
-    return p->call.rank < 2 ? tutti__probe_one_way(p, bytes) : TUTTI_OK;
+    tutti_collective *c = &p->call;
+    char done = 0;
+    if (c->rank < 2)
+        TUTTI_TRY(tutti__probe_one_way(p, bytes));
+    else
+        TUTTI_TRY(tutti__coll_recv(c, c->rank - 1, &done, sizeof done));
+    bool tells = c->rank > 0 && c->rank + 1 < c->size;
+    return tells ? tutti__coll_send(c, c->rank + 1, &done, sizeof done) : TUTTI_OK;
 }
 
 static tutti_status fold_one_way(tutti_probe *p, size_t bytes, void *target)

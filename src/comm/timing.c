@@ -69,7 +69,8 @@ static tutti_status time_together(tutti_timing *m, tutti_probe_work *work, size_
     return TUTTI_OK;
 }
 
-/* Small calls that everybody takes part in follow each other; messages one way are apart. */
+/* Small calls that everybody takes part in follow each other; messages one way are apart. Of large
+ * ones, of several pairs, the slowest counts: who has all of them to wait for goes on with that. */
 static tutti_status time_rounds(tutti_timing *m, tutti_probe_work *work, size_t bytes, int rounds,
                                 double *least)
 {
@@ -77,7 +78,8 @@ static tutti_status time_rounds(tutti_timing *m, tutti_probe_work *work, size_t 
         work == tutti__probe_add || work == tutti__probe_add_into || work == tutti__probe_copy;
     bool apart = work == tutti__probe_one_way || work == tutti__probe_of_two ||
                  work == tutti__probe_folded || work == tutti__probe_folded_into;
-    if (alone || (m->thorough && bytes >= ONE_BY_ONE && !apart))
+    bool one_pair = work == tutti__probe_of_two || m->probe.call.size < 4;
+    if (alone || (m->thorough && bytes >= ONE_BY_ONE && !(apart && one_pair)))
         return time_together(m, work, bytes, rounds, least);
     int batches = rounds < 10 || apart ? rounds : rounds < 10 * BATCH ? 10 : rounds / BATCH;
     int each = rounds / (batches > 0 ? batches : 1);

@@ -114,13 +114,15 @@ static double cost_all_to_all(const tutti_cost_query *q)
     double touched = 2 * q->bytes * q->ranks;
     return tutti__coll_cost_exchange_many(q, q->bytes, touched) + tutti__coll_cost_own(q);
 }
-/* What is given goes to the first of the others out of memory, to further ones out of the caches.
- * Then what came is folded in one pass, of which two sources are those of y += x. */
+/* What is given goes to the first of the others out of memory, to further ones out of the caches,
+ * which several lanes leave no room in. Then what came is folded in one pass, of which two sources
+ * are those of y += x. */
 static double cost_folded(const tutti_cost_query *q)
 {
     double touched = q->ranks * q->bytes, more = q->ranks - 2;
-    return tutti__coll_cost_exchange_block(q, q->bytes, touched) +
-           more * tutti__coll_cost_exchange_again(q, q->bytes, touched) +
+    double first = tutti__coll_cost_exchange_block(q, q->bytes, touched);
+    double again = tutti__coll_cost_exchange_again(q, q->bytes, touched);
+    return first + more * (q->quiet ? first : again) +
            tutti__coll_cost_add_in(q, q->bytes, touched) +
            more * tutti__coll_cost_source(q, q->bytes, touched);
 }
