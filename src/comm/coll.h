@@ -88,7 +88,7 @@ typedef struct tutti_coll {
     bool machines;  /* only for groups of several machines */
     bool native;    /* only for all ranks together, where the engine has collectives of its own */
     bool all_cross; /* all ranks of a machine send to others at the same time */
-    bool few;       /* two ranks at a time are at work, and the others wait */
+    double few;     /* the part of its time in which two ranks are at work, and the others wait */
     bool in_parts;  /* large all-reduces are better done part by part, while caches hold them */
     struct {
         tutti_status (*run)(tutti_collective *collective); /* NULL: not this operation */

@@ -301,13 +301,14 @@ static void replace(double *values, const double *by)
         values[i] = by[i] > 0 ? by[i] : values[i];
 }
 
-/* The cost as one lane has it while all are at work, or those of two ranks. */
-static tutti_comm_cost cost_of_lane(const tutti_comm_cost *cost, tutti_comm_link link, bool of_two)
+/* The cost as one lane has it while all are at work; for the part `few` those of two ranks. */
+static tutti_comm_cost cost_of_lane(const tutti_comm_cost *cost, tutti_comm_link link, double few)
 {
     tutti_comm_cost one = *cost;
     replace(one.link[link].beta, cost->lane[link].beta);
-    if (of_two)
-        replace(one.link[link].beta, cost->lane[link].of_two);
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+        if (cost->lane[link].of_two[i] > 0)
+            one.link[link].beta[i] += few * (cost->lane[link].of_two[i] - one.link[link].beta[i]);
     replace(one.link[link].exchange, cost->lane[link].exchange);
     replace(one.fold[link], cost->lane[link].fold);
     replace(one.fold_into[link], cost->lane[link].fold_into);
@@ -330,7 +331,7 @@ double tutti__coll_cost(const tutti_cost_query *query, const tutti_coll *by,
     int lanes = tutti__lanes_for(query->cost, query->ranks, by, operation, query->bytes);
     if (lanes == 1)
         return by->on[operation].cost(query);
-    tutti_comm_cost cost = cost_of_lane(query->cost, query->link, by->few && query->ranks > 2);
+    tutti_comm_cost cost = cost_of_lane(query->cost, query->link, query->ranks > 2 ? by->few : 0);
     tutti_cost_query part = *query;
     part.cost = &cost;
     part.quiet = query->cost;

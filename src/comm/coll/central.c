@@ -148,7 +148,7 @@ static double cost_barrier(const tutti_cost_query *q)
 const tutti_coll tutti_coll_central = {
     .name = "central",
     .doc = "one rank collects and hands out (parameter server)",
-    .few = true,
+    .few = 1,
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2(p-1)a"},

@@ -108,6 +108,7 @@ static double cost_barrier(const tutti_cost_query *q)
 const tutti_coll tutti_coll_tree = {
     .name = "tree",
     .doc = "a binomial tree, up and down",
+    .few = 0.5, /* half of the ranks are at work in the first step, two in the last */
     .on =
         {
             [TUTTI_BARRIER] = {barrier, cost_barrier, "2 log p a"},
