@@ -295,18 +295,17 @@ TUTTI_TEST(comm_a_double_tree_has_two_of_the_three_streams_of_an_exchange)
     CHECK_NEAR(tutti_comm_predict(&cost, "all_reduce", "double_tree", 2, 1 << 24), m * 3e-10, 1e-9);
 }
 
-/* The root of two is ahead by what the link holds, and then waits for each piece. */
-TUTTI_TEST(comm_a_chain_of_two_streams_what_the_link_holds)
+/* Two ranks hand nothing on: the message goes as one. */
+TUTTI_TEST(comm_a_chain_of_two_is_one_message)
 {
-    tutti_comm_cost cost = {.hosts = 1, .hold = {1 << 20, 1 << 20}};
+    tutti_comm_cost cost = {.hosts = 1};
+    cost.link[TUTTI_LINK_WITHIN].alpha = 1e-5;
     for (int i = 0; i < TUTTI_COMM_SIZES; i++)
-        cost.link[TUTTI_LINK_WITHIN].beta[i] = i < 4 ? 2e-10 : 1e-10;
-    double held = 1 << 20, m = 1 << 22, piece = 128 << 10;
-    double each = tutti_comm_predict(&cost, "broadcast", "tree", 2, 128 << 10);
-    CHECK(each > piece * 1.4e-10);
-    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "ring", 2, 1 << 20), held * 1e-10, 1e-12);
-    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "ring", 2, 1 << 22),
-               held * 1e-10 + (m - held) / piece * each, 1e-12);
+        cost.link[TUTTI_LINK_WITHIN].beta[i] = cost.link[TUTTI_LINK_WITHIN].exchange[i] = 1e-10;
+    double m = 1 << 22;
+    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "ring", 2, 1 << 22), 1e-5 + m * 1e-10, 1e-12);
+    CHECK_NEAR(tutti_comm_predict(&cost, "broadcast", "ring", 3, 1 << 22),
+               33 * 1e-5 + 33.0 / 32 * m * 1e-10, 1e-12);
 }
 
 TUTTI_TEST(comm_times_are_taken_at_their_lower_quartile)

@@ -177,10 +177,11 @@ static tutti_status all_reduce(tutti_collective *c)
  * while the caches hold it, as they do what goes on to further ranks: of what an exchange of as
  * many bytes brings out of memory and back half does so, of the exchange of two ranks two of three
  * streams. On lanes, ranks disturb each other by as much as all have to do, (p - 1) / p of what
- * the busiest has, and on a chunk's way hardly. */
+ * the busiest has, and on a chunk's way hardly; of two ranks nothing stays in the caches, and the
+ * message passes through them whole, up and down. */
 static double cost_beat(const tutti_cost_query *q, double bytes, double held, double all)
 {
-    double cold = q->ranks == 2 ? 2.0 / 3 : 1.0 / 2;
+    double cold = q->ranks == 2 ? q->quiet ? 1 : 2.0 / 3 : 1.0 / 2;
     return (1 - cold) * tutti__cost_stream(q, bytes, held) +
            cold * tutti__cost_stream(q, bytes, all);
 }
@@ -194,7 +195,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
     chunks = chunks > CHUNKS_MOST ? CHUNKS_MOST : chunks;
     double chunk = half / chunks, each = two ? 2 : 4, on_the_way = 2 * depth(q->ranks);
     double met = two ? 1 : 1.4, children = two ? 1 : 2;
-    double all = (q->bytes + children * chunk) / 2;
+    double all = two && q->quiet ? q->bytes : (q->bytes + children * chunk) / 2;
     double held = fmin((two ? 7.0 / 2 : 2) * chunk, all); /* what is on its way, and what came */
     double full = ((q->ranks - 1) * cost_beat(q, each * chunk, held, all) +
                    cost_beat(&quiet, each * chunk, held, all)) /

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { CHAIN = 128 << 10 }; /* bytes that a broadcast hands on at a time */
+enum { CHAIN = 128 << 10 }; /* bytes that a broadcast hands on at a time, if to anybody */
 
 static int around(const tutti_collective *c, int rank)
 {
@@ -118,8 +118,9 @@ static tutti_status broadcast(tutti_collective *c)
     int place = around(c, c->rank - c->root), next = around(c, c->rank + 1);
     int before = around(c, c->rank - 1);
     bool last = place == c->size - 1;
-    for (size_t start = 0; start < bytes || had; start += CHAIN) {
-        size_t size = start >= bytes ? 0 : bytes - start < CHAIN ? bytes - start : CHAIN;
+    size_t piece = c->size > 2 ? CHAIN : bytes;
+    for (size_t start = 0; start < bytes || had; start += piece) {
+        size_t size = start >= bytes ? 0 : bytes - start < piece ? bytes - start : piece;
         if (place == 0) {
             if (size)
                 TUTTI_TRY(tutti__coll_send(c, next, data + start, size));
@@ -175,12 +176,10 @@ static double cost_broadcast(const tutti_cost_query *q)
 {
     double piece = q->bytes < CHAIN ? q->bytes : CHAIN, pieces = q->bytes / CHAIN;
     pieces = pieces < 1 ? 1 : pieces;
-    if (q->ranks > 2)
-        return (q->ranks - 1) * tutti__cost_message(q, piece) +
-               (pieces - 1) * tutti__coll_cost_exchange_again(q, piece, q->bytes);
-    double ahead = fmin(pieces, fmax(q->cost->hold[q->link] / CHAIN, 1));
-    return ahead * tutti__cost_stream_message(q, piece, q->bytes) +
-           (pieces - ahead) * tutti__coll_cost_message_block(q, piece, 2 * q->bytes);
+    if (q->ranks == 2)
+        return tutti__cost_message(q, q->bytes);
+    return (q->ranks - 1) * tutti__cost_message(q, piece) +
+           (pieces - 1) * tutti__coll_cost_exchange_again(q, piece, q->bytes);
 }
 
 const tutti_coll tutti_coll_ring = {
@@ -190,7 +189,7 @@ const tutti_coll tutti_coll_ring = {
     .on =
         {
             [TUTTI_BROADCAST] = {broadcast, cost_broadcast,
-                                 "(M/C + p-2)(a + Cb), C = min(M, 128 KiB)"},
+                                 "(M/C + p-2)(a + Cb), C = min(M, 128 KiB); p = 2: a + Mb"},
             [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
                                   "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"},
             [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scatter,
