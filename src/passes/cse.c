@@ -58,6 +58,7 @@ static uint64_t hash_node(const tutti_node *node)
     hash = tutti__hash_mix(hash, sum);
     for (int i = 0; i < node->attr_count; i++)
         hash = hash_attr(hash, &node->attrs[i]);
+    hash = tutti__hash_mix(hash, (uint64_t)(uintptr_t)node->colocate);
     sum = 0;
     for (int i = 0; i < node->control_count; i++)
         sum += tutti__hash_mix(3, (uint64_t)(uintptr_t)node->controls[i]);

@@ -82,12 +82,44 @@ static void mark_group(fuser *f, const tutti_node_group *group)
         f->visited[group->nodes[i]->id] = f->search;
 }
 
-/* Whether a path leads from one group to another through at least one node outside both. */
+static bool is_source(const tutti_node *node)
+{
+    return node->input_count + node->control_count == 0;
+}
+
+/* Whether no path leads to a node: it is of no group, and what it takes has no inputs. */
+static bool follows_nothing(const fuser *f, const tutti_node *node)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (!is_source(node->inputs[i].node))
+            return false;
+    return node->control_count == 0 && f->groups[node->id] == NULL;
+}
+
+/* Whether a path to a group from another may come in by a node outside both. */
+static bool may_come_by(const fuser *f, const tutti_node_group *from, const tutti_node_group *to)
+{
+    for (int n = 0; n < to->count; n++) {
+        const tutti_node *node = to->nodes[n];
+        for (int i = 0; i < node->input_count; i++) {
+            const tutti_node_group *group = f->groups[node->inputs[i].node->id];
+            if ((group == NULL || (group != from && group != to)) &&
+                !follows_nothing(f, node->inputs[i].node))
+                return true;
+        }
+    }
+    return false; /* nodes of groups wait for none */
+}
+
+/* Whether a path leads from one group to another through at least one node outside both. What need
+ * not be searched for is not: from an activation to its gradient the way is long. */
 static bool leads_outside(fuser *f, const tutti_node_group *from, const tutti_node_group *to,
                           uint32_t last)
 {
     size_t depth;
     int visits = 0;
+    if (!may_come_by(f, from, to))
+        return false;
     f->search++;
     mark_group(f, from);
     depth = push_users(f, from->nodes[0], last, 0);
