@@ -2,7 +2,8 @@
  *
  * One way: even ranks send to the next, all at once, since pairs of an algorithm share the machine
  * too; the odd one answers with 8 bytes, whose time does not count. (Two large messages to and fro
- * are no measure: each rank would have two buffers in its caches, and an operation has one.)
+ * are no measure: each rank would have two buffers in its caches, and an operation has one.) In a
+ * benchmark the slowest pair counts, as in an operation, which goes on when all have theirs.
  * Exchange: all ranks give to the next and take from the one before, as a ring does. Additions and
  * copies: all ranks begin at once, since they share memory, and the slowest counts, since an
  * operation ends with the last; a rank's own least would be a moment in which others paused. Of
