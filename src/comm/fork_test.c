@@ -136,6 +136,17 @@ static tutti_status lose_one(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* Closing gives the failure as every call since has. */
+static tutti_status close_broken(tutti_comm *comm)
+{
+    tutti_error failure;
+    tutti__error_capture(tutti_comm_barrier(comm, NULL), &failure);
+    tutti_status closed = tutti_comm_close(comm);
+    EXPECT(closed != TUTTI_OK && closed == failure.status);
+    EXPECT(strcmp(tutti_error_message(), failure.message) == 0);
+    return TUTTI_OK;
+}
+
 /* Not through tutti__test_forked: nobody sees how ranks of a broken group end. Rank 0 leaves none
  * of them behind, not even one that is stopped. */
 static void check_loss(const char *engine, int signal_number)
@@ -152,10 +163,12 @@ static void check_loss(const char *engine, int signal_number)
         children[i] = atomic_load(&comm->fabric->family[i].id);
     tutti_status status = lose_one(comm, &signal_number);
     tutti_error error = {0};
-    if (status != TUTTI_OK)
+    if (status != TUTTI_OK) {
+        tutti__error_capture(status, &error);
+        (void)tutti_comm_close(comm);
+    } else if ((status = close_broken(comm)) != TUTTI_OK)
         tutti__error_capture(status, &error);
     failed[rank] = status != TUTTI_OK;
-    (void)tutti_comm_close(comm);
     if (rank > 0 && status != TUTTI_OK)
         fprintf(stderr, "%s\n", error.message);
     if (rank > 0) {
