@@ -84,7 +84,7 @@ static bool is_present(const tutti_roster *roster, int rank)
 {
     const tutti_roster_member *member = &roster->members[rank];
     return rank == roster->options.rank || member->accusation == 0 ||
-           member->why == TUTTI_FAILURE_BROKEN;
+           member->why == TUTTI_FAILURE_BROKEN || member->why == TUTTI_FAILURE_ABORTED;
 }
 
 /* A group is judged once: at the first of its ranks that is inside. */

@@ -56,6 +56,14 @@ void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_
     tutti__roster_decide(roster, now_ns);
 }
 
+/* Who says himself that he has failed may be gone before he is asked where he was. */
+static void report(tutti_roster *roster)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_REPORT};
+    roster->ways.where(roster->ways.context, &m.as.report.where);
+    tutti__roster_send(roster, 0, &m);
+}
+
 /* What the launcher reports of rank 0 is kept by the others until their link ends too: it may have
  * left properly, with its goodbye still on the way. */
 void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
@@ -76,6 +84,8 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
             tutti__roster_decide(roster, now_ns);
         return;
     }
+    if (rank == roster->options.rank)
+        report(roster);
     tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
     m.as.suspect.rank = (uint32_t)rank;
     m.as.suspect.why = why;
