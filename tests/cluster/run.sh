@@ -1455,6 +1455,32 @@ test_collectives_lose_a_rank() {
     done
 }
 
+# At the deadline of those who wait it is named, and none of them. Without rank 0 nobody can be asked.
+test_collectives_stop_a_rank() {
+    local engine victim rank
+    for engine in shm tcp; do
+        ranks 4 timeout -k 1 30 "$rank_program" --engine $engine --call 1 loop
+        await "out.*" looping 4
+        victim=$(sed -n 's/^looping //p' out.2)
+        kill -STOP "$victim"
+        wait "${pids[0]}" "${pids[1]}" "${pids[3]}"
+        { kill -9 "$victim"; wait "${pids[2]}"; } 2> /dev/null
+        for rank in 0 1 3; do
+            has out.$rank "loop: deadline passed: rank 2 (host .*, process $victim) has not been heard for [12].[0-9] s.*; in all_reduce bucket 3 number [0-9]*; arrived: 0-"
+            lacks out.$rank "waited too long"
+        done
+        ranks 4 timeout -k 1 30 "$rank_program" --engine $engine --call 1 loop
+        await "out.*" looping 4
+        victim=$(sed -n 's/^looping //p' out.0)
+        kill -STOP "$victim"
+        wait "${pids[1]}" "${pids[2]}" "${pids[3]}"
+        { kill -9 "$victim"; wait "${pids[0]}"; } 2> /dev/null
+        for rank in 1 2 3; do
+            has out.$rank "loop: deadline passed: rank 0 (host .*, process $victim) does not answer; rank [123] was in all_reduce bucket 3 number"
+        done
+    done
+}
+
 # Who waits in a subgroup is told which one, and who is missing there; so is who waits for its ranks.
 test_collectives_of_a_part_lose_a_rank() {
     local engine victim rank
