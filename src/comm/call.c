@@ -107,6 +107,30 @@ static bool is_told_by_verdict(const tutti_fabric *fabric)
     return verdict.why == TUTTI_FAILURE_BROKEN || verdict.operation[0] != '\0';
 }
 
+/* Of a forked group: a member that is stopped is why the others wait for each other. It becomes the
+ * thread's message; false: there is none. */
+static bool name_stopped(const tutti_comm *comm)
+{
+    char name[320], others[600], come[64] = "";
+    tutti_error seen;
+    tutti__error_capture(TUTTI_DEADLINE, &seen);
+    int i = 0, missing = 0;
+    while (i < comm->size && !tutti__fabric_is_stopped(comm->fabric, comm->members[i]))
+        i++;
+    if (i == comm->size) {
+        (void)tutti__error_restore(&seen);
+        return false;
+    }
+    if (comm->area) {
+        missing = tutti__area_missing(comm->area, comm->sequence, others, sizeof others);
+        snprintf(come, sizeof come, "; %d of %d ranks of the group had come", comm->size - missing,
+                 comm->size);
+    }
+    tutti__fabric_name(comm->fabric, comm->members[i], name, sizeof name);
+    (void)tutti_fail(TUTTI_DEADLINE, "%s is stopped%s", name, come);
+    return true;
+}
+
 tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char *what,
                                const char *missing)
 {
@@ -117,8 +141,9 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
         status = tutti__comm_cause(fabric, status);
     if (tutti__fabric_is_told(fabric) || atomic_load(&fabric->broken) || is_told_by_verdict(fabric))
         return tutti__fabric_check(fabric); /* another rank was first */
+    bool late = status == TUTTI_DEADLINE, stopped = late && fabric->family && name_stopped(comm);
     snprintf(why, sizeof why, "%s: %s%s", what, tutti_error_message(),
-             status == TUTTI_DEADLINE ? missing : "");
+             late && !stopped ? missing : "");
     return tell_why(fabric, status, why);
 }
 

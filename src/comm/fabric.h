@@ -197,6 +197,8 @@ static inline void tutti__fabric_note(tutti_fabric *fabric, const char *operatio
     atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
 }
+/* Of a forked group: whether a rank's process is stopped, by a signal or a debugger. */
+bool tutti__fabric_is_stopped(const tutti_fabric *fabric, int rank);
 /* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
 void tutti__fabric_give_up(tutti_fabric *fabric);
 /* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more
