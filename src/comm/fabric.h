@@ -118,7 +118,7 @@ struct tutti_fabric {
     atomic_uint contexts;               /* numbers that this rank has given to new groups */
     uint64_t cpu_mask[TUTTI_CPU_WORDS]; /* this rank's, when it joined */
     int cpus;                           /* that ranks of this machine may use; 0: not counted yet */
-    bool crowded;                       /* more ranks than CPUs on this machine */
+    bool crowded;                       /* more ranks, or lanes of theirs, than CPUs here */
     atomic_int strangers;               /* waits that sleep at once, because others want the CPUs */
     int spin, yields; /* rounds of a wait before it yields, and then before it sleeps */
     int64_t arena_bytes;

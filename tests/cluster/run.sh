@@ -97,6 +97,13 @@ test_benchmark_of_collectives() {
     code $? 1
     has out "by 'hierarchical' is not possible in this group of 2 ranks on 1 machine; there are: .*ring" 1
     lacks out "there are:.*hierarchical"
+    local lanes=4
+    if [ "$(nproc)" -gt 1 ] && [ "$(nproc)" -lt $((2 * lanes)) ]; then
+        TUTTI_LANES=$lanes timeout 60 "$tutti" bench collectives -n 2 --engine tcp --bytes 64k --algorithm ring > out 2>&1
+        code $? 0
+        has out "Each of 2 ranks has $lanes lanes, on $(nproc) CPUs: lanes take turns" 1
+        lacks out "more ranks than CPUs"
+    fi
     timeout 60 "$tutti" bench collectives --engine pigeon > out 2>&1
     code $? 2
     has out "there is no engine 'pigeon'" 1
