@@ -193,3 +193,22 @@ void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *ver
     verdict->arrived = best.arrived;
     verdict->arrived_count = best.arrived_count;
 }
+
+static bool is_in_none(const tutti_roster *roster, int rank)
+{
+    for (int i = 0; i < TUTTI_WHERES; i++)
+        if (roster->members[rank].where.of[i].inside == 1)
+            return false;
+    return true;
+}
+
+int tutti__roster_find_idle(const tutti_roster *roster, const tutti_verdict *verdict)
+{
+    for (int r = 0; verdict->operation[0] != '\0' && r < roster->options.size; r++) {
+        bool member = verdict->group == 0 || tutti__ranks_have(&verdict->members, r);
+        if (member && !tutti__ranks_have(&verdict->arrived, r) && is_present(roster, r) &&
+            is_in_none(roster, r))
+            return r;
+    }
+    return -1;
+}

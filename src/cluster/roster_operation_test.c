@@ -228,8 +228,8 @@ TUTTI_TEST(verdict_at_a_deadline_names_who_does_not_answer)
     begin_job();
     is_in(1, 20, 0x06, 7, true); /* ranks 1 and 2, who has not come: nobody waits for rank 3 */
     text = give_up(1, "all_reduce number 7 (tree): waited too long for rank 2", 3);
-    CHECK_CONTAINS(text, "waited too long for rank 2, says rank 1; in all_reduce number 7 of a "
-                         "group of 2 ranks; arrived: 1; missing: 2");
+    CHECK_CONTAINS(text, "waited too long for rank 2 (host a, process 102), says rank 1; in "
+                         "all_reduce number 7 of a group of 2 ranks; arrived: 1; missing: 2");
     tutti__roster_free(&roster);
 }
 
@@ -242,8 +242,27 @@ TUTTI_TEST(verdict_at_a_deadline_names_the_operation_that_was_told_of)
     is_in(1, 21, 0x0a, 9, true); /* asynchronous, and all have come */
     is_in(3, 21, 0x0a, 9, true);
     CHECK_CONTAINS(give_up(1, "all_reduce number 7 (ring): waited too long for rank 2", 0),
-                   "waited too long for rank 2, says rank 1; in all_reduce number 7 of a group of "
-                   "2 ranks; arrived: 1; missing: 2");
+                   "waited too long for rank 2 (host a, process 102), says rank 1; in all_reduce "
+                   "number 7 of a group of 2 ranks; arrived: 1; missing: 2");
+    tutti__roster_free(&roster);
+}
+
+/* Who has not come is named, not one that waits as well, or is still in what comes before. */
+TUTTI_TEST(verdict_at_a_deadline_names_who_has_not_come)
+{
+    begin_job();
+    for (int r = 0; r < RANKS; r++)
+        is_in(r, 0, 0, r == 3 ? 6 : 7, r != 3);
+    CHECK_CONTAINS(give_up(1, "barrier number 7 (tree): waited too long for rank 2", 0),
+                   "waited too long for rank 3 (host a, process 103), says rank 1; in barrier "
+                   "number 7; arrived: 0-2, 4; missing: 3");
+    tutti__roster_free(&roster);
+    begin_job();
+    for (int r = 0; r < RANKS; r++)
+        is_in(r, 0, 0, r == 1 ? 7 : 6, true);
+    CHECK_CONTAINS(give_up(1, "barrier number 7 (tree): waited too long for rank 2", 0),
+                   "waited too long for rank 2, says rank 1; in barrier number 7; arrived: 1; "
+                   "missing: 0, 2-4");
     tutti__roster_free(&roster);
 }
 

@@ -210,6 +210,18 @@ static int find_culprit(tutti_roster *roster, int64_t now_ns)
     return mute;
 }
 
+/* Who waited too long knows of one that it waits for itself, who may have come and wait too. */
+static void name_idle(const tutti_roster *roster, tutti_verdict *verdict)
+{
+    int rank = tutti__roster_find_idle(roster, verdict);
+    if (rank < 0)
+        return;
+    const tutti_peer *peer = &roster->members[rank].peer;
+    snprintf(verdict->reason, sizeof verdict->reason,
+             "waited too long for rank %d (host %s, process %lld)", rank, peer->host,
+             (long long)peer->pid);
+}
+
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
 {
     if (roster->phase != TUTTI_PHASE_ASKING || (now_ns < roster->until_ns && !complete(roster)))
@@ -224,6 +236,8 @@ void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
     snprintf(v->host, sizeof v->host, "%s", culprit->peer.host);
     snprintf(v->reason, sizeof v->reason, "%s", culprit->reason);
     tutti__roster_find_operation(roster, v);
+    if (waited_too_long(culprit))
+        name_idle(roster, v);
     tutti__verdict_write(v, roster->options.size, own);
     roster->phase = TUTTI_PHASE_FAILED;
     if (own == 0)
