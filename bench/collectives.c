@@ -12,6 +12,7 @@
 #include "cli/bench.h"
 #include "comm/comm.h"
 #include "comm/description.h"
+#include "comm/lane.h"
 
 static const char usage[] =
     "usage: tutti bench collectives [-n RANKS] [--engine E] [--op OP] [--algorithm A] [--bytes N] [--rounds N] [--json]\n\n"
@@ -177,8 +178,8 @@ static int list_rows(const run_state *s, row *rows)
 /* Ranks that wait for a CPU cannot be predicted. */
 static bool crowded(const run_state *s)
 {
-    tutti_comm *comm = s->call.comm;
-    return tutti_comm_hosts(comm) == 1 && comm->fabric->crowded;
+    const tutti_comm *comm = s->call.comm;
+    return tutti_comm_hosts(comm) == 1 && tutti_comm_size(comm) > comm->fabric->cpus;
 }
 
 static tutti_status measure_model(run_state *s, int64_t above, int64_t most, int pass)
@@ -286,6 +287,18 @@ static tutti_status allocate(run_state *s, int64_t bytes, float **ret)
     return TUTTI_OK;
 }
 
+static void print_turns(const run_state *s)
+{
+    const tutti_comm *comm = s->call.comm;
+    int ranks = tutti_comm_size(comm), cpus = comm->fabric->cpus;
+    int lanes = tutti__lanes_among(&s->cost, ranks);
+    if (crowded(s))
+        printf("There are more ranks than CPUs: they take turns, which is not predicted.\n");
+    else if (tutti_comm_hosts(comm) == 1 && lanes * ranks > cpus)
+        printf("Each of %d ranks has %d lanes, on %d CPUs: lanes take turns (see TUTTI_LANES).\n",
+               ranks, lanes, cpus);
+}
+
 static void print_summary(const run_state *s)
 {
     if (s->predicted == 0)
@@ -296,8 +309,8 @@ static void print_summary(const run_state *s)
     else
         printf("\n%d of %d predictions from 64 KiB up are within 20 %% of the measurement.\n",
                s->near, s->predicted);
-    if (crowded(s) && !s->given->json)
-        printf("There are more ranks than CPUs: they take turns, which is not predicted.\n");
+    if (!s->given->json)
+        print_turns(s);
 }
 
 static tutti_status run_all(run_state *s)

@@ -41,6 +41,15 @@ typedef enum tutti_comm_link {
     TUTTI_LINK_BETWEEN, /* ranks of different machines */
     TUTTI_LINK_COUNT
 } tutti_comm_link;
+/* What it takes to set lanes going, and seconds a byte on one of them while all are at work; 0: as
+ * by itself. See tutti_comm_cost for what each is. */
+typedef struct tutti_comm_lane {
+    double start;
+    double beta[TUTTI_COMM_SIZES], exchange[TUTTI_COMM_SIZES];
+    double of_two[TUTTI_COMM_SIZES]; /* beta while the lanes of two ranks are at work; 0: beta */
+    double fold[TUTTI_COMM_SIZES], fold_into[TUTTI_COMM_SIZES], sum[TUTTI_COMM_SIZES];
+    double gamma[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES], into[TUTTI_COMM_SIZES];
+} tutti_comm_lane;
 typedef struct tutti_comm_cost {
     struct {
         double alpha;                      /* of one message */
@@ -71,17 +80,9 @@ typedef struct tutti_comm_cost {
     double alone; /* the part of `pull` that a rank takes who pulls alone, where ranks share cores;
                      0: all of it */
     /* Lanes on which large all_reduces, reduces and broadcasts go at the same time, a part on each;
-     * 0: 1. What it takes to set them going, and the figures above of one of them while all are at
-     * work; 0: as by itself. */
+     * 0: 1. */
     int lanes[TUTTI_LINK_COUNT];
-    struct {
-        double start;
-        double beta[TUTTI_COMM_SIZES], exchange[TUTTI_COMM_SIZES];
-        double
-            of_two[TUTTI_COMM_SIZES]; /* beta while the lanes of two ranks are at work; 0: beta */
-        double fold[TUTTI_COMM_SIZES], fold_into[TUTTI_COMM_SIZES], sum[TUTTI_COMM_SIZES];
-        double gamma[TUTTI_COMM_SIZES], move[TUTTI_COMM_SIZES], into[TUTTI_COMM_SIZES];
-    } lane[TUTTI_LINK_COUNT];
+    tutti_comm_lane lane[TUTTI_LINK_COUNT];
 } tutti_comm_cost;
 
 typedef struct tutti_comm_options {

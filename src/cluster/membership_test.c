@@ -93,12 +93,13 @@ static void *sit(void *context)
     s->streamed = stream(m);
     if (s->streamed == TUTTI_OK)
         s->streamed = swap(m); /* all have come so far */
+    if (s->aborts || !s->deserts)
+        tutti__membership_note(m, (tutti_rank_group){0}, "barrier", 7, true);
     if (s->aborts)
         tutti__membership_abort(m, "loss is NaN");
     if (s->deserts)
         tutti__membership_abandon(m);
     else {
-        tutti__membership_note(m, (tutti_rank_group){0}, "barrier", 7, true);
         s->ended = tutti__membership_leave(m, soon());
         snprintf(s->message, sizeof s->message, "%s", tutti_error_message());
     }
@@ -149,7 +150,8 @@ TUTTI_TEST(membership_sees_a_rank_that_goes_without_leaving)
     }
 }
 
-/* The reason arrives, though who gave it goes at once; rank 0, which must be asked, as well. */
+/* The reason arrives, though who gave it goes at once; rank 0, which must be asked, as well. So
+ * does the operation that it had come to. */
 TUTTI_TEST(membership_hears_why_a_rank_has_aborted)
 {
     for (int aborting = 0; aborting <= 2; aborting += 2) {
@@ -161,6 +163,9 @@ TUTTI_TEST(membership_hears_why_a_rank_has_aborted)
             if (r != aborting) {
                 CHECK_INT(seats[r].ended, TUTTI_CANCELLED);
                 CHECK_CONTAINS(seats[r].message, start);
+                CHECK_CONTAINS(seats[r].message, "; in barrier number 7; arrived: ");
+                const char *missing = strstr(seats[r].message, "missing: ");
+                CHECK(missing && strchr(missing, '0' + aborting) == NULL);
             }
     }
 }

@@ -117,6 +117,9 @@ void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
 /* Fills in what the others were in when verdict->rank failed. */
 void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *verdict);
+/* The first rank that has not come to the verdict's operation though it is in none: its program
+ * does something else. -1: there is none. */
+int tutti__roster_find_idle(const tutti_roster *roster, const tutti_verdict *verdict);
 bool tutti__roster_watching(const tutti_roster *roster); /* failures count in this phase */
 bool tutti__roster_over(const tutti_roster *roster);     /* nothing is waited for any more */
 void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns);

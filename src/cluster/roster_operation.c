@@ -2,7 +2,7 @@
  *
  * A rank tells where it is in the operations of all ranks and in those of the groups that it used
  * last. Groups number their operations apart, so that each is judged by itself; the verdict names
- * the operation that is nearest to the culprit. */
+ * the operation that is nearest to the culprit, or the one whose failure a rank has told of. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,37 +39,71 @@ static const tutti_where *report_of(const tutti_roster *roster, int rank, uint64
     return i < TUTTI_WHERES && of[i].operation[0] != '\0' ? &of[i] : NULL;
 }
 
-/* Of the group of `any`, the latest that anybody is inside. Of who died the last word may be old:
- * nobody is inside what another has finished. */
-static const tutti_where *latest_inside(const tutti_roster *roster, const tutti_where *any)
+/* Whether a rank's word of where it is still holds. That of one who died, or does not answer, is as
+ * old as its last beat: it may have gone on since. */
+static bool is_present(const tutti_roster *roster, int rank)
 {
-    const tutti_where *latest = NULL;
-    bool known = has_known_members(any);
-    uint64_t finished = 0;
-    for (int r = 0; r < roster->options.size; r++) {
-        const tutti_where *where =
-            may_belong(any, known, r) ? report_of(roster, r, any->group) : NULL;
-        if (where == NULL)
-            continue;
-        if (where->inside == 1 && (latest == NULL || where->sequence > latest->sequence))
-            latest = where;
-        uint64_t left = where->inside == 1 ? where->sequence - 1 : where->sequence;
-        finished = left > finished ? left : finished;
-    }
-    return latest != NULL && latest->sequence > finished ? latest : NULL;
+    return rank == roster->options.rank || roster->members[rank].reported;
 }
 
-/* Whoever is in it or beyond has arrived. */
-static operation judge_group(const tutti_roster *roster, const tutti_where *any, int culprit)
+/* Of the group of `any`, the earliest that a rank is inside of: who is further on will wait for it.
+ */
+static const tutti_where *earliest_inside(const tutti_roster *roster, const tutti_where *any)
 {
-    operation o = {.where = latest_inside(roster, any), .members = any->members};
+    const tutti_where *earliest = NULL;
     bool known = has_known_members(any);
-    for (int r = 0; o.where != NULL && r < roster->options.size; r++) {
-        if (!may_belong(any, known, r))
+    for (int r = 0; r < roster->options.size; r++) {
+        const tutti_where *where = may_belong(any, known, r) && is_present(roster, r)
+                                       ? report_of(roster, r, any->group)
+                                       : NULL;
+        if (where != NULL && where->inside == 1 &&
+            (earliest == NULL || where->sequence < earliest->sequence))
+            earliest = where;
+    }
+    return earliest;
+}
+
+/* Whether nobody leaves such an operation before all have come; its label may follow its name. */
+static bool is_meeting(const char *name)
+{
+    static const char *const names[] = {"all_reduce", "all_gather", "all_to_all", "barrier",
+                                        "reduce_scatter"};
+    size_t length = strcspn(name, " ");
+    for (size_t i = 0; i < TUTTI_COUNT(names); i++)
+        if (strlen(names[i]) == length && strncmp(name, names[i], length) == 0)
+            return true;
+    return false;
+}
+
+static bool has_left(const tutti_where *where, uint64_t sequence)
+{
+    return where != NULL &&
+           (where->sequence > sequence || (where->sequence == sequence && where->inside != 1));
+}
+
+/* Whether a rank's having left it says that all have come, also those whose word is old. */
+static bool all_have_come(const tutti_roster *roster, const tutti_where *to)
+{
+    bool known = has_known_members(to), left = false;
+    for (int r = 0; r < roster->options.size && !left; r++)
+        left = may_belong(to, known, r) && has_left(report_of(roster, r, to->group), to->sequence);
+    return left && is_meeting(to->operation);
+}
+
+/* Whoever is in `at`, an operation of its group, or beyond has arrived. */
+static operation judge(const tutti_roster *roster, const tutti_where *at, int culprit)
+{
+    operation o = {.where = at};
+    if (at == NULL)
+        return o;
+    bool known = has_known_members(at), met = all_have_come(roster, at);
+    o.members = at->members;
+    for (int r = 0; r < roster->options.size; r++) {
+        if (!may_belong(at, known, r))
             continue;
-        const tutti_where *where = report_of(roster, r, any->group);
+        const tutti_where *where = report_of(roster, r, at->group);
         o.concerned = o.concerned || (r == culprit && (known || where != NULL));
-        if (where != NULL && where->sequence >= o.where->sequence) {
+        if ((known && met) || (where != NULL && where->sequence >= at->sequence)) {
             tutti__ranks_add(&o.arrived, r);
             o.arrived_count++;
         } else
@@ -77,14 +111,6 @@ static operation judge_group(const tutti_roster *roster, const tutti_where *any,
     }
     o.awaited = o.concerned && !tutti__ranks_have(&o.arrived, culprit);
     return o;
-}
-
-/* Whether a rank's word of what it is inside still holds: who died may have left it before. */
-static bool is_present(const tutti_roster *roster, int rank)
-{
-    const tutti_roster_member *member = &roster->members[rank];
-    return rank == roster->options.rank || member->accusation == 0 ||
-           member->why == TUTTI_FAILURE_BROKEN;
 }
 
 /* A group is judged once: at the first of its ranks that is inside. */
@@ -120,20 +146,44 @@ static bool is_of_others(const operation *o, const tutti_verdict *verdict)
     return verdict->rank >= 0 && !o->concerned && has_known_members(o->where);
 }
 
-void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *verdict)
+/* The operation that is nearest to the culprit, of all groups. */
+static operation find_nearest(const tutti_roster *roster, int culprit)
 {
     static const tutti_where of_all;
-    operation best = judge_group(roster, &of_all, verdict->rank);
+    operation best = judge(roster, earliest_inside(roster, &of_all), culprit);
     for (int r = 0; r < roster->options.size; r++) {
         const tutti_where *of = roster->members[r].where.of;
         for (int i = 1; i < TUTTI_WHERES && is_present(roster, r); i++) {
             if (of[i].group == 0 || of[i].inside != 1 || !is_first_inside(roster, r, &of[i]))
                 continue;
-            operation each = judge_group(roster, &of[i], verdict->rank);
+            operation each = judge(roster, earliest_inside(roster, &of[i]), culprit);
             if (is_nearer(&each, &best))
                 best = each;
         }
     }
+    return best;
+}
+
+/* What a rank says of an operation that failed there begins with its name and number. NULL: with
+ * none that it is in. */
+static const tutti_where *find_told(const tutti_roster *roster, const tutti_verdict *verdict)
+{
+    for (int i = 0; verdict->why == TUTTI_FAILURE_BROKEN && i < TUTTI_WHERES; i++) {
+        const tutti_where *where = &roster->members[verdict->rank].where.of[i];
+        char begin[sizeof where->operation + 32];
+        int length = snprintf(begin, sizeof begin, "%s number %llu ", where->operation,
+                              (unsigned long long)where->sequence);
+        if (where->inside == 1 && strncmp(verdict->reason, begin, (size_t)length) == 0)
+            return where;
+    }
+    return NULL;
+}
+
+void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *verdict)
+{
+    const tutti_where *told = find_told(roster, verdict);
+    operation best =
+        told != NULL ? judge(roster, told, verdict->rank) : find_nearest(roster, verdict->rank);
     if (best.where == NULL || is_of_others(&best, verdict))
         return;
     snprintf(verdict->operation, sizeof verdict->operation, "%s", best.where->operation);
@@ -142,4 +192,23 @@ void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *ver
     verdict->members = best.members;
     verdict->arrived = best.arrived;
     verdict->arrived_count = best.arrived_count;
+}
+
+static bool is_in_none(const tutti_roster *roster, int rank)
+{
+    for (int i = 0; i < TUTTI_WHERES; i++)
+        if (roster->members[rank].where.of[i].inside == 1)
+            return false;
+    return true;
+}
+
+int tutti__roster_find_idle(const tutti_roster *roster, const tutti_verdict *verdict)
+{
+    for (int r = 0; verdict->operation[0] != '\0' && r < roster->options.size; r++) {
+        bool member = verdict->group == 0 || tutti__ranks_have(&verdict->members, r);
+        if (member && !tutti__ranks_have(&verdict->arrived, r) && is_present(roster, r) &&
+            is_in_none(roster, r))
+            return r;
+    }
+    return -1;
 }

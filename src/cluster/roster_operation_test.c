@@ -49,9 +49,11 @@ static void is_in(int rank, uint64_t group, uint64_t members, uint64_t sequence,
     snprintf(of[i].operation, sizeof of[i].operation, group == 0 ? "barrier" : "all_reduce");
 }
 
-/* The verdict on a rank whose connection ends, when nobody answers any more. */
+/* The verdict on a rank whose connection ends, when all others have answered. */
 static const char *lose(int rank)
 {
+    for (int r = 1; r < RANKS; r++)
+        roster.members[r].reported = r != rank;
     tutti__roster_closed(&roster, 1, rank, "");
     tutti__roster_tick(&roster, SECOND);
     CHECK_INT(roster.phase, TUTTI_PHASE_FAILED);
@@ -170,6 +172,98 @@ TUTTI_TEST(verdict_of_a_group_as_one_rank_sees_it)
     tutti__verdict_write(&v, RANKS, 2);
     CHECK_CONTAINS(v.text, "; in all_reduce number 7 of a group of 3 ranks; known to have arrived: "
                            "2 (as rank 2 sees it");
+}
+
+/* Ranks that are further on wait for those whom the culprit holds up; what one of them has left,
+ * all have come to. */
+TUTTI_TEST(verdict_names_the_earliest_operation_that_ranks_are_in)
+{
+    begin_job();
+    for (int r = 0; r < RANKS; r++)
+        is_in(r, 0, 0, r == 2 ? 13 : 12, true);
+    is_in(4, 0, 0, 9, true); /* as its last beat said */
+    CHECK_CONTAINS(lose(4), "; in barrier number 12; arrived: 0-4; missing: none");
+    tutti__roster_free(&roster);
+    begin_job();
+    for (int r = 0; r < RANKS - 1; r++)
+        is_in(r, 0, 0, 12, r > 0);
+    for (int r = 0; r < RANKS - 1; r++) /* whose root goes on before others have come */
+        strcpy(roster.members[r].where.of[0].operation, "broadcast weights");
+    CHECK_CONTAINS(lose(4), "; in broadcast weights number 12; arrived: 0-3; missing: 4");
+    tutti__roster_free(&roster);
+}
+
+/* Rank `from` says that its deadline has passed; all answer but `mute` (0: all do). */
+static const char *give_up(int from, const char *reason, int mute)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    m.as.suspect.rank = (uint32_t)from;
+    m.as.suspect.why = TUTTI_FAILURE_BROKEN;
+    m.as.suspect.detail = TUTTI_DEADLINE;
+    snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason, "%s", reason);
+    tutti__roster_receive(&roster, SECOND, from, &m);
+    for (int r = 1; r < RANKS; r++) {
+        tutti_message answer = {.type = TUTTI_MESSAGE_REPORT};
+        answer.as.report.where = roster.members[r].where;
+        if (r != mute)
+            tutti__roster_receive(&roster, SECOND + 1, r, &answer);
+    }
+    CHECK_INT(roster.phase, mute > 0 ? TUTTI_PHASE_ASKING : TUTTI_PHASE_FAILED);
+    tutti__roster_tick(&roster, 2 * SECOND);
+    CHECK_INT(roster.phase, TUTTI_PHASE_FAILED);
+    return roster.verdict.text;
+}
+
+TUTTI_TEST(verdict_at_a_deadline_names_who_does_not_answer)
+{
+    begin_job();
+    for (int r = 0; r < RANKS; r++)
+        is_in(r, 0, 0, r == 3 ? 6 : 7, r != 3);
+    const char *text = give_up(1, "barrier number 7 (tree): waited too long for rank 2", 3);
+    CHECK_CONTAINS(text, "rank 3 (host a, process 103) has not been heard for 2.0 s");
+    CHECK_CONTAINS(text, "; in barrier number 7; arrived: 0-2, 4; missing: 3");
+    CHECK(strstr(text, "waited too long") == NULL);
+    CHECK_INT(roster.verdict.rank, 3);
+    tutti__roster_free(&roster);
+    begin_job();
+    is_in(1, 20, 0x06, 7, true); /* ranks 1 and 2, who has not come: nobody waits for rank 3 */
+    text = give_up(1, "all_reduce number 7 (tree): waited too long for rank 2", 3);
+    CHECK_CONTAINS(text, "waited too long for rank 2 (host a, process 102), says rank 1; in "
+                         "all_reduce number 7 of a group of 2 ranks; arrived: 1; missing: 2");
+    tutti__roster_free(&roster);
+}
+
+/* Of several under way it is the one whose deadline has passed. */
+TUTTI_TEST(verdict_at_a_deadline_names_the_operation_that_was_told_of)
+{
+    begin_job();
+    is_in(1, 20, 0x06, 7, true); /* ranks 1 and 2, who has not come */
+    is_in(2, 20, 0x06, 6, false);
+    is_in(1, 21, 0x0a, 9, true); /* asynchronous, and all have come */
+    is_in(3, 21, 0x0a, 9, true);
+    CHECK_CONTAINS(give_up(1, "all_reduce number 7 (ring): waited too long for rank 2", 0),
+                   "waited too long for rank 2 (host a, process 102), says rank 1; in all_reduce "
+                   "number 7 of a group of 2 ranks; arrived: 1; missing: 2");
+    tutti__roster_free(&roster);
+}
+
+/* Who has not come is named, not one that waits as well, or is still in what comes before. */
+TUTTI_TEST(verdict_at_a_deadline_names_who_has_not_come)
+{
+    begin_job();
+    for (int r = 0; r < RANKS; r++)
+        is_in(r, 0, 0, r == 3 ? 6 : 7, r != 3);
+    CHECK_CONTAINS(give_up(1, "barrier number 7 (tree): waited too long for rank 2", 0),
+                   "waited too long for rank 3 (host a, process 103), says rank 1; in barrier "
+                   "number 7; arrived: 0-2, 4; missing: 3");
+    tutti__roster_free(&roster);
+    begin_job();
+    for (int r = 0; r < RANKS; r++)
+        is_in(r, 0, 0, r == 1 ? 7 : 6, true);
+    CHECK_CONTAINS(give_up(1, "barrier number 7 (tree): waited too long for rank 2", 0),
+                   "waited too long for rank 2, says rank 1; in barrier number 7; arrived: 1; "
+                   "missing: 0, 2-4");
+    tutti__roster_free(&roster);
 }
 
 /* The end of a rank's link comes a moment after another has missed it: it says more. */

@@ -1,7 +1,8 @@
 /* roster_verdict.c: from the first sign of a failure to one verdict for all.
  *
  * Rank 0 asks everybody where he is and waits for the answers, at most 200 ms; under a launcher up
- * to 400 ms more for how the process ended, since a closed connection arrives before its reason. */
+ * to 400 ms more for how the process ended, since a closed connection arrives before its reason.
+ * Where a deadline has passed it waits as long for answers: who gives none is why. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,11 +22,17 @@ static int strength(tutti_failure why)
     return strengths[why];
 }
 
-static void ask(tutti_roster *roster, int64_t now_ns)
+/* A rank has given up waiting, perhaps for one that waits itself. */
+static bool waited_too_long(const tutti_roster_member *member)
+{
+    return member->why == TUTTI_FAILURE_BROKEN && member->detail == TUTTI_DEADLINE;
+}
+
+static void ask(tutti_roster *roster, int64_t now_ns, bool patiently)
 {
     tutti_message m = {.type = TUTTI_MESSAGE_ASK};
     roster->phase = TUTTI_PHASE_ASKING;
-    roster->until_ns = now_ns + (roster->options.supervised ? 600 : 200) * (int64_t)MILLISECOND;
+    roster->until_ns = now_ns + (patiently ? 600 : 200) * (int64_t)MILLISECOND;
     for (int r = 0; roster->options.rank == 0 && r < roster->options.size; r++) {
         tutti_roster_member *member = &roster->members[r];
         /* Who says himself that an operation failed waits for the verdict, and knows where he is.
@@ -52,8 +59,16 @@ void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_
         snprintf(member->reason, sizeof member->reason, "%s", reason);
     }
     if (roster->phase != TUTTI_PHASE_ASKING)
-        ask(roster, now_ns);
+        ask(roster, now_ns, roster->options.supervised || waited_too_long(member));
     tutti__roster_decide(roster, now_ns);
+}
+
+/* Who says himself that he has failed may be gone before he is asked where he was. */
+static void report(tutti_roster *roster)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_REPORT};
+    roster->ways.where(roster->ways.context, &m.as.report.where);
+    tutti__roster_send(roster, 0, &m);
 }
 
 /* What the launcher reports of rank 0 is kept by the others until their link ends too: it may have
@@ -76,6 +91,8 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
             tutti__roster_decide(roster, now_ns);
         return;
     }
+    if (rank == roster->options.rank)
+        report(roster);
     tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
     m.as.suspect.rank = (uint32_t)rank;
     m.as.suspect.why = why;
@@ -166,19 +183,61 @@ static void send_verdict(tutti_roster *roster)
     tutti__roster_send_all(roster, &m);
 }
 
+/* The first that was asked, has not answered, and is waited for; -1: there is none. */
+static int find_mute(const tutti_roster *roster)
+{
+    for (int r = 0; r < roster->options.size; r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        tutti_verdict verdict = {.rank = r, .why = TUTTI_FAILURE_SILENT};
+        if (!member->asked || !member->linked || member->reported)
+            continue;
+        tutti__roster_find_operation(roster, &verdict);
+        if (verdict.operation[0] != '\0')
+            return r;
+    }
+    return -1;
+}
+
+/* Of those who waited too long none is the culprit where another does not answer. */
+static int find_culprit(tutti_roster *roster, int64_t now_ns)
+{
+    int rank = choose(roster);
+    int mute = waited_too_long(&roster->members[rank]) ? find_mute(roster) : -1;
+    if (mute < 0)
+        return rank;
+    roster->members[mute].why = TUTTI_FAILURE_SILENT;
+    roster->members[mute].detail = (now_ns - roster->members[mute].heard_ns) / MILLISECOND;
+    return mute;
+}
+
+/* Who waited too long knows of one that it waits for itself, who may have come and wait too. */
+static void name_idle(const tutti_roster *roster, tutti_verdict *verdict)
+{
+    int rank = tutti__roster_find_idle(roster, verdict);
+    if (rank < 0)
+        return;
+    const tutti_peer *peer = &roster->members[rank].peer;
+    snprintf(verdict->reason, sizeof verdict->reason,
+             "waited too long for rank %d (host %s, process %lld)", rank, peer->host,
+             (long long)peer->pid);
+}
+
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
 {
     if (roster->phase != TUTTI_PHASE_ASKING || (now_ns < roster->until_ns && !complete(roster)))
         return;
-    int rank = choose(roster), own = roster->options.rank;
+    int own = roster->options.rank;
+    roster->ways.where(roster->ways.context, &roster->members[own].where);
+    int rank = find_culprit(roster, now_ns);
     const tutti_roster_member *culprit = &roster->members[rank];
     tutti_verdict *v = &roster->verdict;
     *v = (tutti_verdict){
         .rank = rank, .why = culprit->why, .detail = culprit->detail, .pid = culprit->peer.pid};
     snprintf(v->host, sizeof v->host, "%s", culprit->peer.host);
     snprintf(v->reason, sizeof v->reason, "%s", culprit->reason);
-    roster->ways.where(roster->ways.context, &roster->members[own].where);
     tutti__roster_find_operation(roster, v);
+    if (waited_too_long(culprit))
+        name_idle(roster, v);
     tutti__verdict_write(v, roster->options.size, own);
     roster->phase = TUTTI_PHASE_FAILED;
     if (own == 0)

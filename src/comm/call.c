@@ -72,31 +72,63 @@ static void name_missing(const tutti_collective *c, const tutti_coll *by, char *
                  c->size - missing, c->size, names);
 }
 
-/* Tells all ranks. Of one that is late the verdict says more than this rank knows, who waits for
- * another that waits himself: everybody is asked who has come. */
+/* Who waits for another that waits himself knows little of why: everybody is asked who has come. It
+ * is rank 0 that asks, so that it is missing itself where no answer comes. */
+static tutti_status ask_why(tutti_fabric *fabric, const char *why)
+{
+    char text[1400], name[320];
+    tutti__membership_break(fabric->membership, TUTTI_DEADLINE, why);
+    if (tutti__membership_await_verdict(fabric->membership, tutti__now_ns() + VERDICT_NS))
+        return tutti__fabric_check(fabric);
+    snprintf(text, sizeof text, "%s does not answer; rank %d was in %s",
+             tutti__fabric_name(fabric, 0, name, sizeof name), fabric->rank, why);
+    return tutti__fabric_break(fabric, TUTTI_DEADLINE, text);
+}
+
+/* Tells all ranks. */
 static tutti_status tell_why(tutti_fabric *fabric, tutti_status status, const char *why)
 {
-    tutti_membership *members = tutti__fabric_spans(fabric) ? fabric->membership : NULL;
-    if (members && status == TUTTI_DEADLINE) {
-        tutti__membership_break(members, status, why);
-        if (tutti__membership_await_verdict(members, tutti__now_ns() + VERDICT_NS))
-            return tutti__fabric_check(fabric);
-        return tutti__fabric_break(fabric, status, why);
-    }
+    if (fabric->membership && status == TUTTI_DEADLINE)
+        return ask_why(fabric, why);
     status = tutti__fabric_break(fabric, status, why);
-    if (members)
-        tutti__membership_break(members, status, why);
+    if (fabric->membership && tutti__fabric_spans(fabric))
+        tutti__membership_break(fabric->membership, status, why);
     return status;
 }
 
-/* Another rank's operation has failed and it has told all: its words say which. */
+/* What failed is told to all: by the rank where it did, or with the operation that ranks were in.
+ */
 static bool is_told_by_verdict(const tutti_fabric *fabric)
 {
     tutti_verdict verdict;
     if (!fabric->membership || !tutti__membership_failed(fabric->membership))
         return false;
     tutti__membership_verdict(fabric->membership, &verdict);
-    return verdict.why == TUTTI_FAILURE_BROKEN;
+    return verdict.why == TUTTI_FAILURE_BROKEN || verdict.operation[0] != '\0';
+}
+
+/* Of a forked group: a member that is stopped is why the others wait for each other. It becomes the
+ * thread's message; false: there is none. */
+static bool name_stopped(const tutti_comm *comm)
+{
+    char name[320], others[600], come[64] = "";
+    tutti_error seen;
+    tutti__error_capture(TUTTI_DEADLINE, &seen);
+    int i = 0, missing = 0;
+    while (i < comm->size && !tutti__fabric_is_stopped(comm->fabric, comm->members[i]))
+        i++;
+    if (i == comm->size) {
+        (void)tutti__error_restore(&seen);
+        return false;
+    }
+    if (comm->area) {
+        missing = tutti__area_missing(comm->area, comm->sequence, others, sizeof others);
+        snprintf(come, sizeof come, "; %d of %d ranks of the group had come", comm->size - missing,
+                 comm->size);
+    }
+    tutti__fabric_name(comm->fabric, comm->members[i], name, sizeof name);
+    (void)tutti_fail(TUTTI_DEADLINE, "%s is stopped%s", name, come);
+    return true;
 }
 
 tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char *what,
@@ -109,8 +141,9 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
         status = tutti__comm_cause(fabric, status);
     if (tutti__fabric_is_told(fabric) || atomic_load(&fabric->broken) || is_told_by_verdict(fabric))
         return tutti__fabric_check(fabric); /* another rank was first */
+    bool late = status == TUTTI_DEADLINE, stopped = late && fabric->family && name_stopped(comm);
     snprintf(why, sizeof why, "%s: %s%s", what, tutti_error_message(),
-             status == TUTTI_DEADLINE ? missing : "");
+             late && !stopped ? missing : "");
     return tell_why(fabric, status, why);
 }
 

@@ -519,7 +519,8 @@ static tutti_status give_up_on_rank_3(tutti_comm *comm, void *context)
                               TUTTI_CALL(.timeout = rank == 1 ? GIVES_UP_MS / 1e3 : 30));
     double seconds = (double)(tutti__now_ns() - start) * 1e-9;
     if (status != TUTTI_DEADLINE || !strstr(tutti_error_message(), "waited too long for rank") ||
-        !strstr(tutti_error_message(), "all_reduce number 2") || seconds > 10)
+        !strstr(tutti_error_message(), "all_reduce number 2; arrived: 0-2; missing: 3") ||
+        seconds > 10)
         return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d after %g s", (int)status,
                                    seconds);
     if (rank == 1)

@@ -55,10 +55,15 @@ static void per_byte(const double *times, double base, double *ret)
 
 /* Within a machine nothing is so slow: somebody else was at work, and the guess is nearer. */
 enum { DOUBTED = 50 }; /* times the guess */
+static void doubt_beyond(double most, double *measured, double guess)
+{
+    if (!(*measured >= 0 && *measured <= most))
+        *measured = guess;
+}
+
 static void doubt(double *measured, double guess)
 {
-    if (*measured > DOUBTED * guess)
-        *measured = guess;
+    doubt_beyond(DOUBTED * guess, measured, guess);
 }
 
 static void doubt_link(const tutti_comm *group, tutti_comm_cost *cost)
@@ -82,12 +87,37 @@ static void longer(const double *times, const double *without, double *ret)
                      : ret[i > 0 ? i - 1 : 0];
 }
 
+/* Lanes share what one has by itself, and may be in each other's way, but not so much: what one
+ * takes by itself is nearer then. */
+enum { HINDERED = 10 }; /* times the share */
+static void doubt_lane(tutti_comm_link link, tutti_comm_cost *cost)
+{
+    tutti_comm_lane *lane = &cost->lane[link];
+    double worst = (double)HINDERED * cost->lanes[link];
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        double beta = cost->link[link].beta[i], exchange = cost->link[link].exchange[i];
+        double gamma = cost->gamma[i], into = fmax(cost->into[i], gamma);
+        doubt_beyond(worst * beta, &lane->beta[i], beta);
+        doubt_beyond(worst * beta, &lane->of_two[i], beta);
+        doubt_beyond(worst * exchange, &lane->exchange[i], exchange);
+        doubt_beyond(worst * gamma, &lane->fold[i], cost->fold[link][i]);
+        doubt_beyond(worst * into, &lane->fold_into[i], cost->fold_into[link][i]);
+        doubt_beyond(worst * gamma, &lane->sum[i], cost->sum[link][i]);
+        doubt_beyond(worst * gamma, &lane->gamma[i], gamma);
+        doubt_beyond(worst * gamma, &lane->move[i], cost->move[i]);
+        doubt_beyond(worst * into, &lane->into[i], into);
+    }
+}
+
 /* What lanes take is known beside what one takes; alpha is the same. */
-static void derive_lane(const tutti_cost_times *times, tutti_comm_link link, tutti_comm_cost *cost)
+static void derive_lane(const tutti_cost_times *times, tutti_comm_link link, bool in_doubt,
+                        tutti_comm_cost *cost)
 {
     double start = times->lane[link].start, alpha = cost->link[link].alpha;
     if (!(start > 0))
         return;
+    if (in_doubt)
+        doubt(&start, alpha * cost->lanes[link]);
     cost->lane[link].start = start;
     per_byte(times->lane[link].one_way, start + 2 * alpha, cost->lane[link].beta);
     per_byte(times->lane[link].of_two, start + 2 * alpha, cost->lane[link].of_two);
@@ -99,6 +129,8 @@ static void derive_lane(const tutti_cost_times *times, tutti_comm_link link, tut
     per_byte(times->lane[link].add, start, cost->lane[link].gamma);
     per_byte(times->lane[link].move, start, cost->lane[link].move);
     per_byte(times->lane[link].add_into, start, cost->lane[link].into);
+    if (in_doubt)
+        doubt_lane(link, cost);
 }
 
 static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tutti_comm_cost *cost)
@@ -116,7 +148,6 @@ static void derive_link(const tutti_cost_times *times, tutti_comm_link link, tut
     longer(times->summed[link], both, cost->sum[link]);
     per_byte(times->put[link], 0, cost->put[link]);
     per_byte(times->taken[link], 0, cost->take[link]);
-    derive_lane(times, link, cost);
 }
 
 /* Where ranks share cores, those that pull at once were slower than one by itself is. */
@@ -146,8 +177,10 @@ void tutti__cost_derive(const tutti_cost_times *times, bool in_doubt, const tutt
     derive_link(times, TUTTI_LINK_WITHIN, cost);
     if (in_doubt)
         doubt_link(within, cost);
+    derive_lane(times, TUTTI_LINK_WITHIN, in_doubt, cost);
     derive_shared(times, within, cost);
     derive_link(times, TUTTI_LINK_BETWEEN, cost);
+    derive_lane(times, TUTTI_LINK_BETWEEN, in_doubt, cost);
 }
 
 /* The other constants are guesses, of which those that have to do with messages become longer or

@@ -2,11 +2,14 @@
  * measurement:
  *
  *     {"within":  {"alpha": "0.4us", "beta": "20GB/s"},
- *      "between": {"alpha": "15us",  "beta": {"64k": "8GB/s", "1m": "12GB/s"}},
+ *      "between": {"alpha": "15us",  "beta": {"64k": "8GB/s", "1m": "12GB/s"},
+ *                  "lanes": {"count": 4, "start": "9us", "beta": "4GB/s", "gamma": "9GB/s"}},
  *      "gamma": "30GB/s", "phase": "0.3us"}
  *
  * Beta is a bandwidth or a time for a byte, one for all messages or by their size: each counts from
- * its size on, the first one below too. What a file does not say is assumed. */
+ * its size on, the first one below too. So are figures of lanes, which have the names that they
+ * have in tutti_comm_lane and are those of one lane while `count` are at work; groups that have
+ * another number of them do without. What a file does not say is assumed. */
 #ifndef TUTTI_COMM_DESCRIPTION_H
 #define TUTTI_COMM_DESCRIPTION_H
 
@@ -15,6 +18,8 @@
 /* Seconds, and seconds a byte; 0: not said. */
 typedef struct tutti_description {
     double alpha[TUTTI_LINK_COUNT], beta[TUTTI_LINK_COUNT][TUTTI_COMM_SIZES], gamma, phase;
+    int lanes[TUTTI_LINK_COUNT];
+    tutti_comm_lane lane[TUTTI_LINK_COUNT];
 } tutti_description;
 
 tutti_status tutti__description_read(const char *path, tutti_description *ret);

@@ -282,6 +282,22 @@ static tutti_status check_processes(tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
+bool tutti__fabric_is_stopped(const tutti_fabric *fabric, int rank)
+{
+    enum { MOST = 4096 };
+    const tutti_world *world = tutti__world();
+    char path[48];
+    void *data;
+    size_t size;
+    snprintf(path, sizeof path, "/proc/%d/stat", atomic_load(&fabric->family[rank].id));
+    if (world->read_file(world->self, path, MOST, &data, &size) != TUTTI_OK)
+        return false;
+    const char *name_ends = strrchr(data, ')'); /* then a space and the state */
+    bool stopped = name_ends && (name_ends[2] == 'T' || name_ends[2] == 't');
+    free(data);
+    return stopped;
+}
+
 void tutti__fabric_give_up(tutti_fabric *fabric)
 {
     tutti_notice *notice = notice_of(fabric);

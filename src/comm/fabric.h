@@ -118,7 +118,7 @@ struct tutti_fabric {
     atomic_uint contexts;               /* numbers that this rank has given to new groups */
     uint64_t cpu_mask[TUTTI_CPU_WORDS]; /* this rank's, when it joined */
     int cpus;                           /* that ranks of this machine may use; 0: not counted yet */
-    bool crowded;                       /* more ranks than CPUs on this machine */
+    bool crowded;                       /* more ranks, or lanes of theirs, than CPUs here */
     atomic_int strangers;               /* waits that sleep at once, because others want the CPUs */
     int spin, yields; /* rounds of a wait before it yields, and then before it sleeps */
     int64_t arena_bytes;
@@ -197,6 +197,8 @@ static inline void tutti__fabric_note(tutti_fabric *fabric, const char *operatio
     atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
 }
+/* Of a forked group: whether a rank's process is stopped, by a signal or a debugger. */
+bool tutti__fabric_is_stopped(const tutti_fabric *fabric, int rank);
 /* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
 void tutti__fabric_give_up(tutti_fabric *fabric);
 /* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more

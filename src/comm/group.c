@@ -431,7 +431,7 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         tutti__membership_break(members, fabric->error.status, fabric->error.message);
     tutti_fabric *kept = fabric;
     atomic_fetch_add(&kept->references, 1);
-    if (broken && members) /* as every call since */
+    if (broken && meets) /* as every call since */
         status = tutti__error_restore(&fabric->error);
     broken = broken || atomic_load(&fabric->broken);
     tutti__comm_destroy(comm);

@@ -1,6 +1,7 @@
 /* lane_test.c: operations on several lanes at once. */
 #include "comm/lane.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "base/params.h"
 #include "base/world.h"
+#include "comm/derive.h"
 #include "comm/testing.h"
 
 enum { LARGE = (1 << 20) + 77 }; /* elements: more than 256 KiB for each of many lanes */
@@ -152,6 +154,61 @@ TUTTI_TEST(comm_lanes_are_measured)
 {
     with_lanes("2", 3, false, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 60, .measure = true),
                measure_lanes, NULL);
+}
+
+/* Times of one way and an exchange, and of the same on each of several lanes. */
+static tutti_cost_times times_of(double by_itself, double on_a_lane, double start)
+{
+    enum { LINK = TUTTI_LINK_WITHIN };
+    tutti_cost_times times = {.lane[LINK].start = start};
+    times.one_way[LINK][TUTTI_COMM_SIZES] = 2e-5;
+    times.exchange[LINK][TUTTI_COMM_SIZES] = 1e-5;
+    for (int i = 0; i < TUTTI_COMM_SIZES; i++) {
+        double bytes = tutti__cost_sizes[i];
+        times.one_way[LINK][i] = times.exchange[LINK][i] = 2e-5 + bytes * by_itself;
+        times.lane[LINK].one_way[i] = times.lane[LINK].exchange[i] = 3e-5 + bytes * on_a_lane;
+        times.lane[LINK].folded[i] = times.lane[LINK].summed[i] = 3e-5 + 2 * bytes * on_a_lane;
+        times.add[i] = times.add_into[i] = times.move[i] = bytes * by_itself;
+    }
+    return times;
+}
+
+/* What lanes cannot take is somebody else's work, as with links: they are taken to go as by
+ * themselves. Slower than that is as it should be. */
+static tutti_status doubt_lanes(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { LINK = TUTTI_LINK_WITHIN, AT = TUTTI_COMM_AT_MIB };
+    static const struct {
+        double on_a_lane, start;
+        bool in_doubt, believed;
+    } cases[] = {{4e-9, 1e-5, true, true},      {4e-9, 1, true, true},
+                 {1e-6, 1e-5, true, false},     {1e-6, 1e-5, false, true},
+                 {INFINITY, 1e-5, true, false}, {NAN, 1e-5, true, true},
+                 {4e-9, INFINITY, true, true},  {4e-9, NAN, true, true}};
+    EXPECT(comm->cost.lanes[LINK] == 2);
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_cost_times times = times_of(1e-9, cases[i].on_a_lane, cases[i].start);
+        tutti_comm_cost cost = comm->cost;
+        cost.lane[LINK] = (tutti_comm_lane){0};
+        tutti__cost_derive(&times, cases[i].in_doubt, comm, &cost);
+        const tutti_comm_lane *lane = &cost.lane[LINK];
+        EXPECT(lane->start >= 0 && lane->start < 1e-3);
+        EXPECT(isfinite(lane->beta[AT]) && isfinite(lane->exchange[AT]));
+        EXPECT(isfinite(lane->fold[AT]) && isfinite(lane->sum[AT]));
+        if (!cases[i].believed)
+            EXPECT(lane->beta[AT] == cost.link[LINK].beta[AT] &&
+                   lane->exchange[AT] == cost.link[LINK].exchange[AT]);
+        else if (lane->start > 0 && isfinite(cases[i].on_a_lane))
+            EXPECT(fabs(lane->beta[AT] / cases[i].on_a_lane - 1) < 0.05);
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_lanes_that_take_what_none_can_are_doubted)
+{
+    with_lanes("2", 2, false, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 60), doubt_lanes,
+               NULL);
 }
 
 /* 2 (p - 1) / p of the message leave each rank, by as many lanes as there may be. */

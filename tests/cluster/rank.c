@@ -1,6 +1,6 @@
 /* rank.c: a rank of collectives for the tests of this folder.
  *
- *     cluster_rank [--engine E] [--join SECONDS] [--log none|silent] DEED...
+ *     cluster_rank [--engine E] [--join SECONDS] [--call SECONDS] [--log none|silent] DEED...
  *
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
  * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
@@ -212,12 +212,14 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
 }
 
 static double join_timeout = 20; /* --join */
+static double call_timeout = 30; /* --call */
 
 static tutti_status open_group(const tutti_cluster *cluster, const char *engine,
                                tutti_comm **ret_comm)
 {
     return tutti_comm_open(
-        cluster, TUTTI_COMM_OPTIONS(.engine = engine, .timeout = 30, .join_timeout = join_timeout),
+        cluster,
+        TUTTI_COMM_OPTIONS(.engine = engine, .timeout = call_timeout, .join_timeout = join_timeout),
         ret_comm);
 }
 
@@ -261,6 +263,8 @@ int main(int argc, char **argv)
             engine = argv[at + 1];
         else if (strcmp(argv[at], "--log") == 0)
             log = argv[at + 1];
+        else if (strcmp(argv[at], "--call") == 0)
+            call_timeout = atof(argv[at + 1]);
         else
             join_timeout = atof(argv[at + 1]);
     if (strcmp(log, "none") != 0)

@@ -97,6 +97,13 @@ test_benchmark_of_collectives() {
     code $? 1
     has out "by 'hierarchical' is not possible in this group of 2 ranks on 1 machine; there are: .*ring" 1
     lacks out "there are:.*hierarchical"
+    local lanes=4
+    if [ "$(nproc)" -gt 1 ] && [ "$(nproc)" -lt $((2 * lanes)) ]; then
+        TUTTI_LANES=$lanes timeout 60 "$tutti" bench collectives -n 2 --engine tcp --bytes 64k --algorithm ring > out 2>&1
+        code $? 0
+        has out "Each of 2 ranks has $lanes lanes, on $(nproc) CPUs: lanes take turns" 1
+        lacks out "more ranks than CPUs"
+    fi
     timeout 60 "$tutti" bench collectives --engine pigeon > out 2>&1
     code $? 2
     has out "there is no engine 'pigeon'" 1
@@ -1452,6 +1459,32 @@ test_collectives_lose_a_rank() {
             has out.$rank "all_reduce bucket 3"
         done
         under 1.5 "$(since "$at" "$(seen out.0 out.1 out.3)")"
+    done
+}
+
+# At the deadline of those who wait it is named, and none of them. Without rank 0 nobody can be asked.
+test_collectives_stop_a_rank() {
+    local engine victim rank
+    for engine in shm tcp; do
+        ranks 4 timeout -k 1 30 "$rank_program" --engine $engine --call 1 loop
+        await "out.*" looping 4
+        victim=$(sed -n 's/^looping //p' out.2)
+        kill -STOP "$victim"
+        wait "${pids[0]}" "${pids[1]}" "${pids[3]}"
+        { kill -9 "$victim"; wait "${pids[2]}"; } 2> /dev/null
+        for rank in 0 1 3; do
+            has out.$rank "loop: deadline passed: rank 2 (host .*, process $victim) has not been heard for [12].[0-9] s.*; in all_reduce bucket 3 number [0-9]*; arrived: 0-"
+            lacks out.$rank "waited too long"
+        done
+        ranks 4 timeout -k 1 30 "$rank_program" --engine $engine --call 1 loop
+        await "out.*" looping 4
+        victim=$(sed -n 's/^looping //p' out.0)
+        kill -STOP "$victim"
+        wait "${pids[1]}" "${pids[2]}" "${pids[3]}"
+        { kill -9 "$victim"; wait "${pids[0]}"; } 2> /dev/null
+        for rank in 1 2 3; do
+            has out.$rank "loop: deadline passed: rank 0 (host .*, process $victim) does not answer; rank [123] was in all_reduce bucket 3 number"
+        done
     done
 }
 
