@@ -1,5 +1,6 @@
 /* collectives.c: collectives between ranks of this machine, or of the job that runs it: size, time,
  * bandwidth, and what the cost model predicts, for every algorithm. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -369,7 +370,10 @@ static bool read_bytes(const char *text, int64_t *ret)
 {
     char *end;
     long long value = strtoll(text, &end, 10);
-    int shift = *end == 'k' ? 10 : *end == 'm' ? 20 : *end == 'g' ? 30 : 0;
+    int unit = tolower((unsigned char)*end), shift = unit == 'k'   ? 10
+                                                     : unit == 'm' ? 20
+                                                     : unit == 'g' ? 30
+                                                                   : 0;
     if (end == text || value < 1 || value > (1 << 30) >> shift || value << shift < 4 ||
         end[shift != 0])
         return tutti__complain("--bytes takes a number from 4 to 1g, not '%s'", text), false;
