@@ -149,14 +149,16 @@ void tutti__control_push(tutti_graph *graph, int count, const tutti_sym *after)
     }
 }
 
-/* Where a scope waits for many nodes, one waits for them all, and the others for that one. */
+/* Where a scope waits for many nodes, one waits for them all, and the others for that one. Not in a
+ * trace, of which every group runs. */
 void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
 {
     enum { MANY = 32 };
     tutti__control_push(graph, count, after);
     tutti_scope *scope =
         graph && graph->scopes.count > 0 ? &graph->scopes.data[graph->scopes.count - 1] : NULL;
-    if (!scope || scope->kind != TUTTI_SCOPE_CONTROL || scope->control_count <= MANY)
+    if (!scope || graph->trace || scope->kind != TUTTI_SCOPE_CONTROL ||
+        scope->control_count <= MANY)
         return;
     tutti_sym all = tutti__build(graph, tutti_op_find("group"), NULL, 0, NULL, 0, NULL);
     if (all.node) {

@@ -72,7 +72,7 @@ static tutti_status know_shape(tutti_rewrite *rewrite, tutti_node *node)
 {
     const tutti_type *type = tutti__edge_type(node->inputs[0]), *own = &node->types[0];
     tutti_tensor *value;
-    if (!tutti_type_is_static(type) || node->inputs[0].node->control_count > 0)
+    if (!tutti_type_is_static(type) || tutti__rewrite_waits(node->inputs[0].node))
         return TUTTI_OK;
     TUTTI_TRY(tutti_tensor_create(own->dtype, own->rank, own->dims, &value));
     bool shape = tutti__is(node, "shape");

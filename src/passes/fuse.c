@@ -7,7 +7,8 @@
  *  2. the group keeps the limits of group.h;
  *  3. no path leads from one to the other through a node outside: the fused node would have to run
  *     before and after it. Groups count as single nodes here, since that is what they become;
- *  4. both follow the same updates, unless no other device and no read waits for them.
+ *  4. nobody outside would follow an update that it does not follow, if reads or other devices wait
+ *     for anything.
  * At last sums over other axes join the group of what they sum: it is then read while it is in the
  * tile, and not written if nobody else wants it. A sum has no other input, so no path can lead to
  * it but from its group.

@@ -43,6 +43,14 @@ static uint64_t both(uint64_t a, uint64_t b)
     return tutti__hash_mix(low, high) | 1;
 }
 
+/* Who only keeps an order runs late too, but does not follow: another name. */
+static uint64_t by_control(const tutti_node *node, const tutti_node *before,
+                           const uint64_t *follows)
+{
+    uint64_t name = follows[before->id];
+    return name != 0 && tutti__keeps_order(node, before) ? tutti__hash_mix(name, 1) | 1 : name;
+}
+
 /* Updates, and what comes late from other devices, have names of their own. */
 static void find_followed(const tutti_graph *graph, uint64_t *ret_follows)
 {
@@ -52,7 +60,7 @@ static void find_followed(const tutti_graph *graph, uint64_t *ret_follows)
         for (int i = 0; i < node->input_count; i++)
             follows = both(follows, ret_follows[node->inputs[i].node->id]);
         for (int i = 0; i < node->control_count; i++)
-            follows = both(follows, ret_follows[node->controls[i]->id]);
+            follows = both(follows, by_control(node, node->controls[i], ret_follows));
         ret_follows[n] = tutti__makes_late(node) ? tutti__hash_mix(0, n) | 1 : follows;
     }
 }
@@ -65,14 +73,20 @@ static bool looks(const tutti_node *node)
            ((node->op->flags & TUTTI_OP_TAKES_HANDLE) && !(node->op->flags & TUTTI_OP_UPDATES));
 }
 
-static void find_watched(const tutti_graph *graph, tutti_uses *uses)
+/* Whether one that looks waits for anything but its variable or queue. */
+static bool is_watched(const tutti_graph *graph)
 {
-    for (size_t n = graph->nodes.count; n-- > 0;) {
-        bool watched = looks(graph->nodes.data[n]);
-        for (uint32_t u = uses->first[n]; u < uses->first[n + 1]; u++)
-            watched = watched || uses->watched[uses->users[u]->id];
-        uses->watched[n] = watched;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if (!looks(node))
+            continue;
+        for (int i = 0; i < node->input_count; i++)
+            if (!tutti__edge_type(node->inputs[i])->handle)
+                return true;
+        if (node->control_count > 0)
+            return true;
     }
+    return false;
 }
 
 tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses)
@@ -81,10 +95,9 @@ tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses)
     tutti_uses uses = {.first = calloc(count + 2, sizeof *uses.first),
                        .wanted = calloc(count + 1, sizeof *uses.wanted),
                        .follows = calloc(count + 1, sizeof *uses.follows),
-                       .watched = calloc(count + 1, sizeof *uses.watched)};
+                       .watched = is_watched(graph)};
     uint32_t *at = calloc(count + 2, sizeof *at);
-    if (uses.first != NULL && uses.wanted != NULL && uses.follows != NULL && uses.watched != NULL &&
-        at != NULL) {
+    if (uses.first != NULL && uses.wanted != NULL && uses.follows != NULL && at != NULL) {
         walk_uses(graph, &uses, NULL);
         for (size_t n = 0; n < count; n++)
             uses.first[n + 1] += uses.first[n];
@@ -99,7 +112,6 @@ tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses)
     walk_uses(graph, &uses, at);
     free(at);
     find_followed(graph, uses.follows);
-    find_watched(graph, &uses);
     for (size_t i = 0; i < graph->results.count; i++)
         uses.wanted[graph->results.data[i].node->id] = true;
     for (size_t i = 0; i < graph->targets.count; i++)
@@ -114,7 +126,6 @@ void tutti__uses_free(tutti_uses *uses)
     free(uses->users);
     free(uses->wanted);
     free(uses->follows);
-    free(uses->watched);
     *uses = (tutti_uses){0};
 }
 
@@ -196,15 +207,26 @@ int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, 
     return count;
 }
 
+/* Whether a node has users outside the group that do not follow what `all` names. */
+static bool has_users_that_follow_less(const tutti_node_group *group, const tutti_uses *uses,
+                                       const tutti_node *node, uint64_t all)
+{
+    for (uint32_t u = uses->first[node->id]; u < uses->first[node->id + 1]; u++)
+        if (uses->follows[uses->users[u]->id] != all && !tutti__group_has(group, uses->users[u]))
+            return true;
+    return false;
+}
+
 bool tutti__group_straddles(const tutti_node_group *group, const tutti_uses *uses)
 {
-    bool differs = false, watched = false;
-    for (int i = 0; i < group->count; i++) {
-        uint32_t id = group->nodes[i]->id;
-        differs = differs || uses->follows[id] != uses->follows[group->nodes[0]->id];
-        watched = watched || uses->watched[id];
-    }
-    return differs && watched;
+    uint64_t all = 0;
+    for (int i = 0; i < group->count; i++)
+        all = both(all, uses->follows[group->nodes[i]->id]);
+    for (int i = 0; uses->watched && i < group->count; i++)
+        if (uses->follows[group->nodes[i]->id] != all &&
+            has_users_that_follow_less(group, uses, group->nodes[i], all))
+            return true;
+    return false;
 }
 
 /* ---- the body ---- */

@@ -14,7 +14,7 @@ typedef struct tutti_uses {
     tutti_node **users; /* one entry for each input or control edge */
     bool *wanted;       /* by id: a result or a target */
     uint64_t *follows;  /* by id: names the updates that it follows; 0: none */
-    bool *watched;      /* by id: what waits for it goes to other devices, or reads a variable */
+    bool watched;       /* something that waits goes to other devices, or reads a variable */
 } tutti_uses;
 tutti_status tutti__uses_create(const tutti_graph *graph, tutti_uses *ret_uses);
 void tutti__uses_free(tutti_uses *uses); /* zeroed is fine */
@@ -33,8 +33,8 @@ int tutti__group_inputs(const tutti_node_group *group, int capacity, tutti_edge 
 int tutti__group_outputs(const tutti_node_group *group, const tutti_uses *uses, int capacity,
                          tutti_edge *ret_outputs);
 
-/* Whether somebody would notice that all nodes of the group follow what one of them follows, as
- * they do when they are fused. Another device would wait in vain for what now comes after the
+/* Whether something outside the group would follow more updates than it does: of fused nodes all
+ * follow what one of them follows. Another device would wait in vain for what now comes after the
  * commit; a read that waits for one of before an update would see what the update wrote. */
 bool tutti__group_straddles(const tutti_node_group *group, const tutti_uses *uses);
 

@@ -41,10 +41,11 @@ typedef struct tutti_partitioner {
     const tutti_node **stack;
 } tutti_partitioner;
 
-/* Constants and parameters stand in every piece that uses them. */
+/* Constants that wait for nothing, and parameters, stand in every piece that uses them. */
 static inline bool tutti__floats(const tutti_node *node)
 {
-    return tutti__is(node, "constant") || tutti__is(node, "parameter");
+    return (tutti__is(node, "constant") && node->control_count == 0) ||
+           tutti__is(node, "parameter");
 }
 
 /* A copy of a node in a piece, without inputs and controls. */

@@ -1,8 +1,9 @@
 /* place.c: every node gets its device.
  *
  * In this order: for operators that take a handle, the handle's device; the device of the node it
- * is colocated with; the user's wish; the device of the first input that has one; the fallback.
- * Constants and parameters have no place of their own: each piece that uses them gets a copy. */
+ * is colocated with; the user's wish; the device of the first input that has one, for groups and
+ * constants of the first node that they wait for; the fallback. Constants that wait for nothing and
+ * parameters have no place of their own: each piece that uses them gets a copy. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 
 static bool floats(const tutti_node *node)
 {
-    return tutti__is(node, "constant") || tutti__is(node, "parameter");
+    return (tutti__is(node, "constant") && node->control_count == 0) ||
+           tutti__is(node, "parameter");
 }
 
 static tutti_status wish(const tutti_node *node, const char *text, const char *fallback,
@@ -49,13 +51,17 @@ static const char *inherited(const tutti_node *node)
     return NULL;
 }
 
-static const char *of_inputs(const tutti_node *node)
+static const char *of_those_before(const tutti_node *node)
 {
     for (int i = 0; i < node->input_count; i++) {
         const char *device = node->inputs[i].node->device;
         if (!floats(node->inputs[i].node) && device && device[0])
             return device;
     }
+    bool waits = tutti__is(node, "group") || tutti__is(node, "constant");
+    for (int i = 0; waits && i < node->control_count; i++)
+        if (!floats(node->controls[i]) && node->controls[i]->device[0])
+            return node->controls[i]->device;
     return NULL;
 }
 
@@ -66,7 +72,7 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
     if (wished)
         text = node->device;
     if (!text || !text[0])
-        text = of_inputs(node);
+        text = of_those_before(node);
     tutti_device *device;
     char place[TUTTI_PLACE_TEXT];
     TUTTI_TRY(wish(node, text && text[0] ? text : fallback, fallback, &device));

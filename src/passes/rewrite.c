@@ -22,8 +22,7 @@ static bool is_sharded(const tutti_node *node)
     return false;
 }
 
-/* Marks, by id, what results and targets of a sorted graph need. */
-static void mark_needed(const tutti_graph *graph, bool *seen)
+void tutti__mark_needed(const tutti_graph *graph, bool *seen)
 {
     for (size_t i = 0; i < graph->results.count; i++)
         seen[graph->results.data[i].node->id] = true;
@@ -44,6 +43,32 @@ static tutti_status no_memory(const tutti_graph *graph)
                       graph->nodes.count);
 }
 
+tutti_node *tutti__gate(tutti_node *node, tutti_node *(*known)(const tutti_node *))
+{
+    tutti_node *gate = NULL;
+    if (node->op->flags & TUTTI_OP_UPDATES)
+        return node;
+    for (int i = 0; i < node->input_count + node->control_count; i++) {
+        tutti_node *each = i < node->input_count ? known(node->inputs[i].node)
+                                                 : node->controls[i - node->input_count];
+        if (each != NULL && gate != NULL && each != gate)
+            return node;
+        gate = each != NULL ? each : gate;
+    }
+    return gate;
+}
+
+/* Nodes that rules have made are not marked. */
+static tutti_node *gate_of(const tutti_node *node)
+{
+    return mark_of(node) != NULL ? mark_of(node)->gate : tutti__gate((tutti_node *)node, gate_of);
+}
+
+bool tutti__rewrite_waits(const tutti_node *node)
+{
+    return gate_of(node) != NULL;
+}
+
 tutti_status tutti__rewrite_begin(tutti_rewrite *rewrite, tutti_graph *graph,
                                   const tutti_pass_context *context)
 {
@@ -55,7 +80,7 @@ tutti_status tutti__rewrite_begin(tutti_rewrite *rewrite, tutti_graph *graph,
         free(needed);
         return no_memory(graph);
     }
-    mark_needed(graph, needed);
+    tutti__mark_needed(graph, needed);
     for (size_t n = 0; n < rewrite->node_count; n++) {
         graph->nodes.data[n]->scratch = &rewrite->marks[n];
         rewrite->marks[n].needed = needed[n];
@@ -67,6 +92,7 @@ tutti_status tutti__rewrite_begin(tutti_rewrite *rewrite, tutti_graph *graph,
             pin(node->controls[i]);
         if (node->control_count > 0 || is_sharded(node))
             pin(node);
+        mark_of(node)->gate = tutti__gate(node, gate_of);
     }
     for (size_t i = 0; i < graph->targets.count; i++)
         pin(graph->targets.data[i]);
@@ -137,8 +163,7 @@ static void rewire(tutti_graph *graph)
         graph->targets.data[i] = node_now(graph->targets.data[i]);
 }
 
-/* Whether it changes something besides its outputs. */
-static bool has_effect(const tutti_node *node)
+bool tutti__has_effect(const tutti_node *node)
 {
     const uint32_t effects = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_BLOCKING |
                              TUTTI_OP_COLLECTIVE | TUTTI_OP_CONTROL;
@@ -152,15 +177,15 @@ static tutti_status keep_effects(tutti_graph *graph)
     bool *needed = calloc(graph->nodes.count + 1, sizeof *needed);
     tutti_status status = needed != NULL ? TUTTI_OK : no_memory(graph);
     if (status == TUTTI_OK)
-        mark_needed(graph, needed);
+        tutti__mark_needed(graph, needed);
     for (size_t n = graph->nodes.count; status == TUTTI_OK && n-- > 0;) {
         tutti_node *node = graph->nodes.data[n];
         const tutti_rewrite_mark *mark = mark_of(node);
-        if (needed[n] || mark == NULL || !mark->needed || !has_effect(node))
+        if (needed[n] || mark == NULL || !mark->needed || !tutti__has_effect(node))
             continue;
         if (!TUTTI_VEC_PUSH(&graph->targets, node))
             status = no_memory(graph);
-        mark_needed(graph, needed);
+        tutti__mark_needed(graph, needed);
     }
     free(needed);
     return status;
@@ -250,24 +275,37 @@ tutti_status tutti__rewrite_reshape(tutti_rewrite *rewrite, const tutti_node *li
                               ret);
 }
 
-/* Whether a replacement is `wanted`, or is made of it: by nodes that were not there before. */
-static bool is_made_of(const tutti_node *made, const tutti_node *wanted)
+/* Whether a replacement follows what a gate stands for. */
+static bool follows(const tutti_node *made, const tutti_node *gate)
 {
-    if (made == wanted)
+    if (made == gate || gate_of(made) == gate)
         return true;
-    for (int i = 0; made->scratch == NULL && i < made->input_count; i++)
-        if (is_made_of(made->inputs[i].node, wanted))
+    for (int i = 0; mark_of(made) == NULL && i < made->input_count; i++)
+        if (follows(made->inputs[i].node, gate))
             return true;
     return false;
 }
 
-/* An input that waits for something, and that the replacement does without: nobody would wait. */
+/* Whether an input follows something that the replacement would not wait for. */
 static bool forgets_to_wait(const tutti_node *node, const tutti_node *to)
 {
-    for (int i = 0; i < node->input_count; i++)
-        if (node->inputs[i].node->control_count > 0 && !is_made_of(to, node->inputs[i].node))
+    for (int i = 0; i < node->input_count; i++) {
+        const tutti_node *gate = gate_of(node->inputs[i].node);
+        if (gate != NULL && !follows(to, gate))
             return true;
+    }
     return false;
+}
+
+/* A replacement that the rule has made waits itself for what the inputs follow. */
+static tutti_status wait_as_inputs(const tutti_node *node, tutti_node *to)
+{
+    for (int i = 0; i < node->input_count; i++) {
+        tutti_node *gate = gate_of(node->inputs[i].node);
+        if (gate != NULL && !follows(to, gate))
+            TUTTI_TRY(tutti__node_after(to, gate));
+    }
+    return TUTTI_OK;
 }
 
 /* A node that a rule made is looked at again: one rewrite may open the way for the next. */
@@ -280,12 +318,15 @@ static tutti_status rewrite_node(tutti_rewrite *rewrite, tutti_node *node, tutti
         if (to.node == NULL)
             return TUTTI_OK;
         if (forgets_to_wait(current, to.node)) {
-            rewrite->leftovers = true;
-            return TUTTI_OK;
+            if (mark_of(to.node) != NULL) { /* it may be somebody else's */
+                rewrite->leftovers = true;
+                return TUTTI_OK;
+            }
+            TUTTI_TRY(wait_as_inputs(current, to.node));
         }
         TUTTI_TRY(tutti__rewrite_replace(rewrite, node, 0, to));
-        if (to.node->scratch != NULL)
-            return TUTTI_OK; /* it was there and has been visited */
+        if (mark_of(to.node) != NULL || to.node->control_count > 0)
+            return TUTTI_OK; /* it was there and has been visited, or keeps its place */
         current = to.node;
     }
     return TUTTI_OK;

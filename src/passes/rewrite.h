@@ -9,8 +9,8 @@
  * before is needed ever after: it becomes a target if nothing else asks for it.
  *  4. A pinned node keeps its place: it waits for a control edge, is waited for by one, is a
  * target, or says how its value is sharded. Its value may still be seen through, values are
- * pure; but a rule of tutti__rewrite_walk that would do without an input which waits is not
- * followed: nobody would wait any more.
+ * pure; but what a rule of tutti__rewrite_walk makes waits for what was waited for before, and a
+ * rule that gives what was there and waits for less is not followed.
  */
 #ifndef TUTTI_PASSES_REWRITE_H
 #define TUTTI_PASSES_REWRITE_H
@@ -20,6 +20,7 @@
 typedef struct tutti_rewrite_mark {
     tutti_edge *to;      /* per output, or NULL: what stands for it now; node NULL: itself */
     bool pinned, needed; /* needed: for a result or target, at the start */
+    tutti_node *gate;    /* see tutti__gate */
 } tutti_rewrite_mark;
 
 typedef struct tutti_rewrite {
@@ -63,6 +64,17 @@ typedef tutti_status tutti_rewrite_rule(tutti_rewrite *rewrite, tutti_node *node
 /* A rule asked at every node that is not pinned, and again at the nodes that it makes. */
 tutti_status tutti__rewrite_walk(tutti_graph *graph, const tutti_pass_context *context,
                                  tutti_rewrite_rule *rule, int *ret_changes);
+
+/* Marks, by id, what results and targets of a sorted graph need. */
+void tutti__mark_needed(const tutti_graph *graph, bool *seen);
+/* Whether it changes something besides its outputs. */
+bool tutti__has_effect(const tutti_node *node);
+/* The node whose end is enough for all that a node follows by control edges, its own and those of
+ * what it is made of, and for the updates among these: one of them, or itself where it follows
+ * several; NULL: it follows none. `known` gives that of its inputs. */
+tutti_node *tutti__gate(tutti_node *node, tutti_node *(*known)(const tutti_node *));
+/* In a rewrite: whether a node follows any. */
+bool tutti__rewrite_waits(const tutti_node *node);
 
 /* The value of an edge that is a constant, or NULL; also where it waits for something. */
 tutti_tensor *tutti__constant_of(tutti_edge edge);

@@ -218,7 +218,7 @@ tutti_status tutti__simplify_broadcast_operand(tutti_rewrite *rewrite, tutti_nod
     TUTTI_UNUSED(ret);
     for (int i = 0; i < node->input_count && node->output_count == 1; i++) {
         const tutti_node *input = node->inputs[i].node;
-        if (!others_span(node, i))
+        if (!others_span(node, i) || input->control_count > 0)
             continue;
         tutti_edge operand = {0};
         if (tutti__is(input, "broadcast_to"))

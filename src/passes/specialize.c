@@ -1,10 +1,11 @@
 /* specialize.c: shapes become known. Every node's rule runs again on the types of its inputs; small
  * values that are known already (constants, shapes) are folded on the way, because later rules may
  * need them. Sub-graphs of control operators are specialised for the types they are called with. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/reference.h"
-#include "passes/pass.h"
+#include "passes/rewrite.h"
 
 #define SMALL 64 /* elements: larger constants are left to the folding pass */
 
@@ -22,21 +23,17 @@ static tutti_status where(const tutti_node *node, tutti_status status)
     return status;
 }
 
-/* Whether a node, or something that it is made of, waits for another: `scratch` is NULL if not. */
-static void note_waiting(tutti_node *node)
+static tutti_node *gate_of(const tutti_node *node)
 {
-    bool waits = node->control_count > 0;
-    for (int i = 0; i < node->input_count; i++)
-        waits = waits || node->inputs[i].node->scratch;
-    node->scratch = waits ? node : NULL;
+    return node->scratch;
 }
 
-/* Who needed the inputs only for what they say goes on to wait for them. */
-static tutti_status wait_for_inputs(tutti_node *node)
+/* Who needed the inputs only for what they say goes on to wait for what they wait for. */
+static tutti_status wait_as_inputs(tutti_node *node)
 {
     for (int i = 0; i < node->input_count; i++)
-        if (node->inputs[i].node->scratch)
-            TUTTI_TRY(tutti__node_after(node, node->inputs[i].node));
+        if (gate_of(node->inputs[i].node))
+            TUTTI_TRY(tutti__node_after(node, gate_of(node->inputs[i].node)));
     return TUTTI_OK;
 }
 
@@ -49,7 +46,7 @@ static tutti_status become_constant(tutti_node *node, tutti_tensor *value)
         tutti_tensor_release(value);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a constant");
     }
-    TUTTI_TRY(wait_for_inputs(node));
+    TUTTI_TRY(wait_as_inputs(node));
     const tutti_op *op = tutti_op_find("constant");
     *attr = TUTTI_TENSOR_ATTR(op->attrs[0].name, value);
     node->op = op;
@@ -119,6 +116,8 @@ static tutti_status fold(tutti_node *node)
     return become_constant(node, output);
 }
 
+static tutti_status specialize_graph(tutti_graph *graph);
+
 /* Parameters of a sub-graph take the types of the node's inputs from `first` on. */
 static tutti_status specialize_body(tutti_node *node, tutti_attr *attr, int first)
 {
@@ -130,7 +129,9 @@ static tutti_status specialize_body(tutti_node *node, tutti_attr *attr, int firs
         if (index >= first && index < node->input_count)
             inner->types[0] = *tutti__edge_type(node->inputs[index]);
     }
-    tutti_status status = tutti__specialize(body);
+    tutti_status status = specialize_graph(body);
+    if (status == TUTTI_OK)
+        status = tutti__graph_prune(body);
     if (status == TUTTI_OK && !TUTTI_VEC_PUSH(&node->graph->graphs, body))
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a sub-graph");
     if (status != TUTTI_OK) {
@@ -200,7 +201,7 @@ static tutti_status specialize(tutti_graph *graph)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
-        note_waiting(node);
+        node->scratch = tutti__gate(node, gate_of);
         if (tutti__is(node, "parameter") || tutti__is(node, "constant") ||
             (node->op->flags & TUTTI_OP_HANDLE))
             continue;
@@ -216,10 +217,38 @@ static tutti_status specialize(tutti_graph *graph)
     return TUTTI_OK;
 }
 
-tutti_status tutti__specialize(tutti_graph *graph)
+static tutti_status specialize_graph(tutti_graph *graph)
 {
     tutti_status status = specialize(graph);
     for (size_t i = 0; i < graph->nodes.count; i++)
         graph->nodes.data[i]->scratch = NULL;
+    return status;
+}
+
+/* What has an effect and was only asked for its shape runs all the same. */
+static tutti_status keep_effects(tutti_graph *graph, const bool *before, bool *needed)
+{
+    tutti__mark_needed(graph, needed);
+    for (size_t n = graph->nodes.count; n-- > 0;) {
+        tutti_node *node = graph->nodes.data[n];
+        if (needed[n] || !before[n] || !tutti__has_effect(node))
+            continue;
+        if (!TUTTI_VEC_PUSH(&graph->targets, node))
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a target");
+        tutti__mark_needed(graph, needed);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__specialize(tutti_graph *graph)
+{
+    bool *before = calloc(2 * graph->nodes.count + 1, sizeof *before);
+    if (!before)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to specialise a graph");
+    tutti__mark_needed(graph, before);
+    tutti_status status = specialize_graph(graph);
+    if (status == TUTTI_OK)
+        status = keep_effects(graph, before, before + graph->nodes.count);
+    free(before);
     return status == TUTTI_OK ? tutti__graph_prune(graph) : status;
 }

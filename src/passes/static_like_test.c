@@ -157,6 +157,6 @@ TUTTI_TEST(static_like_keeps_effects)
     tutti_sym update = tutti_assign_add(v, x);
     tutti__test_result(tutti_zeros_like(tutti_exp(update)));
     CHECK_INT(tutti__test_rewrite(&tutti_pass_static_like, NULL, g), 1);
-    CHECK_STR(tutti__test_text(g), "return fill(){dims=[3]}\nrun assign_add(v0, p0)");
+    CHECK_STR(tutti__test_text(g), "return fill(){dims=[3]} ^assign_add(v0, p0)");
     tutti_graph_destroy(g);
 }

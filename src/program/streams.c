@@ -19,6 +19,9 @@ typedef struct streams {
     int32_t (*clock)[MAX_STREAMS]; /* by instruction, before it starts */
     int32_t *node_instruction;     /* by node id: its last instruction, or -1 */
     indices waits;                 /* of the instruction at hand */
+    uint32_t *seen;                /* by node id: number of the last search that came by */
+    uint32_t search;
+    const tutti_node **stack;
 } streams;
 
 static bool wait_for(streams *s, int32_t instruction)
@@ -29,17 +32,35 @@ static bool wait_for(streams *s, int32_t instruction)
     return instruction < 0 || TUTTI_VEC_PUSH(&s->waits, instruction);
 }
 
-/* Control edges lead through nodes without instructions. */
-static bool wait_for_node(streams *s, const tutti_node *node, int depth)
+static void look_at(streams *s, size_t *depth, const tutti_node *node)
 {
-    if (s->node_instruction[node->id] >= 0)
-        return wait_for(s, s->node_instruction[node->id]);
-    for (int i = 0; depth < 64 && i < node->input_count; i++)
-        if (!wait_for_node(s, node->inputs[i].node, depth + 1))
-            return false;
-    for (int i = 0; depth < 64 && i < node->control_count; i++)
-        if (!wait_for_node(s, node->controls[i], depth + 1))
-            return false;
+    if (s->seen[node->id] == s->search)
+        return;
+    s->seen[node->id] = s->search;
+    s->stack[(*depth)++] = node;
+}
+
+/* Waits for what a node follows. Control edges lead through nodes without instructions. */
+static bool wait_for_all_before(streams *s, const tutti_node *node, bool inputs)
+{
+    size_t depth = 0;
+    s->search++;
+    for (int i = 0; i < node->control_count; i++)
+        look_at(s, &depth, node->controls[i]);
+    for (int i = 0; inputs && i < node->input_count; i++)
+        look_at(s, &depth, node->inputs[i].node);
+    while (depth > 0) {
+        const tutti_node *before = s->stack[--depth];
+        if (s->node_instruction[before->id] >= 0) {
+            if (!wait_for(s, s->node_instruction[before->id]))
+                return false;
+            continue;
+        }
+        for (int i = 0; i < before->input_count; i++)
+            look_at(s, &depth, before->inputs[i].node);
+        for (int i = 0; i < before->control_count; i++)
+            look_at(s, &depth, before->controls[i]);
+    }
     return true;
 }
 
@@ -67,10 +88,8 @@ static bool collect(streams *s, int32_t index)
     bool ok = true;
     for (int i = 0; i < me->input_count; i++)
         ok = ok && wait_for(s, s->program->values[s->program->values[me->inputs[i]].root].maker);
-    for (int c = 0; me->node && c < me->node->control_count; c++)
-        ok = ok && wait_for_node(s, me->node->controls[c], 0);
-    for (int i = 0; me->node && me->run != tutti__copy_bytes && i < me->node->input_count; i++)
-        ok = ok && wait_for_node(s, me->node->inputs[i].node, 0);
+    if (me->node)
+        ok = ok && wait_for_all_before(s, me->node, me->run != tutti__copy_bytes);
     for (int32_t before = 0; ok && before < index; before++) {
         const tutti_instruction *other = &s->program->instructions[before];
         bool touches = false;
@@ -162,7 +181,9 @@ tutti_status tutti__program_streams(tutti_program *program)
     size_t nodes = program->graph->nodes.count;
     s.clock = tutti__arena_array(&program->arena, program->instruction_count, sizeof *s.clock);
     s.node_instruction = tutti__arena_array(&program->arena, nodes + 1, sizeof *s.node_instruction);
-    if (!s.clock || !s.node_instruction)
+    s.seen = tutti__arena_array(&program->arena, nodes + 1, sizeof *s.seen);
+    s.stack = tutti__arena_array(&program->arena, nodes + 1, sizeof *s.stack);
+    if (!s.clock || !s.node_instruction || !s.seen || !s.stack)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     program->clock = s.clock;
     for (size_t i = 0; i < nodes; i++)

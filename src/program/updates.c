@@ -154,7 +154,8 @@ static void search(const tutti_order *o, const tutti_node *read, int32_t slot)
 static int32_t read_position(const tutti_order *o, const tutti_node *read, uint32_t slot)
 {
     tutti_order_index *index = o->index;
-    const tutti_node *waits_for = read->control_count == 1 ? read->controls[0] : NULL;
+    bool plain = read->control_count == 1 && !o->commits[read->inputs[0].node->id];
+    const tutti_node *waits_for = plain ? read->controls[0] : NULL;
     if (!o->commits[read->id] || !index->updates[slot])
         return -1;
     bool again = waits_for && waits_for == index->waits_for;
@@ -199,7 +200,7 @@ static tutti_status make_index(tutti_order *o)
     index->seen = tutti__arena_array(o->arena, nodes, sizeof *index->seen);
     index->stack = tutti__arena_array(o->arena, nodes, sizeof *index->stack);
     bool ok = index->views && index->updates && index->made && index->made_at && index->last_use &&
-              index->seen && index->stack;
+              index->latest && index->seen && index->stack;
     for (size_t n = 0; ok && n < o->node_count; n++)
         index->last_use[n] = -1;
     for (size_t i = 0; ok && i < o->graph->results.count; i++)
