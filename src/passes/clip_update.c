@@ -2,7 +2,8 @@
  *
  * A gradient that is multiplied by a number, or cut to [-c, c], only for one update, is handed to
  * it as it is, with the number as input "scale" and the bound as attribute "clip". The update
- * computes the same product, and cuts after it. */
+ * computes the same product, and cuts after it. An update of rows sums those of one index before
+ * it does either: a product may wait for the sum, a bound may not. */
 #include <math.h>
 
 #include "ops/update/rule.h"
@@ -20,11 +21,11 @@ static bool is_between(const tutti_node *node, const char *op, const tutti_uses 
            !uses->wanted[node->id] && uses->first[node->id + 1] - uses->first[node->id] == 1;
 }
 
-static clipping look_back(tutti_edge gradient, const tutti_uses *uses)
+static clipping look_back(tutti_edge gradient, bool of_rows, const tutti_uses *uses)
 {
     clipping c = {.gradient = gradient};
     const tutti_node *node = gradient.node;
-    if (is_between(node, "clip", uses)) {
+    if (!of_rows && is_between(node, "clip", uses)) {
         double low = tutti_attr_float(node->attrs, node->attr_count, "min"),
                high = tutti_attr_float(node->attrs, node->attr_count, "max");
         if (low == -high && high > 0 && isfinite(high)) {
@@ -99,7 +100,7 @@ static tutti_status look_at(tutti_rewrite *rewrite, const tutti_uses *uses, tutt
     if (at.scale >= 0 || tutti_attr_float(node->attrs, node->attr_count, "clip") > 0 ||
         tutti__edge_type(node->inputs[at.gradient])->dtype != TUTTI_F32)
         return TUTTI_OK;
-    clipping c = look_back(node->inputs[at.gradient], uses);
+    clipping c = look_back(node->inputs[at.gradient], at.indices >= 0, uses);
     return c.scale.node != NULL || c.clip > 0 ? fold(rewrite, node, &at, &c) : TUTTI_OK;
 }
 

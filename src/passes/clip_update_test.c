@@ -52,6 +52,20 @@ TUTTI_TEST(clip_update_keeps_the_flag_last)
     CHECK_INT(check(NULL, "return sgd_update(v0, p0, p1, p2, p3){scaled=true}"), 1);
 }
 
+/* Rows of one index are summed by the update: a bound of each is none of the sum. */
+TUTTI_TEST(clip_update_cuts_rows_before_they_are_summed)
+{
+    start();
+    tutti_sym at = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_I64, 4));
+    tutti__test_result(tutti_sgd_update_rows(v, at, tutti_clip(grad, -0.5, 0.5), rate));
+    CHECK_INT(tutti__test_rewrite(&tutti_pass_clip_update, tutti__test_on_cpu(), g), 0);
+    tutti_graph_destroy(g);
+    start();
+    at = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_I64, 4));
+    tutti__test_result(tutti_sgd_update_rows(v, at, tutti_mul(grad, factor), rate));
+    CHECK_INT(check(NULL, "return sgd_update_rows(v0, p3, p0, p1, p2){scaled=true}"), 1);
+}
+
 /* The clipped gradient is wanted, the factor is no number, the bounds are not even. */
 TUTTI_TEST(clip_update_leaves_the_rest)
 {
