@@ -47,13 +47,16 @@ static tutti_status rows_of(const stream *s, int64_t batch, int64_t first, int64
     return tutti_tensor_slice(s->labels, 0, first, count, 1, labels);
 }
 
-/* This process's rows of every FILLERS-th batch into a queue, until all are in or it is closed. */
+/* This process's rows of every FILLERS-th batch into a queue, until all are in or it is closed. A
+ * queue that is closed stays so after --resume: it is left open for more --epochs, unless no more
+ * can come. */
 static void *fill(void *context)
 {
     filler *f = context;
     const stream *s = f->stream;
     tutti_status status = TUTTI_OK;
-    for (; status == TUTTI_OK && f->next < s->all; f->next += FILLERS, f->there = 0) {
+    int64_t end = s->rows > 0 ? s->all : 0;
+    for (; status == TUTTI_OK && f->next < end; f->next += FILLERS, f->there = 0) {
         tutti_tensor *images = NULL, *labels = NULL;
         status = rows_of(s, f->next, s->first + f->there, s->rows - f->there, &images, &labels);
         if (status == TUTTI_OK)
@@ -63,7 +66,8 @@ static void *fill(void *context)
         tutti_tensor_release(images);
         tutti_tensor_release(labels);
     }
-    tutti_run(s->session, .target = s->close[f->which]);
+    if (status != TUTTI_OK)
+        tutti_run(s->session, .target = s->close[f->which]);
     return NULL;
 }
 
@@ -129,16 +133,15 @@ static tutti_status train(const stream *s, tutti_dataset *test, tutti_progress *
     double accuracy;
     tutti_tensor *loss;
     while (tutti_progress_epoch(progress)) {
-        do {
+        while (tutti_progress_steps(progress) < s->all) {
             int turn = (int)(tutti_progress_steps(progress) % FILLERS);
-            tutti_status status = tutti_run(
-                s->session, .fetch = TUTTI_FETCH({s->loss[turn], &loss}), .target = s->step[turn]);
-            if (status == TUTTI_OUT_OF_RANGE) /* the queue is closed, and too few are left */
-                break;
-            TUTTI_TRY(status);
+            TUTTI_TRY(tutti_run(s->session, .fetch = TUTTI_FETCH({s->loss[turn], &loss}),
+                                .target = s->step[turn]));
             tutti_progress_mean(progress, "loss", tutti_tensor_get(loss, 0));
             tutti_tensor_release(loss);
-        } while (tutti_progress_step(progress, s->batch));
+            if (!tutti_progress_step(progress, s->batch))
+                break;
+        }
         TUTTI_TRY(evaluate(s, test, &accuracy));
         tutti_progress_set(progress, "val_accuracy", accuracy);
     }
@@ -158,7 +161,7 @@ static tutti_status stream_and_train(stream *s)
                           (long long)s->batch, (long long)digits);
     s->batches = digits / s->batch;
     tutti_strategy_own_rows(tutti_job_strategy(s->job), s->batch, &s->first, &s->rows);
-    s->all = s->rows > 0 ? s->batches * tutti_flag_int(s->job, "epochs", 1) : 0;
+    s->all = s->batches * tutti_flag_int(s->job, "epochs", 1);
     build(s);
     TUTTI_TRY(tutti_run(s->session, .target = tutti_initialize_all(s->graph)));
     tutti_dataset *test = tutti_batch(tutti_mnist(s->job, "test"), 10000);

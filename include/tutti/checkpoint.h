@@ -10,6 +10,10 @@
  * atomically; what was there before stays as "….previous" and is used, with a message, when the
  * newer one is damaged. Temporary files of processes that died go with the next saving.
  *
+ * What a checkpoint has of a variable or queue that is another in the program (type, shape, a
+ * queue's components, a capacity below the tuples that are saved) is TUTTI_INVALID, which names
+ * both and the file. Strings are kept like numbers.
+ *
  * Calls with a model or a job need no checking: what goes wrong in them is the job's error too.
  * Whether a file is there is to be asked before it is loaded (tutti_latest_checkpoint). */
 #ifndef TUTTI_CHECKPOINT_H

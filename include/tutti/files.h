@@ -44,7 +44,8 @@ typedef struct tutti_safetensors_options {
     size_t metadata_count;
     const tutti_text_pair *metadata;
 } tutti_safetensors_options;
-/* Every type but strings. Other programs read the files too; checksums stand in their metadata. */
+/* Every type. Other programs read the files too, but see strings as the bytes of all of them (NAME)
+ * and their lengths (tutti/lengths/NAME); checksums stand in the metadata. */
 TUTTI_API tutti_status tutti_safetensors_save(const char *path, size_t count,
                                               const tutti_named_tensor *tensors,
                                               const tutti_safetensors_options *options);

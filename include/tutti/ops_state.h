@@ -306,7 +306,8 @@ TUTTI_API tutti_sym tutti_queue_size(tutti_sym queue);
  * where checkpoints hold no queues, that follows from the steps done. */
 TUTTI_API tutti_sym tutti_queue_arrived(tutti_sym queue);
 #define tutti_queue_arrived(...) TUTTI_AT(tutti_queue_arrived(__VA_ARGS__))
-/* No more tuples come in. `cancel`: waiting enqueues fail too, otherwise they finish. */
+/* No more tuples come in, also after --resume. `cancel`: waiting enqueues fail too, otherwise they
+ * finish. */
 TUTTI_API tutti_sym tutti_queue_close(tutti_sym queue, bool cancel);
 #define tutti_queue_close(...) TUTTI_AT(tutti_queue_close(__VA_ARGS__))
 

@@ -331,6 +331,8 @@ tutti_status tutti__safetensors_fetch(const tutti_safetensors *file, const tutti
 tutti_status tutti__safetensors_tensor(const tutti_safetensors *file, const tutti_safetensor *item,
                                        tutti_tensor **ret_tensor)
 {
+    if (item->lengths != NULL)
+        return tutti__safetensors_strings(file, item, ret_tensor);
     if (item->type.dtype == TUTTI_NO_DTYPE)
         return tutti_fail(TUTTI_UNSUPPORTED,
                           "%s: tensor '%.200s' has the dtype %s, which is not "

@@ -10,7 +10,9 @@
  *     digits for each tensor in order of offsets; "tutti.header.crc32c" holds those of the first
  *     8 + n bytes with its own digits taken as zeros. One without the other is damage, so every
  *     flipped bit of a file is noticed.
- *  3. An index maps each tensor to the file that holds it, and holds each file's header checksum,
+ *  3. Strings are two tensors in a file, their bytes and their lengths (safetensors_strings.c), and
+ *     one item here.
+ *  4. An index maps each tensor to the file that holds it, and holds each file's header checksum,
  *     which covers the tensors' own: files of different savings are never mixed. */
 #ifndef TUTTI_IO_SAFETENSORS_H
 #define TUTTI_IO_SAFETENSORS_H
@@ -29,6 +31,7 @@ typedef struct tutti_safetensor {
     int file;
     bool checked; /* crc is known */
     uint32_t crc;
+    const struct tutti_safetensor *lengths; /* of strings, of which this is the bytes; else NULL */
 } tutti_safetensor;
 
 typedef struct tutti_safetensors_file {
@@ -61,11 +64,11 @@ const tutti_safetensor *tutti__safetensors_find(const tutti_safetensors *file, c
 /* A text of the metadata, of the first file that has it; NULL when there is none. */
 const char *tutti__safetensors_metadata(const tutti_safetensors *file, const char *key);
 
-/* Reads one tensor into memory of its size (item->size bytes), and compares its checksum when it
- * has one. Threads may read different tensors at the same time. */
+/* Reads the bytes of one tensor into memory of its size (item->size bytes), and compares its
+ * checksum when it has one. Threads may read different tensors at the same time. */
 tutti_status tutti__safetensors_fetch(const tutti_safetensors *file, const tutti_safetensor *item,
                                       void *ret_data);
-/* As a new tensor in host memory. */
+/* As a new tensor in host memory; strings with their lengths. */
 tutti_status tutti__safetensors_tensor(const tutti_safetensors *file, const tutti_safetensor *item,
                                        tutti_tensor **ret_tensor);
 
@@ -119,8 +122,26 @@ const char *tutti__safetensors_dtype_text(tutti_dtype dtype);
 tutti_status tutti__safetensors_open_index(const char *path, tutti_safetensors **ret);
 /* Adds a file's tensors to `file`; takes the source over, also on failure. */
 tutti_status tutti__safetensors_add(tutti_safetensors *file, tutti_source *source);
-/* Puts the names in order, refuses those that stand twice. */
+/* When all files are added: joins strings, puts the names in order, refuses those that stand twice.
+ */
 tutti_status tutti__safetensors_sort(tutti_safetensors *file);
 tutti_status tutti__safetensors_new(const char *name, tutti_safetensors **ret);
+
+/* ---- safetensors_strings.c ---- */
+/* What is written for a list of tensors: for each of strings two, first, then the others. */
+typedef struct tutti_safetensors_list {
+    size_t count;
+    tutti_named_tensor *tensors;
+    size_t made; /* pairs for strings: the first 2 * made tensors are the list's own */
+} tutti_safetensors_list;
+tutti_status tutti__safetensors_list_all(const char *path, size_t count,
+                                         const tutti_named_tensor *tensors,
+                                         tutti_safetensors_list *ret);
+void tutti__safetensors_drop_list(tutti_safetensors_list *list);
+/* Makes one item of the two of strings, `ret_joined` times. Names must be in order, and are not any
+ * more where there were some. */
+tutti_status tutti__safetensors_join_strings(tutti_safetensors *file, size_t *ret_joined);
+tutti_status tutti__safetensors_strings(const tutti_safetensors *file, const tutti_safetensor *item,
+                                        tutti_tensor **ret_tensor);
 
 #endif

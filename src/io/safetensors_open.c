@@ -43,18 +43,27 @@ static int by_name(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-tutti_status tutti__safetensors_sort(tutti_safetensors *file)
+static void sort_names(tutti_safetensors *file)
 {
-    file->by_name = malloc((file->count + 1) * sizeof(tutti_safetensor *));
-    if (file->by_name == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %zu names", file->name, file->count);
     for (size_t i = 0; i < file->count; i++)
         file->by_name[i] = &file->items[i];
     qsort(file->by_name, file->count, sizeof(tutti_safetensor *), by_name);
+}
+
+tutti_status tutti__safetensors_sort(tutti_safetensors *file)
+{
+    size_t joined;
+    file->by_name = malloc((file->count + 1) * sizeof(tutti_safetensor *));
+    if (file->by_name == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %zu names", file->name, file->count);
+    sort_names(file);
     for (size_t i = 1; i < file->count; i++)
         if (strcmp(file->by_name[i - 1]->name, file->by_name[i]->name) == 0)
             return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%.200s' stands in two files", file->name,
                               file->by_name[i]->name);
+    TUTTI_TRY(tutti__safetensors_join_strings(file, &joined));
+    if (joined > 0)
+        sort_names(file);
     return TUTTI_OK;
 }
 

@@ -203,12 +203,11 @@ static tutti_status check_unique(const saving *s)
     return status;
 }
 
-tutti_status tutti__safetensors_save(const char *path, size_t count,
-                                     const tutti_named_tensor *tensors, size_t metadata_count,
-                                     const tutti_text_pair *metadata, int64_t shard_bytes,
-                                     bool keep_previous)
+static tutti_status save(const char *path, const tutti_safetensors_list *list,
+                         size_t metadata_count, const tutti_text_pair *metadata,
+                         int64_t shard_bytes, bool keep_previous)
 {
-    size_t length = strlen(path), suffix = strlen(".safetensors");
+    size_t length = strlen(path), suffix = strlen(".safetensors"), count = list->count;
     bool has_suffix = length > suffix && strcmp(path + length - suffix, ".safetensors") == 0;
     saving s = {.path = path,
                 .stem = has_suffix ? length - suffix : length,
@@ -224,7 +223,7 @@ tutti_status tutti__safetensors_save(const char *path, size_t count,
         status = tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to write %zu tensors", path, count);
     } else {
         for (size_t i = 0; i < count; i++)
-            s.tensors[i] = &tensors[i];
+            s.tensors[i] = &list->tensors[i];
         qsort(s.tensors, count, sizeof *s.tensors, by_element_size);
         divide(&s, shard_bytes);
         status = s.shards > 99999 ? tutti_fail(TUTTI_TOO_LARGE, "%s: more than 99999 files", path)
@@ -235,5 +234,17 @@ tutti_status tutti__safetensors_save(const char *path, size_t count,
     free(s.tensors);
     free(s.shard_of);
     free(s.header_crcs);
+    return status;
+}
+
+tutti_status tutti__safetensors_save(const char *path, size_t count,
+                                     const tutti_named_tensor *tensors, size_t metadata_count,
+                                     const tutti_text_pair *metadata, int64_t shard_bytes,
+                                     bool keep_previous)
+{
+    tutti_safetensors_list list;
+    TUTTI_TRY(tutti__safetensors_list_all(path, count, tensors, &list));
+    tutti_status status = save(path, &list, metadata_count, metadata, shard_bytes, keep_previous);
+    tutti__safetensors_drop_list(&list);
     return status;
 }

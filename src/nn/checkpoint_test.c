@@ -209,6 +209,46 @@ TUTTI_TEST(training_goes_on_to_the_same_bits)
     }
 }
 
+/* A variable of strings beside the model's weights. */
+static tutti_sym make_words(tutti_model *m, const char *text)
+{
+    tutti_eager *e = tutti_model_eager(m);
+    const tutti_string words[2] = {{text, (int64_t)strlen(text)}, {"\0\xff", 2}};
+    tutti_tensor *value;
+    CHECK_OK(tutti_tensor_from(TUTTI_STRING, 1, (int64_t[]){2}, words, &value));
+    tutti_sym made = tutti_variable(tutti_eager_graph(e), tutti_from_tensor(value), .name = "words",
+                                    .dtype = TUTTI_STRING, .not_trainable = true);
+    CHECK_OK(tutti_step(e));
+    tutti_tensor_release(value);
+    return made;
+}
+
+TUTTI_TEST(strings_beside_a_model_are_kept)
+{
+    for (int way = 0; way < 4; way++) { /* at once or meanwhile, in one file or several */
+        tutti_job *job = tutti_open(NULL, NULL);
+        tutti_model *m = make_model(job), *again = make_model(job);
+        tutti_tensor *words;
+        make_words(m, "kept");
+        if (way & 2)
+            CHECK_OK(tutti__param_set("SHARD_BYTES", "1"));
+        CHECK_OK(way & 1 ? tutti_save_checkpoint_async(m, path_of("words"))
+                         : tutti_save_checkpoint(m, path_of("words")));
+        CHECK_OK(tutti_checkpoint_wait(m));
+        CHECK_OK(tutti__param_set("SHARD_BYTES", NULL));
+        tutti_sym restored = make_words(again, "another");
+        CHECK_OK(tutti_restore_checkpoint(again, path_of("words")));
+        CHECK_OK(tutti_eager_get(tutti_model_eager(again), restored, &words));
+        tutti_string first = tutti_tensor_get_string(words, 0),
+                     second = tutti_tensor_get_string(words, 1);
+        CHECK(first.size == 4 && memcmp(first.data, "kept", 4) == 0);
+        CHECK(second.size == 2 && memcmp(second.data, "\0\xff", 2) == 0);
+        tutti_tensor_release(words);
+        CHECK_OK(tutti_job_check(job));
+        CHECK_INT(tutti_close(job), 0);
+    }
+}
+
 /* A training that is over runs no step that would make the running means. */
 TUTTI_TEST(running_means_of_a_finished_training_can_be_swapped_in)
 {

@@ -124,7 +124,8 @@ static tutti_status load_one(loading *l, const tutti_weight_info *info)
     bool same_shape =
         item->type.rank == info->type.rank &&
         memcmp(item->type.dims, info->type.dims, (size_t)info->type.rank * sizeof(int64_t)) == 0;
-    if (!same_shape || item->type.dtype == TUTTI_NO_DTYPE) {
+    bool same_kind = (item->type.dtype == TUTTI_STRING) == (info->type.dtype == TUTTI_STRING);
+    if (!same_shape || !same_kind || item->type.dtype == TUTTI_NO_DTYPE) {
         l->report.mismatched++;
         tutti__text_add(&l->lines, "mismatched  %s: %s in the file, %s in the model\n", info->name,
                         tutti_type_text(&item->type, have), tutti_type_text(&info->type, want));

@@ -153,15 +153,44 @@ uint64_t tutti__checkpoint_identity(const tutti_safetensors *file)
     return hash == 0 ? 1 : hash;
 }
 
-tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state)
+/* Before anything is changed: what is there must be as it was saved. */
+static tutti_status compare(const tutti_safetensors *file, tutti_state *state)
 {
-    tutti__left_out_restart(state);
     for (size_t i = 0; i < file->count; i++) {
+        const tutti_safetensor *item = &file->items[i];
+        const tutti_state_variable *variable = tutti__state_find(state, item->name);
+        if (variable)
+            TUTTI_TRY(tutti__saved_fits(file->name, item->name, &item->type, &variable->type));
+    }
+    return TUTTI_OK;
+}
+
+/* The parts of queues, or all else. */
+static tutti_status expect(const tutti_safetensors *file, tutti_state *state, bool queues)
+{
+    for (size_t i = 0; i < file->count; i++) {
+        const tutti_safetensor *item = &file->items[i];
         tutti_tensor *tensor;
-        TUTTI_TRY(tutti__safetensors_tensor(file, &file->items[i], &tensor));
-        tutti_status status = tutti__state_expect(state, file->items[i].name, tensor);
+        if (tutti__is_queue_part(item->name) != queues)
+            continue;
+        TUTTI_TRY(tutti__safetensors_tensor(file, item, &tensor));
+        tutti_status status = tutti__state_expect_from(state, item->name, tensor, file->name);
         tutti_tensor_release(tensor);
         TUTTI_TRY(status);
     }
-    return tutti__state_fill_queues(state);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state)
+{
+    TUTTI_TRY(compare(file, state));
+    tutti_status status = expect(file, state, true);
+    if (status == TUTTI_OK)
+        status = tutti__state_fill_queues(state);
+    for (size_t i = 0; status != TUTTI_OK && i < file->count; i++)
+        if (tutti__is_queue_part(file->items[i].name))
+            tutti__state_forget(state, file->items[i].name);
+    TUTTI_TRY(status);
+    tutti__left_out_restart(state);
+    return expect(file, state, false);
 }

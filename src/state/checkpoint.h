@@ -25,7 +25,8 @@ tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safete
 /* A number by which copies of one checkpoint are known: of all that stands in it, by its checksums.
  * Not 0. */
 uint64_t tutti__checkpoint_identity(const tutti_safetensors *file);
-/* Gives every tensor of the file to the state, as tutti__state_expect. */
+/* Gives every tensor of the file to the state, as tutti__state_expect. Where a variable or queue
+ * that is there is another than was saved, INVALID says how, and nothing has changed. */
 tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state);
 
 #endif

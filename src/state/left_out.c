@@ -40,10 +40,8 @@ void tutti__left_out_restart(tutti_state *state)
     pthread_mutex_lock(&state->lock);
     tutti__left_out_free(&state->left_out);
     for (size_t i = 0; i < state->expected.count; i++)
-        if (is_saved(state->expected.entries[i].key)) {
-            tutti_tensor_release(state->expected.entries[i].value);
-            state->expected.entries[i].value = NULL;
-        }
+        if (is_saved(state->expected.entries[i].key))
+            tutti__expected_drop(state, state->expected.entries[i].key);
     pthread_mutex_unlock(&state->lock);
 }
 
@@ -70,7 +68,8 @@ static void add_part(const left_out *entry, const tutti_tensor *saved, int64_t p
 /* Takes up what a checkpoint has of it, if it was compressed in the same way. Under the lock. */
 static void go_on(tutti_state *state, const left_out *entry)
 {
-    const tutti_tensor *saved = tutti__map_get(&state->expected, entry->name);
+    const tutti_expected *expected = tutti__expected_find(state, entry->name);
+    const tutti_tensor *saved = expected ? expected->value : NULL;
     int64_t size, all = saved ? tutti_tensor_count(saved) : 0;
     float *to = tutti_compressor_state(entry->compressor, &size);
     int64_t alike = size - entry->count, parts = (all - alike) / entry->count;

@@ -104,6 +104,80 @@ TUTTI_TEST(queues_go_through_a_snapshot)
     }
 }
 
+/* The queue's record in a snapshot. */
+static tutti_snapshot_entry *record_of(tutti_snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->count; i++)
+        if (strcmp(snapshot->entries[i].name, "tutti/queue/a/q/state") == 0)
+            return &snapshot->entries[i];
+    return NULL;
+}
+
+/* `made`: as above. What was closed gives what it has and takes nothing, what was open takes. */
+static void check_closed(tutti_queue_kind kind, bool closed, bool made)
+{
+    tutti_state *from, *to;
+    tutti_snapshot snapshot;
+    tutti_tensor *parts[3];
+    CHECK_OK(tutti__state_create(&from));
+    CHECK_OK(tutti__state_create(&to));
+    put(find(from, kind), 4);
+    if (closed)
+        tutti__queue_close(find(from, kind), false);
+    CHECK_OK(tutti__snapshot_take(from, &snapshot));
+    if (made && !closed)
+        tutti__queue_close(find(to, kind), true);
+    else if (made)
+        put(find(to, kind), 99);
+    give(&snapshot, to);
+    tutti_queue *restored = find(to, kind);
+    CHECK_INT(tutti__queue_is_closed(restored), closed);
+    if (!closed)
+        put(restored, 5);
+    for (int64_t left = tutti__queue_size(restored); left > 0; left--) {
+        CHECK_OK(tutti__queue_dequeue(restored, TUTTI_QUEUE_FOREVER, parts));
+        if (closed)
+            CHECK_STATUS(tutti__queue_enqueue(restored, parts, TUTTI_QUEUE_FOREVER), TUTTI_CLOSED);
+        for (int k = 0; k < 3; k++)
+            tutti_tensor_release(parts[k]);
+    }
+    if (closed)
+        CHECK_STATUS(tutti__queue_dequeue(restored, TUTTI_QUEUE_FOREVER, parts), TUTTI_CLOSED);
+    tutti__snapshot_release(&snapshot);
+    tutti__state_destroy(from);
+    tutti__state_destroy(to);
+}
+
+TUTTI_TEST(a_queue_that_was_closed_stays_closed)
+{
+    for (int i = 0; i < KINDS; i++)
+        for (int k = 0; k < 4; k++)
+            check_closed(kinds[i], k & 1, k & 2);
+}
+
+/* Checkpoints of earlier versions say four numbers of a queue, and not whether it was closed. */
+TUTTI_TEST(a_queue_of_an_earlier_checkpoint_is_open)
+{
+    tutti_state *from, *to;
+    tutti_snapshot snapshot;
+    tutti_tensor *first;
+    CHECK_OK(tutti__state_create(&from));
+    CHECK_OK(tutti__state_create(&to));
+    put(find(from, TUTTI_QUEUE_FIFO), 4);
+    tutti__queue_close(find(from, TUTTI_QUEUE_FIFO), false);
+    CHECK_OK(tutti__snapshot_take(from, &snapshot));
+    tutti_snapshot_entry *record = record_of(&snapshot);
+    CHECK_OK(tutti_tensor_slice(record->value, 0, 0, 4, 1, &first));
+    tutti_tensor_release(record->value);
+    record->value = first;
+    give(&snapshot, to);
+    CHECK(!tutti__queue_is_closed(find(to, TUTTI_QUEUE_FIFO)));
+    CHECK_INT(tutti__queue_size(find(to, TUTTI_QUEUE_FIFO)), 1);
+    tutti__snapshot_release(&snapshot);
+    tutti__state_destroy(from);
+    tutti__state_destroy(to);
+}
+
 TUTTI_TEST(a_damaged_queue_is_an_error)
 {
     tutti_state *from, *to;
@@ -124,6 +198,50 @@ TUTTI_TEST(a_damaged_queue_is_an_error)
     }
     tutti__snapshot_release(&snapshot);
     tutti__state_destroy(from);
+}
+
+/* A record's number that cannot be, at that place; -1: one number less. */
+static void check_record(int at, int64_t number)
+{
+    tutti_state *from, *to;
+    tutti_snapshot snapshot;
+    tutti_tensor *fewer;
+    CHECK_OK(tutti__state_create(&from));
+    CHECK_OK(tutti__state_create(&to));
+    put(find(from, TUTTI_QUEUE_FIFO), 3);
+    CHECK_OK(tutti__snapshot_take(from, &snapshot));
+    tutti_snapshot_entry *record = record_of(&snapshot);
+    if (at >= 0) {
+        tutti_tensor_set_int(record->value, at, number);
+    } else {
+        CHECK_OK(tutti_tensor_slice(record->value, 0, 0, 5, 1, &fewer));
+        tutti_tensor_release(record->value);
+        record->value = fewer;
+    }
+    find(to, TUTTI_QUEUE_FIFO);
+    for (size_t i = 0; i < snapshot.count; i++)
+        CHECK_OK(tutti__state_expect_from(to, snapshot.entries[i].name, snapshot.entries[i].value,
+                                          "x.safetensors"));
+    CHECK_STATUS(tutti__state_fill_queues(to), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "x.safetensors: part '");
+    CHECK_CONTAINS(tutti_error_message(), "queue 'a/q'");
+    tutti__snapshot_release(&snapshot);
+    tutti__state_destroy(from);
+    tutti__state_destroy(to);
+}
+
+TUTTI_TEST(a_record_that_cannot_be_is_an_error)
+{
+    check_record(-1, 0);
+    check_record(0, 0);
+    check_record(0, (INT64_C(1) << 32) + 3); /* components */
+    check_record(0, 65);
+    check_record(3, -1); /* tuples */
+    check_record(3, 2);
+    check_record(3, INT64_MAX);
+    check_record(4, 2); /* closed */
+    check_record(4, -1);
+    check_record(5, -2); /* capacity */
 }
 
 /* Of a process of several: they are neither kept nor restored, nor saved again. */

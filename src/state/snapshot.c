@@ -1,88 +1,8 @@
-/* snapshot.c: all values of one moment, and values that come before their variables. */
+/* snapshot.c: all values of one moment. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "state/state_inside.h"
-
-tutti_tensor *tutti__state_expected(tutti_state *state, const char *name)
-{
-    pthread_mutex_lock(&state->lock);
-    tutti_tensor *value = tutti__map_get(&state->expected, name);
-    pthread_mutex_unlock(&state->lock);
-    return value;
-}
-
-tutti_status tutti__state_expect(tutti_state *state, const char *name, tutti_tensor *value)
-{
-    if (tutti__state_passes_over(state, name) || tutti__left_out_passes_over(state, name))
-        return TUTTI_OK;
-    tutti_state_variable *variable = tutti__state_find(state, name);
-    if (variable && variable->pieces.count > 0)
-        return tutti__variable_set(state, variable, value);
-    pthread_mutex_lock(&state->lock);
-    tutti_tensor *before = tutti__map_get(&state->expected, name);
-    tutti_status status = tutti__map_set(&state->expected, name, tutti_tensor_retain(value));
-    pthread_mutex_unlock(&state->lock);
-    tutti_tensor_release(status == TUTTI_OK ? before : value);
-    return status;
-}
-
-void tutti__state_forget(tutti_state *state, const char *name)
-{
-    pthread_mutex_lock(&state->lock);
-    tutti_tensor *value = tutti__map_get(&state->expected, name);
-    if (value)
-        (void)tutti__map_set(&state->expected, name,
-                             NULL); /* a name that is there needs no memory */
-    pthread_mutex_unlock(&state->lock);
-    tutti_tensor_release(value);
-}
-
-static tutti_status give(tutti_piece *piece, tutti_tensor *host)
-{
-    tutti_tensor *to;
-    const tutti_memory *memory = piece->memory;
-    TUTTI_TRY(tutti__tensor_in(memory, &piece->type, &to));
-    size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
-    tutti_status status =
-        memory->host_visible
-            ? tutti_tensor_copy(to, host)
-            : memory->copy_in(memory->self, tutti_tensor_data(to), tutti_tensor_data(host), size);
-    if (status == TUTTI_OK)
-        piece->value = to;
-    else
-        tutti_tensor_release(to);
-    return status;
-}
-
-tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece)
-{
-    const char *name = piece->variable->name;
-    tutti_tensor *value = tutti__map_get(&state->expected, name), *host;
-    if (!value)
-        return TUTTI_OK;
-    if (!tutti_type_equal(tutti_tensor_type(value), &piece->type)) {
-        char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
-        return tutti_fail(TUTTI_INVALID, "variable '%s' is %s, the value it was given before is %s",
-                          name, tutti_type_text(&piece->type, want),
-                          tutti_type_text(tutti_tensor_type(value), have));
-    }
-    if (piece->variable->partial && state->follows) { /* the first process has all of the sum */
-        TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &piece->type, &host));
-        memset(tutti_tensor_data(host), 0,
-               (size_t)tutti_tensor_count(host) * tutti_dtype_size(piece->type.dtype));
-    } else {
-        TUTTI_TRY(tutti_tensor_contiguous(value, &host));
-    }
-    tutti_status status = give(piece, host);
-    tutti_tensor_release(host);
-    TUTTI_TRY(status);
-    TUTTI_TRY(tutti__map_set(&state->expected, name, NULL));
-    tutti_tensor_release(value);
-    return TUTTI_OK;
-}
-
-/* ---- snapshots ---- */
 
 static bool note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value)
 {
@@ -207,9 +127,10 @@ static tutti_status note_all(const tutti_state *state, tutti_snapshot *snapshot,
             return lies_apart(variable);
         ok = note_variable(snapshot, variable, list);
     }
-    for (size_t i = 0; ok && i < state->expected.count; i++)
-        if (state->expected.entries[i].value)
-            ok = note(snapshot, state->expected.entries[i].key, state->expected.entries[i].value);
+    for (size_t i = 0; ok && i < state->expected.count; i++) {
+        const tutti_expected *expected = state->expected.entries[i].value;
+        ok = !expected || note(snapshot, state->expected.entries[i].key, expected->value);
+    }
     return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a snapshot of the state");
 }
 

@@ -52,11 +52,9 @@ void tutti__state_destroy(tutti_state *state)
         variable_destroy(state->variables.entries[i].value);
     for (size_t i = 0; i < state->queues.count; i++)
         tutti__queue_release(state->queues.entries[i].value);
-    for (size_t i = 0; i < state->expected.count; i++)
-        tutti_tensor_release(state->expected.entries[i].value);
     tutti__map_free(&state->variables);
     tutti__map_free(&state->queues);
-    tutti__map_free(&state->expected);
+    tutti__expected_free(&state->expected);
     tutti__left_out_free(&state->left_out);
     pthread_mutex_destroy(&state->lock);
     pthread_cond_destroy(&state->idle);
@@ -121,7 +119,7 @@ bool tutti__state_has_value(tutti_state *state, const char *name)
     tutti_state_variable *variable = tutti__map_get(&state->variables, name);
     for (size_t i = 0; variable && !has && i < variable->pieces.count; i++)
         has = variable->pieces.data[i]->value != NULL;
-    has = has || tutti__map_get(&state->expected, name) != NULL;
+    has = has || tutti__expected_find(state, name) != NULL;
     pthread_mutex_unlock(&state->lock);
     return has;
 }

@@ -88,6 +88,13 @@ tutti_state_variable *tutti__state_find(tutti_state *state, const char *name); /
 /* Gives a variable its value, also one that is not there yet: it is then made with that value.
  * Retains the tensor, whose contents must not change. */
 tutti_status tutti__state_expect(tutti_state *state, const char *name, tutti_tensor *value);
+/* The same of a value out of a file, which messages name when it does not fit its variable. */
+tutti_status tutti__state_expect_from(tutti_state *state, const char *name, tutti_tensor *value,
+                                      const char *from);
+/* INVALID, with the file, the variable and both types, unless a value that is saved can be that of
+ * a variable. */
+tutti_status tutti__saved_fits(const char *from, const char *name, const tutti_type *saved,
+                               const tutti_type *has);
 /* A value that waits for its variable (borrowed), or NULL. */
 tutti_tensor *tutti__state_expected(tutti_state *state, const char *name);
 /* Drops a value that waits for its variable, if there is one. */
@@ -261,7 +268,10 @@ tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t ca
 tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, int64_t capacity,
                                         int type_count, const tutti_type *types,
                                         const tutti_queue_order *order, tutti_queue **ret);
-/* Gives queues that are there what waits for them; one that is made later takes it by itself. */
+/* Whether it is the name of what a snapshot holds of a queue. */
+bool tutti__is_queue_part(const char *name);
+/* Gives queues that are there what waits for them; one that is made later takes it by itself. Where
+ * one of them cannot take it, all stay as they are and all of it goes on waiting. */
 tutti_status tutti__state_fill_queues(tutti_state *state);
 /* Wakes everything that waits in a queue, so that it looks at its cancel flag. */
 void tutti__state_wake(tutti_state *state);

@@ -23,8 +23,20 @@ struct tutti_state {
                       */
     int compressor;  /* the first of them here */
     tutti_map left_out; /* "REPLICA NAME" → left_out.c's */
-    tutti_map expected; /* name → tutti_tensor on the host, or NULL once taken */
+    tutti_map expected; /* name → tutti_expected, or NULL once taken */
 };
+
+/* A value that waits for its variable. */
+typedef struct tutti_expected {
+    tutti_tensor *value; /* on the host */
+    char from[];         /* the file that it is of, or "" */
+} tutti_expected;
+
+/* expected.c: all under the lock. */
+const tutti_expected *tutti__expected_find(const tutti_state *state,
+                                           const char *name); /* or NULL */
+void tutti__expected_drop(tutti_state *state, const char *name);
+void tutti__expected_free(tutti_map *all);
 
 /* NULL when the device holds none. Under the lock. */
 tutti_piece *tutti__piece_find(const tutti_state_variable *variable, const char *device);
@@ -44,7 +56,10 @@ bool tutti__state_passes_over(const tutti_state *state, const char *name);
 /* left_out.c: whether it is what compressed sums left out, and nobody compresses here. */
 bool tutti__left_out_passes_over(const tutti_state *state, const char *name);
 void tutti__left_out_free(tutti_map *all);
-/* Appends what the queues hold. */
+/* queues_save.c: appends what the queues hold. */
 tutti_status tutti__snapshot_queues(tutti_state *state, tutti_snapshot *snapshot);
+/* queues_restore.c: gives a queue what waits for it, if something does. What does not fit stays
+ * where it is, and so does what the queue holds. Under the lock. */
+tutti_status tutti__queue_expected(tutti_state *state, const char *name, tutti_queue *queue);
 
 #endif

@@ -23,18 +23,22 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
     size_t most = joins && variable->pieces.count > 0 ? variable->pieces.count : 1;
     tutti_tensor **values = calloc(most, sizeof *values);
     size_t found = values ? take_pieces(variable, most, values) : 0;
-    tutti_tensor *expected = tutti__map_get(&state->expected, variable->name);
-    if (values && found == 0 && expected)
-        values[found++] = tutti_tensor_retain(expected);
+    const tutti_expected *expected = tutti__expected_find(state, variable->name);
+    tutti_status status = TUTTI_OK;
+    if (values && found == 0 && expected) {
+        values[found++] = tutti_tensor_retain(expected->value);
+        status = tutti__saved_fits(expected->from, variable->name,
+                                   tutti_tensor_type(expected->value), &variable->type);
+    }
     tutti__state_read_end(state);
-    tutti_status status;
     if (!values)
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for variable '%s'", variable->name);
     else if (found == 0)
         status = tutti_fail(TUTTI_UNINITIALIZED,
                             "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
                             variable->name);
-    else /* a copy: the caller's tensor must not keep the next commit from writing in place */
+    else if (status == TUTTI_OK) /* a copy: the caller's tensor must not keep the next commit from
+                                    writing in place */
         status = tutti__values_join(&variable->type, found, values, averaged, ret);
     for (size_t i = 0; i < found; i++)
         tutti_tensor_release(values[i]);

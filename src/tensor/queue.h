@@ -93,16 +93,23 @@ void tutti__queue_wake(tutti_queue *queue);
 
 /* ---- queue_keep.c: for checkpoints ---- */
 
-/* What a queue holds at one moment. Elements share their tensors with the queue's. Whether the
- * queue was closed is not kept: whoever fills it, closes it again. */
+/* What a queue holds at one moment. Elements share their tensors with the queue's. */
 typedef struct tutti_queue_contents {
     int component_count;
+    int64_t capacity; /* of the queue; 0: no bound, -1: not known */
+    /* Nothing more comes: not while somebody who came before it was closed waits to put in. */
+    bool closed;
     uint64_t arrived, drawn;   /* elements that ever came, random numbers used */
     tutti_tuple_list elements; /* in the order of the queue's own list, with their numbers */
 } tutti_queue_contents;
 tutti_status tutti__queue_save(tutti_queue *queue, tutti_queue_contents *ret);
-/* Puts them in the place of what the queue holds, and takes them out of `contents`. Nobody may be
- * taking elements meanwhile. */
+/* Whether the queue can take them: INVALID, with what is saved and what the queue takes, where
+ * components differ or there are more than it has room for. (A queue may hold more than its
+ * capacity, when elements were put back; such a one fits where the capacity is no smaller.) */
+tutti_status tutti__queue_fits(const tutti_queue *queue, const tutti_queue_contents *contents);
+/* Puts them in the place of what the queue holds, and takes them out of `contents`; the queue is
+ * closed or open as they say. A failure changes nothing. Nobody may be taking elements meanwhile.
+ */
 tutti_status tutti__queue_restore(tutti_queue *queue, tutti_queue_contents *contents);
 /* Elements that came since the queue was made, those before it was restored among them. */
 int64_t tutti__queue_arrived(tutti_queue *queue);

@@ -162,6 +162,30 @@ TUTTI_TEST(queue_close_lets_waiting_enqueues_finish)
     tutti__queue_release(queue);
 }
 
+/* What waits for room still comes: until it is in, a checkpoint has the queue as an open one. */
+TUTTI_TEST(queue_is_saved_as_closed_when_nothing_more_comes)
+{
+    tutti_queue *queue = queue_of_numbers(2);
+    tutti_queue_contents contents;
+    worker producer = {.queue = queue, .count = 3};
+    start(&producer, produce_once);
+    while (tutti__queue_size(queue) < 2)
+        pause_ms(1);
+    tutti__queue_close(queue, false);
+    CHECK_OK(tutti__queue_save(queue, &contents));
+    CHECK(!contents.closed);
+    CHECK_INT(contents.capacity, 2);
+    tutti__tuple_clear(&contents.elements);
+    worker consumer = {.queue = queue, .count = 1};
+    consume_once(&consumer);
+    pthread_join(producer.thread, NULL);
+    CHECK_OK(tutti__queue_save(queue, &contents));
+    CHECK(contents.closed);
+    CHECK_INT(contents.elements.count, 2);
+    tutti__tuple_clear(&contents.elements);
+    tutti__queue_release(queue);
+}
+
 TUTTI_TEST(queue_close_can_cancel_waiting_enqueues)
 {
     tutti_queue *queue = queue_of_numbers(2);

@@ -91,3 +91,72 @@ tutti_status tutti__tensor_own_strings(tutti_tensor *tensor)
     tutti__buffer_pack(tensor->buffer);
     return TUTTI_OK;
 }
+
+tutti_status tutti__tensor_pack_strings(const tutti_tensor *strings, tutti_tensor **ret_bytes,
+                                        tutti_tensor **ret_lengths)
+{
+    int64_t total = 0;
+    tutti_tensor *bytes = NULL, *lengths;
+    TUTTI_TRY(total_size(strings, &total));
+    TUTTI_TRY(tutti_tensor_create(TUTTI_I64, strings->type.rank, strings->type.dims, &lengths));
+    tutti_status status = tutti_tensor_create(TUTTI_U8, 1, &total, &bytes);
+    if (status != TUTTI_OK) {
+        tutti_tensor_release(lengths);
+        return status;
+    }
+    char *to = tutti_tensor_data(bytes);
+    int64_t *length = tutti_tensor_data(lengths);
+    for (int64_t i = 0; i < strings->count; i++) {
+        const tutti_string *element = element_at(strings, i);
+        if (element->size > 0)
+            memcpy(to, element->data, (size_t)element->size);
+        to += element->size;
+        length[i] = element->size;
+    }
+    *ret_bytes = bytes;
+    *ret_lengths = lengths;
+    return TUTTI_OK;
+}
+
+/* Elements that point into the bytes, which must be used up. */
+static tutti_status lay_over(const tutti_tensor *bytes, const tutti_tensor *lengths,
+                             tutti_string *elements)
+{
+    char *from = tutti_tensor_data(bytes);
+    int64_t left = bytes->count;
+    for (int64_t i = 0; i < lengths->count; i++) {
+        int64_t length = tutti_tensor_get_int(lengths, i);
+        if (length < 0 || length > left)
+            return tutti_fail(TUTTI_CORRUPT,
+                              "string %" PRId64 " has the length %" PRId64 ", of %" PRId64
+                              " bytes that are left",
+                              i, length, left);
+        elements[i] = (tutti_string){.data = length > 0 ? from : NULL, .size = length};
+        from += length;
+        left -= length;
+    }
+    if (left > 0)
+        return tutti_fail(TUTTI_CORRUPT, "%" PRId64 " bytes belong to none of its strings", left);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__tensor_unpack_strings(const tutti_tensor *bytes, const tutti_tensor *lengths,
+                                          tutti_tensor **ret_strings)
+{
+    char text[TUTTI_TYPE_TEXT], other[TUTTI_TYPE_TEXT];
+    tutti_tensor *strings;
+    if (bytes->type.dtype != TUTTI_U8 || bytes->type.rank != 1 || !bytes->contiguous ||
+        lengths->type.dtype != TUTTI_I64)
+        return tutti_fail(TUTTI_CORRUPT, "strings are %s and lengths of %s, needs u8[n] and i64",
+                          tutti_type_text(&bytes->type, text),
+                          tutti_type_text(&lengths->type, other));
+    TUTTI_TRY(tutti_tensor_create(TUTTI_STRING, lengths->type.rank, lengths->type.dims, &strings));
+    tutti_status status = lay_over(bytes, lengths, tutti_tensor_data(strings));
+    if (status == TUTTI_OK)
+        status = tutti__tensor_own_strings(strings);
+    if (status == TUTTI_OK)
+        *ret_strings = strings;
+    else
+        tutti_tensor_release(strings);
+    return status;
+}

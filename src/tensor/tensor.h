@@ -52,6 +52,13 @@ tutti_status tutti__tensor_to_host(tutti_tensor *tensor, tutti_tensor **ret);
 /* Copies the bytes of all elements into the tensor's own buffer. To be called after a kernel moved
  * elements of other string tensors into it, while those still live. Nothing for other types. */
 tutti_status tutti__tensor_own_strings(tutti_tensor *tensor);
+/* Strings as numbers, for files: the bytes of all elements one after the other, u8[n], and the
+ * elements' lengths, i64 of their shape. */
+tutti_status tutti__tensor_pack_strings(const tutti_tensor *strings, tutti_tensor **ret_bytes,
+                                        tutti_tensor **ret_lengths);
+/* And back, from tensors of any kind: CORRUPT where they are not such a pair. */
+tutti_status tutti__tensor_unpack_strings(const tutti_tensor *bytes, const tutti_tensor *lengths,
+                                          tutti_tensor **ret_strings);
 
 /* Moves elements of `size` bytes (1, 2, 4, 8 or 16) between strided arrays that do not overlap, in
  * row-major order. Strides are in elements. Strings are moved, not copied. */

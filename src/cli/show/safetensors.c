@@ -36,9 +36,10 @@ static tutti_status show(const tutti_glance *glance, bool json)
     show_metadata(file, json);
     for (size_t i = 0; i < file->count; i++) {
         const tutti_safetensor *item = &file->items[i];
-        tutti__show_tensor(item->name, &item->type, item->size, json);
+        int64_t size = item->size + (item->lengths ? item->lengths->size : 0);
+        tutti__show_tensor(item->name, &item->type, size, json);
         elements += tutti_type_count(&item->type);
-        bytes += item->size;
+        bytes += size;
     }
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; status == TUTTI_OK && i < file->count; i++) {
