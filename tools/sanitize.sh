@@ -20,12 +20,13 @@ if [ "$sanitizer" = address ] && [ "$(uname -m)" = x86_64 ]; then
     export TUTTI_ISA=${TUTTI_ISA:-avx2}
 fi
 
-# Looking for leaks takes seconds in each process on some machines, so it is done once: first every
-# test on its own, then all in one process that looks for leaks when it ends.
+# Looking for leaks takes seconds at the end of each process on some machines (aarch64), so that is
+# done with those of a file in one, after every test has run on its own.
 # Sizes that no machine has must fail as they do without the sanitizer.
 ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1:allocator_may_return_null=1 \
     "$build/tutti_tests" --timeout 600 "$@"
 if [ "$sanitizer" = address ]; then
-    echo "again in one process, for leaks"
-    ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 timeout 3600 "$build/tutti_tests" --no-fork "$@"
+    echo "again, the tests of a file in one process, for leaks"
+    ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 \
+        "$build/tutti_tests" --together --timeout 1800 "$@"
 fi

@@ -18,7 +18,8 @@ Given --output DIR/tables.c this writes
     DIR/tables.h      a declaration of every table and every descriptor
     DIR/tables/op.h   a declaration of one table; rooms include this one
 
-With --tests the tool makes the table of the unit tests instead, from lines `TUTTI_TEST(name)`.
+With --tests the tool makes the table of the unit tests instead, from lines `TUTTI_TEST(name)` and
+`TUTTI_TEST_ALONE(name)`.
 """
 import argparse
 import os
@@ -27,7 +28,7 @@ import sys
 
 KIND = re.compile(r'^(?:/\*| \*)\s+tables: (tutti_\w+)(?: \*/)?$', re.M)
 DESCRIPTOR = re.compile(r'^const (tutti_\w+) (?:(\w+)|TUTTI_ISA_NAME\((\w+)\)) = \{', re.M)
-TEST = re.compile(r'^TUTTI_TEST\((\w+)\)', re.M)
+TEST = re.compile(r'^TUTTI_TEST(_ALONE)?\((\w+)\)', re.M)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MADE = '/* Made by tools/tables.py. */\n'
 
@@ -149,17 +150,17 @@ def tests_text(paths):
     places, rows = {}, []
     for path in paths:
         for match, place in find(TEST, path):
-            name = match.group(1)
+            alone, name = match.groups()
             if name in places:
                 raise Mistake(f'{place}: the test {name} is at {places[name]} too')
             places[name] = place
             file = os.path.relpath(path, os.path.join(ROOT, 'src'))
-            rows.append((file.removesuffix('_test.c'), name))
+            rows.append((file.removesuffix('_test.c'), name, 'true' if alone else 'false'))
     out = [MADE + '#include "base/test.h"', '']
-    out += [f'void tutti_test_{name}(void);' for _, name in rows]
+    out += [f'void tutti_test_{name}(void);' for _, name, _ in rows]
     out.append('const tutti_test tutti__test_table[] = {')
-    out += [f'    {{"{file}", "{name}", tutti_test_{name}}},' for file, name in rows]
-    out += ['    {NULL, NULL, NULL},', '};']
+    out += [f'    {{"{file}", "{name}", tutti_test_{name}, {alone}}},' for file, name, alone in rows]
+    out += ['    {0},', '};']
     return '\n'.join(out) + '\n'
 
 

@@ -19,6 +19,7 @@ typedef struct tutti_test {
     const char *file; /* "base/arena" */
     const char *name; /* "arena_grows_past_one_block" */
     void (*run)(void);
+    bool alone; /* TUTTI_TEST_ALONE */
 } tutti_test;
 
 /* Made by tools/tables.py; name is NULL after the last. */
@@ -27,6 +28,9 @@ extern const tutti_test tutti__test_table[];
 #define TUTTI_TEST(name)                                                                           \
     void tutti_test_##name(void);                                                                  \
     void tutti_test_##name(void)
+/* One that no other may share its process with: it is about what happens once in a process, leaves
+ * something behind, or forks, which a process with threads should not. */
+#define TUTTI_TEST_ALONE(name) TUTTI_TEST(name)
 
 #define CHECK(condition)                                                                           \
     ((condition) ? (void)0 : tutti__test_fail(__FILE__, __LINE__, "%s", #condition))

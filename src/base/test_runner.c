@@ -1,8 +1,10 @@
 /* test_runner.c: the program tutti_tests. Every test runs in a child process of its own, so that a
  * crash or a hang is the failure of one test; as many run at once as there are CPUs.
  *
- *     tutti_tests [--list] [--json] [--verbose] [--no-fork] [--jobs N] [--timeout S] [FILTER...]
+ *     tutti_tests [--list] [--json] [--verbose] [--no-fork | --together] [--jobs N] [--timeout S]
+ *                 [FILTER...]
  *
+ * --together: those of a file share a process, where the end of one is dear (a search for leaks).
  * A filter is part of "file name". The last line is "N passed, N failed, N skipped". */
 #define _GNU_SOURCE
 #include "base/test.h"
@@ -10,9 +12,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,20 +25,22 @@ enum { MAX_JOBS = 64 };
 static const double slow_seconds = 2.0;
 
 static struct {
-    bool list, json, verbose, no_fork;
+    bool list, json, verbose, no_fork, together;
     int jobs;
     double timeout;
     char **filters;
     int filter_count;
 } options = {.timeout = 60};
 
+/* Shared with children that report tests themselves. */
 static struct {
-    int passed, failed, skipped;
-} totals;
+    atomic_int passed, failed, skipped;
+} * totals;
 
-/* A test that runs in a child process. */
+/* Tests that run in a child process: one, or some of a file. */
 typedef struct test_job {
     const tutti_test *test; /* NULL: free */
+    int others;             /* rows of the table after it that are looked at as well */
     pid_t pid;
     FILE *output;
     double started;
@@ -92,9 +98,9 @@ static void report(const tutti_test *test, int result, const char *why, double s
     const char *word = result == TUTTI_TEST_PASSED    ? "passed"
                        : result == TUTTI_TEST_SKIPPED ? "skipped"
                                                       : "failed";
-    totals.passed += result == TUTTI_TEST_PASSED;
-    totals.skipped += result == TUTTI_TEST_SKIPPED;
-    totals.failed += result != TUTTI_TEST_PASSED && result != TUTTI_TEST_SKIPPED;
+    totals->passed += result == TUTTI_TEST_PASSED;
+    totals->skipped += result == TUTTI_TEST_SKIPPED;
+    totals->failed += result != TUTTI_TEST_PASSED && result != TUTTI_TEST_SKIPPED;
     if (options.json) {
         printf("{\"file\": \"%s\", \"test\": \"%s\", \"result\": \"%s\", \"seconds\": %.3f}\n",
                test->file, test->name, word, seconds);
@@ -135,17 +141,32 @@ _Noreturn static void run_child(const test_job *job)
     dup2(fileno(job->output), STDOUT_FILENO);
     dup2(fileno(job->output), STDERR_FILENO);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    exit(tutti__test_run(job->test));
+    if (job->others == 0)
+        exit(tutti__test_run(job->test));
+    for (int i = 0; i <= job->others; i++)
+        if (is_selected(&job->test[i]) && !job->test[i].alone)
+            run_here(&job->test[i]);
+    exit(0);
 }
 
-static bool start_job(test_job *job, const tutti_test *test)
+/* How many of the tests that follow are of the same file, where they go together. */
+static int count_others(const tutti_test *test)
+{
+    int count = 0;
+    while (options.together && test[count + 1].name &&
+           strcmp(test[count + 1].file, test->file) == 0)
+        count++;
+    return count;
+}
+
+static bool start_job(test_job *job, const tutti_test *test, int others)
 {
     FILE *output = tmpfile();
     if (!output) {
         fprintf(stderr, "tutti_tests: no temporary file: %s\n", strerror(errno));
         return false;
     }
-    *job = (test_job){.test = test, .output = output, .started = now_seconds()};
+    *job = (test_job){.test = test, .others = others, .output = output, .started = now_seconds()};
     fflush(NULL);
     job->pid = fork();
     if (job->pid == 0)
@@ -171,7 +192,13 @@ static void finish_job(test_job *job, int status)
     else if (result != TUTTI_TEST_FAILED)
         snprintf(why, sizeof why, "exit status %d", result);
     kill(-job->pid, SIGKILL); /* processes that the test left behind */
-    report(job->test, result, why, now_seconds() - job->started, job->output);
+    const tutti_test whole = {.file = job->test->file, .name = "(together)"};
+    if (job->others == 0)
+        report(job->test, result, why, now_seconds() - job->started, job->output);
+    else if (result == 0)
+        copy_output(job->output);
+    else
+        report(&whole, TUTTI_TEST_FAILED, why, now_seconds() - job->started, job->output);
     fclose(job->output);
     job->test = NULL;
 }
@@ -218,6 +245,23 @@ static void reap(test_job *jobs)
     }
 }
 
+/* The next test for a child, and those that share it; NULL: there is none. */
+static const tutti_test *take_next(const tutti_test **next, int *ret_others)
+{
+    static const tutti_test *apart; /* until here those that are not alone have run together */
+    const tutti_test *test = *next;
+    while (test->name && (!is_selected(test) || (test < apart && !test->alone)))
+        test++;
+    *next = test;
+    if (!test->name)
+        return NULL;
+    *ret_others = test->alone ? 0 : count_others(test);
+    if (*ret_others > 0)
+        apart = test + *ret_others + 1; /* and go on behind it: some may be alone */
+    *next = test + 1;
+    return test;
+}
+
 static int run_forked(void)
 {
     test_job jobs[MAX_JOBS] = {0};
@@ -229,11 +273,11 @@ static int run_forked(void)
     sigprocmask(SIG_BLOCK, &children, NULL);
     for (;;) {
         for (int i = 0; i < options.jobs; i++) {
-            while (next->name && !is_selected(next))
-                next++;
-            if (jobs[i].test || !next->name)
+            int others = 0;
+            const tutti_test *test = jobs[i].test ? NULL : take_next(&next, &others);
+            if (test == NULL)
                 continue;
-            if (!start_job(&jobs[i], next++))
+            if (!start_job(&jobs[i], test, others))
                 return 2;
             running++;
         }
@@ -273,6 +317,8 @@ static bool read_options(int argc, char **argv)
             options.verbose = true;
         else if (strcmp(argument, "--no-fork") == 0)
             options.no_fork = true;
+        else if (strcmp(argument, "--together") == 0)
+            options.together = true;
         else if (strcmp(argument, "--jobs") == 0 && i + 1 < argc)
             options.jobs = atoi(argv[++i]);
         else if (strcmp(argument, "--timeout") == 0 && i + 1 < argc)
@@ -288,8 +334,13 @@ static bool read_options(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (!read_options(argc, argv)) {
-        fprintf(stderr, "usage: tutti_tests [--list] [--json] [--verbose] [--no-fork] [--jobs N] "
-                        "[--timeout SECONDS] [FILTER...]\n");
+        fprintf(stderr, "usage: tutti_tests [--list] [--json] [--verbose] [--no-fork | --together] "
+                        "[--jobs N] [--timeout SECONDS] [FILTER...]\n");
+        return 2;
+    }
+    totals = mmap(NULL, sizeof *totals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (totals == MAP_FAILED) {
+        perror("tutti_tests");
         return 2;
     }
     signal(SIGINT, SIG_DFL);      /* shells let what they start in the background ignore it */
@@ -297,6 +348,6 @@ int main(int argc, char **argv)
     int broken = run_all();
     if (options.list)
         return 0;
-    printf("%d passed, %d failed, %d skipped\n", totals.passed, totals.failed, totals.skipped);
-    return broken ? broken : totals.failed > 0;
+    printf("%d passed, %d failed, %d skipped\n", totals->passed, totals->failed, totals->skipped);
+    return broken ? broken : totals->failed > 0;
 }

@@ -327,7 +327,7 @@ static bool mpich_jobs_are_told_apart(const int pairs[3][2])
     return named && met && strcmp(first, "") == 0;
 }
 
-TUTTI_TEST(cluster_from_mpich_is_told_apart_by_who_started_it)
+TUTTI_TEST_ALONE(cluster_from_mpich_is_told_apart_by_who_started_it)
 {
     int pairs[3][2], own[2], code;
     char job[TUTTI_JOB_BYTES], at[64];

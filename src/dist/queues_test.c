@@ -197,7 +197,7 @@ static tutti_status check_bits(tutti_strategy *s, void *context)
     return compare(s, 27, true);
 }
 
-TUTTI_TEST(workers_take_their_rows_out_of_queues_of_their_own)
+TUTTI_TEST_ALONE(workers_take_their_rows_out_of_queues_of_their_own)
 {
     tutti__test_workers(2, NULL, check_batches, NULL);
     tutti__test_workers(4, NULL, check_batches, NULL);
@@ -207,7 +207,7 @@ TUTTI_TEST(workers_take_their_rows_out_of_queues_of_their_own)
                         check_batches, NULL);
 }
 
-TUTTI_TEST(queues_of_workers_give_the_bits_of_one_device)
+TUTTI_TEST_ALONE(queues_of_workers_give_the_bits_of_one_device)
 {
     tutti_strategy_options options = {.struct_size = sizeof options, .deterministic = true};
     tutti__test_workers(3, &options, check_bits, NULL);
@@ -250,7 +250,7 @@ static tutti_status check_end(tutti_strategy *s, void *context)
     return check_batches(s, NULL);
 }
 
-TUTTI_TEST(a_queue_that_ends_ends_the_step_on_all_workers)
+TUTTI_TEST_ALONE(a_queue_that_ends_ends_the_step_on_all_workers)
 {
     tutti__test_workers(3, NULL, check_end, NULL);
     tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0,far:0"),
@@ -283,7 +283,7 @@ static tutti_status check_refused(tutti_strategy *s, void *context)
     return TUTTI_OK;
 }
 
-TUTTI_TEST(workers_have_no_common_queue)
+TUTTI_TEST_ALONE(workers_have_no_common_queue)
 {
     tutti__test_workers(2, NULL, check_refused, NULL);
 }

@@ -147,7 +147,7 @@ TUTTI_TEST(trace_of_a_session_is_a_file_that_names_its_nodes)
     check_trace("cpu:0", "\"cat\":\"cpu:0\"");
 }
 
-TUTTI_TEST(trace_of_a_device_that_takes_whole_partitions)
+TUTTI_TEST_ALONE(trace_of_a_device_that_takes_whole_partitions)
 {
     check_trace("whole:0", "\"cat\":\"whole:0\"");
 }

@@ -59,7 +59,7 @@ static tutti_status open_and_run(tutti_graph *g, tutti_sym y)
     return status;
 }
 
-TUTTI_TEST(settings_that_mean_nothing_are_refused)
+TUTTI_TEST_ALONE(settings_that_mean_nothing_are_refused)
 {
     static const char *const names[] = {"THREADS", "PIN",           "HELP",      "FUSE",
                                         "TUNE",    "DYNAMIC_BYTES", "TRACE_RING"};

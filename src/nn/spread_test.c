@@ -175,7 +175,7 @@ static tutti_status convolve_twice(tutti_strategy *strategy, void *context)
     return TUTTI_OK;
 }
 
-TUTTI_TEST(workers_of_two_devices_train_as_one_device)
+TUTTI_TEST_ALONE(workers_of_two_devices_train_as_one_device)
 {
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0,cpu:1"),
@@ -218,7 +218,7 @@ static tutti_status at_another_rate(tutti_strategy *strategy, void *context)
     return TUTTI_OK;
 }
 
-TUTTI_TEST(processes_at_different_rates_are_found_out)
+TUTTI_TEST_ALONE(processes_at_different_rates_are_found_out)
 {
     tutti__test_workers(2, NULL, at_another_rate, &(int64_t){0});
     tutti__test_workers(2, NULL, at_another_rate, &(int64_t){5});
@@ -268,7 +268,7 @@ static tutti_status stop_on_one(tutti_strategy *strategy, void *context)
     return TUTTI_OK;
 }
 
-TUTTI_TEST(one_process_that_stops_ends_the_training_of_all_after_the_same_step)
+TUTTI_TEST_ALONE(one_process_that_stops_ends_the_training_of_all_after_the_same_step)
 {
     tutti__test_workers(2, NULL, stop_on_one,
                         &(stopping){.batch = 2, .step = 5, .epoch = -1, .ends = 16});
@@ -317,7 +317,7 @@ static tutti_status diverge(tutti_strategy *strategy, void *context)
     return TUTTI_OK;
 }
 
-TUTTI_TEST(processes_whose_loss_is_no_number_end_and_say_whose_data_it_was)
+TUTTI_TEST_ALONE(processes_whose_loss_is_no_number_end_and_say_whose_data_it_was)
 {
     for (cause why = EARLY; why <= LARGE_STEP; why++)
         tutti__test_workers(2, NULL, diverge, &why);

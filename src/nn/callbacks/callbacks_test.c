@@ -104,7 +104,7 @@ static void see_interruption(void *context, tutti_event *event)
 }
 
 /* The data to validate on has no end: a checkpoint must not have to wait for one. */
-TUTTI_TEST(validation_ends_at_a_signal)
+TUTTI_TEST_ALONE(validation_ends_at_a_signal)
 {
     training t = training_begin(NULL);
     int batches = 0;
