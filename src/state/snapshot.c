@@ -16,10 +16,12 @@ tutti_status tutti__state_expect(tutti_state *state, const char *name, tutti_ten
 {
     if (tutti__state_passes_over(state, name) || tutti__left_out_passes_over(state, name))
         return TUTTI_OK;
-    tutti_state_variable *variable = tutti__state_find(state, name);
-    if (variable && variable->pieces.count > 0)
-        return tutti__variable_set(state, variable, value);
     pthread_mutex_lock(&state->lock);
+    tutti_state_variable *variable = tutti__map_get(&state->variables, name);
+    if (variable && variable->pieces.count > 0) {
+        pthread_mutex_unlock(&state->lock);
+        return tutti__variable_set(state, variable, value);
+    }
     tutti_tensor *before = tutti__map_get(&state->expected, name);
     tutti_status status = tutti__map_set(&state->expected, name, tutti_tensor_retain(value));
     pthread_mutex_unlock(&state->lock);
