@@ -134,7 +134,8 @@ TUTTI_API tutti_status tutti_session_set(tutti_session *session, tutti_sym varia
 
 /* What the session did: for tests and benchmarks. */
 typedef struct tutti_session_info {
-    uint64_t runs, compiles;
+    uint64_t runs;     /* calls of tutti_run; bodies of tutti_while and tutti_cond are no runs, */
+    uint64_t compiles; /* but are compiled, as are parts that wait for shapes */
     size_t cached_programs;
     double last_compile_seconds;
     size_t arena_bytes; /* of the program compiled last */
