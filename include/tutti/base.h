@@ -77,8 +77,9 @@ static inline tutti_status tutti_failed_(tutti_status recorded, tutti_status sta
     } while (0)
 
 /* Where log lines go (tutti_print among them). NULL: nowhere, as at the start, where only rank 0 of
- * a job of several processes tells stderr who is in it, what links cost, and who held it up. The
- * sink may be called from several threads at once. */
+ * a job of several processes tells stderr who is in it, what links cost, and who held it up, and
+ * every process which numbers in TUTTI_… it cannot read, and that it cannot write what TUTTI_TRACE
+ * or TUTTI_DUMP ask for. The sink may be called from several threads at once. */
 typedef enum tutti_log_level { TUTTI_LOG_DEBUG, TUTTI_LOG_INFO, TUTTI_LOG_WARNING } tutti_log_level;
 typedef void tutti_log_sink(void *context, tutti_log_level level, const char *message);
 TUTTI_API void tutti_log_install(tutti_log_sink *sink, void *context);

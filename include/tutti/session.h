@@ -123,9 +123,10 @@ TUTTI_API tutti_status tutti_session_run(tutti_session *session, const tutti_run
  * closed with too few left ends with TUTTI_OUT_OF_RANGE on all. */
 TUTTI_API tutti_sym tutti_split_batch(tutti_sym placeholder);
 
-/* A variable's present value (a copy), and setting it, without a run. Of one that replicas have
- * values of their own of (.on_read), getting puts those of this process together; setting, by all
- * processes, gives the value that is read then. */
+/* A variable's present value (a copy), and setting it, without a run: also one that has no value
+ * yet. Getting such a one is TUTTI_UNINITIALIZED. tutti_initialize_all, run later, sets it anew.
+ * Of one that replicas have values of their own of (.on_read), getting puts those of this process
+ * together; setting, by all processes, gives the value that is read then. */
 TUTTI_API tutti_status tutti_session_get(tutti_session *session, tutti_sym variable,
                                          tutti_tensor **ret_value);
 TUTTI_API tutti_status tutti_session_set(tutti_session *session, tutti_sym variable,
@@ -133,7 +134,8 @@ TUTTI_API tutti_status tutti_session_set(tutti_session *session, tutti_sym varia
 
 /* What the session did: for tests and benchmarks. */
 typedef struct tutti_session_info {
-    uint64_t runs, compiles;
+    uint64_t runs;     /* calls of tutti_run; bodies of tutti_while and tutti_cond are no runs, */
+    uint64_t compiles; /* but are compiled, as are parts that wait for shapes */
     size_t cached_programs;
     double last_compile_seconds;
     size_t arena_bytes; /* of the program compiled last */

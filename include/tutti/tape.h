@@ -78,8 +78,7 @@ typedef struct tutti_tape {
     tutti_graph *graph;
     uint32_t first, last; /* nodes recorded; last 0 while recording */
     uint32_t generation;
-    int watched_count;
-    tutti_sym watched[16];
+    const struct tutti_watched *watched; /* of the step */
 } tutti_tape;
 TUTTI_API tutti_tape tutti_tape_begin(tutti_eager *eager);
 TUTTI_API void tutti_tape_end(tutti_tape *tape);
@@ -89,7 +88,7 @@ TUTTI_API void tutti_tape_end(tutti_tape *tape);
          tutti_once_##tape = (tutti_tape_end(&(tape)), 0))
 
 /* Variables are watched by themselves; a value from outside the tape must be watched for a gradient
- * to reach it. At most 16. */
+ * to reach it. Once is enough, and again changes nothing. */
 TUTTI_API void tutti_watch(tutti_tape *tape, tutti_sym sym);
 
 /* d sum(y) / d x for each x. An x that y does not depend on, or that was neither a variable,

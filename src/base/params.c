@@ -10,10 +10,11 @@
 #include "base/container.h"
 #include "base/log.h"
 
-/* `lock` guards both maps. `overrides` maps a name to a key of `texts`, or to NULL once removed.
- * Keys of `texts` are never freed: tutti__param_text hands them out without a lifetime. */
+/* `lock` guards the maps. `overrides` maps a name to a key of `texts`, or to NULL once removed.
+ * Keys of `texts` are never freed: tutti__param_text hands them out without a lifetime. `told` has
+ * the lines that were said. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static tutti_map overrides, texts;
+static tutti_map overrides, texts, told;
 
 /* Under `lock`. */
 static tutti_status keep_text(const char *text, char **ret)
@@ -64,14 +65,27 @@ static bool read_int(const char *text, int64_t *ret)
     return true;
 }
 
+/* Some are read in every step, and a line is said once. */
+static void tell(const tutti_param *param, const char *text)
+{
+    char line[256];
+    snprintf(line, sizeof line, "TUTTI_%s is '%s', needs a whole number; %s is used instead",
+             param->name, text, param->fallback);
+    pthread_mutex_lock(&lock);
+    bool first = tutti__map_get(&told, line) == NULL &&
+                 tutti__map_set(&told, line, (void *)(uintptr_t)1) == TUTTI_OK;
+    pthread_mutex_unlock(&lock);
+    if (first)
+        tutti__log_job(TUTTI_LOG_WARNING, "%s", line);
+}
+
 int64_t tutti__param_int(const tutti_param *param)
 {
     int64_t value = 0;
     const char *text = tutti__param_text(param);
     if (read_int(text, &value))
         return value;
-    tutti__log(TUTTI_LOG_WARNING, "TUTTI_%s is '%s', needs a whole number; %s is used instead",
-               param->name, text, param->fallback);
+    tell(param, text);
     read_int(param->fallback, &value);
     return value;
 }

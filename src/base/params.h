@@ -18,8 +18,8 @@ typedef struct tutti_param {
 
 /* The text in force: an override set by the program, else the environment, else the fallback. */
 const char *tutti__param_text(const tutti_param *param);
-int64_t tutti__param_int(
-    const tutti_param *param); /* unreadable text gives the fallback, with a log line */
+/* Unreadable text gives the fallback, and a line that is said once (tutti__log_job). */
+int64_t tutti__param_int(const tutti_param *param);
 /* The same, but what is no whole number, or not in [least, most], is refused. */
 tutti_status tutti__param_in(const tutti_param *param, int64_t least, int64_t most, int64_t *ret);
 bool tutti__param_flag(const tutti_param *param); /* 1 true yes on; set but empty is false */

@@ -28,10 +28,13 @@ TUTTI_TEST(params_override_then_environment_then_fallback)
     CHECK_STR(tutti__param_text(&size), "64");
 }
 
+static int lines;
+
 static void remember(void *context, tutti_log_level level, const char *message)
 {
     TUTTI_UNUSED(level);
     snprintf(context, 256, "%s", message);
+    lines++;
 }
 
 TUTTI_TEST(params_unreadable_number_falls_back)
@@ -42,8 +45,10 @@ TUTTI_TEST(params_unreadable_number_falls_back)
     for (size_t i = 0; i < TUTTI_COUNT(bad); i++) {
         message[0] = '\0';
         CHECK_OK(tutti__param_set("TEST_SIZE", bad[i]));
-        CHECK_INT(tutti__param_int(&size), 64);
+        for (int again = 0; again < 3; again++)
+            CHECK_INT(tutti__param_int(&size), 64);
         CHECK_CONTAINS(message, "TUTTI_TEST_SIZE");
+        CHECK_INT(lines, i + 1); /* said once */
     }
     tutti_log_install(NULL, NULL);
     CHECK_OK(tutti__param_set("TEST_SIZE", NULL));

@@ -134,7 +134,7 @@ static void keep_own(int rank)
         return;
     snprintf(path, sizeof path, "%s.rank%d", tutti__trace_path(), rank);
     if (tutti__trace_write(path) != TUTTI_OK)
-        tutti__log(TUTTI_LOG_WARNING, "trace: %s", tutti_error_message());
+        tutti__log_job(TUTTI_LOG_WARNING, "TUTTI_TRACE: %s", tutti_error_message());
 }
 
 void tutti__team_trace_close(tutti_team *team)
@@ -147,8 +147,8 @@ void tutti__team_trace_close(tutti_team *team)
     tutti__error_capture(TUTTI_OK, &before);
     tutti__trace_events(&events);
     if (join(team->world, &events) != TUTTI_OK) {
-        tutti__log(TUTTI_LOG_WARNING, "the processes' traces could not be joined: %s",
-                   tutti_error_message());
+        tutti__log_job(TUTTI_LOG_WARNING, "the processes' traces could not be joined: %s",
+                       tutti_error_message());
         keep_own(tutti_comm_rank(team->world));
     }
     tutti__text_free(&events);

@@ -24,7 +24,7 @@ typedef struct tutti_plan_entry {
     size_t count;
     uint64_t *words;
     tutti_plan *plan;
-    uint64_t used; /* when last, in runs */
+    uint64_t used; /* when last */
 } tutti_plan_entry;
 
 /* Zero is an empty one. Its owner's lock guards it. */
@@ -32,7 +32,7 @@ typedef struct tutti_plan_cache {
     TUTTI_VEC(tutti_plan_entry) entries;
 } tutti_plan_cache;
 
-/* A plan, retained, or NULL. now: counts runs. */
+/* A plan, retained, or NULL. now: counts the calls. */
 tutti_plan *tutti__cache_find(tutti_plan_cache *cache, const tutti_key *key, uint64_t now);
 /* Retains the plan, unless another thread has kept one for the same key meanwhile. When there are
  * `limit` entries the least recently used one goes. */

@@ -139,6 +139,9 @@ static void power(const char *device, bool deterministic)
         tutti_tensor_release(in);
         tutti_tensor_release(limit);
     }
+    tutti_session_info info;
+    tutti_session_describe(b.session, &info);
+    CHECK_INT(info.runs, 4); /* bodies are none */
     end(b);
 }
 

@@ -219,8 +219,7 @@ tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
     tutti_key key;
     TUTTI_TRY(tutti__key_write(&key, graph, request, types));
     pthread_mutex_lock(&engine->lock);
-    engine->runs++;
-    tutti_plan *plan = tutti__cache_find(&engine->cache, &key, engine->runs);
+    tutti_plan *plan = tutti__cache_find(&engine->cache, &key, ++engine->lookups);
     pthread_mutex_unlock(&engine->lock);
     tutti_status status = TUTTI_OK;
     *ret_new = !plan;
@@ -230,7 +229,7 @@ tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
             pthread_mutex_lock(&engine->lock);
             tutti__cache_forget(&engine->cache, request->constants);
             tutti__cache_keep(&engine->cache, (size_t)engine->options.cache_limit, &key, plan,
-                              engine->runs);
+                              engine->lookups);
             pthread_mutex_unlock(&engine->lock);
         }
     }

@@ -14,9 +14,10 @@ struct tutti_engine {
     tutti_state *state;
     pthread_mutex_t lock;
     tutti_plan_cache cache;
-    tutti_plan *last; /* compiled last, for print */
-    uint64_t runs, compiles;
+    tutti_plan *last;           /* compiled last, for print */
+    uint64_t compiles, lookups; /* lookups: the cache's clock */
     double compile_seconds;
+    _Atomic uint64_t runs; /* as users ask for them: bodies and rests of graphs are none */
     _Atomic uint64_t next_run;
     tutti_engine_watch watch; /* of plans that are new */
 };

@@ -221,6 +221,8 @@ static tutti_status run_or_rehearse(tutti_engine *engine, tutti_graph *graph,
 tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
                                tutti_tensor **ret_values)
 {
+    if (!request->spread_already)
+        atomic_fetch_add(&engine->runs, 1);
     return run_or_rehearse(engine, graph, request, NULL, ret_values);
 }
 

@@ -151,3 +151,65 @@ TUTTI_TEST_ALONE(trace_of_a_device_that_takes_whole_partitions)
 {
     check_trace("whole:0", "\"cat\":\"whole:0\"");
 }
+
+/* ---- files that cannot be written ---- */
+
+static void run_and_close(void)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *fed = pair(1, 2), *out;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), y = tutti_neg(x);
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .fetch = TUTTI_FETCH({y, &out})));
+    tutti_tensor_release(out);
+    tutti_tensor_release(fed);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+/* How often two sessions say `what` on stderr; ret_told: all that they say. */
+static int told_by_two(const char *what, char ret_told[4096])
+{
+    FILE *file = tmpfile();
+    int before = dup(STDERR_FILENO), times = 0;
+    CHECK(file && before >= 0);
+    dup2(fileno(file), STDERR_FILENO);
+    run_and_close();
+    run_and_close();
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(file);
+    ret_told[fread(ret_told, 1, 4095, file)] = 0;
+    fclose(file);
+    for (const char *at = ret_told; (at = strstr(at, what)) != NULL; at++)
+        times++;
+    return times;
+}
+
+TUTTI_TEST(a_trace_that_cannot_be_written_is_told_once)
+{
+    char told[4096];
+    CHECK_OK(tutti__param_set("TRACE", "/no such folder/trace.json"));
+    CHECK_INT(told_by_two("tutti: TUTTI_TRACE: ", told), 1);
+    CHECK_CONTAINS(told, "/no such folder/trace.json");
+}
+
+TUTTI_TEST(dumps_that_cannot_be_written_are_told_once)
+{
+    char told[4096];
+    CHECK_OK(tutti__param_set("DUMP", "passes"));
+    CHECK_OK(tutti__param_set("DUMP_DIR", "/dev/null/dumps"));
+    CHECK_INT(told_by_two("tutti: TUTTI_DUMP=passes: ", told), 1);
+    CHECK_CONTAINS(told, "/dev/null/dumps");
+}
+
+/* Whoever has said that lines go nowhere is left in peace. */
+TUTTI_TEST(programs_that_want_no_log_are_told_nothing)
+{
+    char told[4096];
+    CHECK_OK(tutti__param_set("TRACE", "/no such folder/trace.json"));
+    tutti_log_install(NULL, NULL);
+    CHECK_INT(told_by_two("TUTTI_TRACE", told), 0);
+}

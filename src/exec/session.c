@@ -309,23 +309,35 @@ tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *
     return status;
 }
 
-tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
-                                     tutti_state_variable **ret)
+static tutti_status check_variable(const tutti_session *session, tutti_sym sym)
 {
-    TUTTI_GIVEN(session);
     TUTTI_TRY(check_sym(session, sym, "variable", 0));
     if (!tutti__is(sym.node, "variable"))
         return tutti_fail(TUTTI_INVALID, "'%s' is a %s, not a variable", sym.node->name,
                           sym.node->op->name);
+    return TUTTI_OK;
+}
+
+/* Found in the session's state, or made there: without a piece, since the program that comes first
+ * says on which device it lies. */
+static tutti_status make_variable(tutti_session *session, const tutti_node *node,
+                                  tutti_state_variable **ret)
+{
+    return tutti__state_variable(tutti__engine_state(session->engine), tutti__state_name(node),
+                                 &node->types[0], tutti__str(node, "slot_of"),
+                                 tutti__int(node, "trainable") != 0, ret);
+}
+
+tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
+                                     tutti_state_variable **ret)
+{
+    TUTTI_GIVEN(session);
+    TUTTI_TRY(check_variable(session, sym));
     const char *name = tutti__state_name(sym.node);
     tutti_state *state = tutti__engine_state(session->engine);
     *ret = tutti__state_find(state, name);
-    if (!*ret && tutti__state_expected(state, name)) {
-        tutti_type type = sym.node->types[0];
-        type.handle = false;
-        TUTTI_TRY(tutti__state_variable(state, name, &type, tutti__str(sym.node, "slot_of"),
-                                        tutti__int(sym.node, "trainable") != 0, ret));
-    }
+    if (!*ret && tutti__state_expected(state, name))
+        TUTTI_TRY(make_variable(session, sym.node, ret));
     if (!*ret)
         return tutti_fail(TUTTI_UNINITIALIZED,
                           "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
@@ -349,7 +361,8 @@ tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tens
     tutti_state_variable *variable;
     if (!value)
         return tutti_fail(TUTTI_INVALID, "tutti_session_set: the value is NULL");
-    TUTTI_TRY(tutti__session_variable(session, sym, &variable));
+    TUTTI_TRY(check_variable(session, sym));
+    TUTTI_TRY(make_variable(session, sym.node, &variable));
     return tutti__variable_set(tutti__engine_state(session->engine), variable, value);
 }
 

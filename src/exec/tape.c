@@ -24,14 +24,39 @@ void tutti_tape_end(tutti_tape *tape)
     tape->last = (uint32_t)tape->graph->nodes.count;
 }
 
+/* What a tape watches, the latest first; in the memory of its step. */
+struct tutti_watched {
+    tutti_sym sym;
+    const struct tutti_watched *before;
+};
+
+static bool watches(const tutti_tape *tape, tutti_sym x)
+{
+    for (const struct tutti_watched *w = tape->watched; w; w = w->before)
+        if (w->sym.node == x.node && w->sym.index == x.index)
+            return true;
+    return false;
+}
+
+static bool is_of_this_step(const tutti_tape *tape)
+{
+    if (tape->generation == tape->graph->generation)
+        return true;
+    tutti__poison(tape->graph, TUTTI_INVALID, "the tape is of an earlier step; record it anew");
+    return false;
+}
+
 void tutti_watch(tutti_tape *tape, tutti_sym sym)
 {
-    if (!sym.node || !tape || !tape->graph)
+    if (!sym.node || !tape || !tape->graph || !is_of_this_step(tape) || watches(tape, sym))
         return;
-    if (tape->watched_count == 16)
-        tutti__poison(tape->graph, TUTTI_TOO_LARGE, "a tape watches at most 16 values");
-    else
-        tape->watched[tape->watched_count++] = sym;
+    struct tutti_watched *watched = tutti__arena_take(&tape->graph->arena, sizeof *watched);
+    if (!watched) {
+        tutti__poison(tape->graph, TUTTI_NO_MEMORY, "no memory to watch a value");
+        return;
+    }
+    *watched = (struct tutti_watched){sym, tape->watched};
+    tape->watched = watched;
 }
 
 static bool reaches(const tutti_tape *tape, uint32_t last, tutti_sym x)
@@ -40,10 +65,7 @@ static bool reaches(const tutti_tape *tape, uint32_t last, tutti_sym x)
         return false;
     if ((x.node->op->flags & TUTTI_OP_HANDLE) || (x.node->id >= tape->first && x.node->id < last))
         return true;
-    for (int i = 0; i < tape->watched_count; i++)
-        if (tape->watched[i].node == x.node && tape->watched[i].index == x.index)
-            return true;
-    return false;
+    return watches(tape, x);
 }
 
 void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs,
@@ -52,10 +74,8 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
     memset(ret_grads, 0, (size_t)(count > 0 ? count : 0) * sizeof *ret_grads);
     if (!y.node || !tape || !tape->graph || tutti_graph_check(tape->graph) != TUTTI_OK)
         return;
-    if (tape->generation != tape->graph->generation) {
-        tutti__poison(tape->graph, TUTTI_INVALID, "the tape is of an earlier step; record it anew");
+    if (!is_of_this_step(tape))
         return;
-    }
     uint32_t first = tape->graph->recorded.first, last = tape->graph->recorded.last;
     /* Asked while recording, as nested tapes do: what there is so far. */
     uint32_t end = tape->last ? tape->last : (uint32_t)tape->graph->nodes.count;

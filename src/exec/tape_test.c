@@ -91,6 +91,35 @@ TUTTI_TEST(tape_gives_no_gradient_to_what_it_does_not_watch)
     tutti_eager_close(e);
 }
 
+TUTTI_TEST(tape_watches_as_many_values_as_wished_and_as_often)
+{
+    enum { COUNT = 50 };
+    tutti_eager *e;
+    tutti_sym x[COUNT], sum;
+    tutti_grad grads[COUNT];
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_tensor *t = vector(1, (float[]){3});
+    for (int i = 0; i < COUNT; i++)
+        x[i] = tutti_use(e, t);
+    sum = tutti_square(x[0]);
+    TUTTI_TAPE(tape, e) {
+        for (int i = 0; i < COUNT; i++)
+            for (int again = 0; again < 20; again++)
+                tutti_watch(&tape, x[i]);
+        for (int i = 0; i < COUNT; i++)
+            sum = tutti_add(sum, tutti_scale(x[i], i + 1));
+    }
+    tutti_gradients(&tape, sum, COUNT, x, grads);
+    for (int i = 0; i < COUNT; i++)
+        CHECK_NEAR(tutti_item(grads[i].value), i + 1, 0);
+    CHECK_OK(tutti_step(e));
+    tutti_watch(&tape, tutti_use(e, t)); /* its memory is gone */
+    CHECK_STATUS(tutti_step(e), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "the tape is of an earlier step");
+    tutti_tensor_release(t);
+    tutti_eager_close(e);
+}
+
 TUTTI_TEST(tape_reads_in_the_middle_of_a_step)
 {
     tutti_eager *e;

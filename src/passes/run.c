@@ -89,10 +89,11 @@ static tutti_status dump_graph(const tutti_graph *graph, const char *stem, const
     return status;
 }
 
-/* A dump that cannot be written is no reason to stop a job: it is logged. */
+/* A dump that cannot be written is no reason to stop a job: it is said, once. */
 static void dump(const tutti_graph *graph, const char *label, const char *pass, int changes)
 {
     static atomic_uint serial;
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     const tutti_world *world = tutti__world();
     const char *folder = tutti__param_text(&folder_param);
     tutti_text stem = {0}, head = {0};
@@ -105,8 +106,8 @@ static void dump(const tutti_graph *graph, const char *label, const char *pass, 
                               : world->make_folder(world->self, folder);
     if (status == TUTTI_OK)
         status = dump_graph(graph, stem.data, head.data);
-    if (status != TUTTI_OK)
-        tutti__log(TUTTI_LOG_WARNING, "TUTTI_DUMP=passes: %s", tutti_error_message());
+    if (status != TUTTI_OK && !atomic_flag_test_and_set(&told))
+        tutti__log_job(TUTTI_LOG_WARNING, "TUTTI_DUMP=passes: %s", tutti_error_message());
     tutti__text_free(&stem);
     tutti__text_free(&head);
 }

@@ -73,6 +73,7 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
 
 tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
 {
+    TUTTI_TRY(tutti__isa_check_setting());
     TUTTI_TRY(tutti__tune_check_setting());
     TUTTI_TRY(tutti__dynamic_check_setting());
     TUTTI_TRY(tutti__trace_check_setting());

@@ -1,12 +1,10 @@
 /* kernel.c: the table of kernels, and which of them this CPU can run. */
 #include "program/kernel.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
-#include "base/log.h"
 #include "base/params.h"
 #include "base/pool.h"
 #include "tables/kernel.h"
@@ -33,24 +31,20 @@ static int isa_rank(const char *isa)
     return -1;
 }
 
-/* The rank of the best that TUTTI_ISA allows; -1: of any. */
-static int most_allowed(void)
+tutti_status tutti__isa_check_setting(void)
 {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
     const char *text = tutti__param_text(&isa_param);
-    int most = isa_rank(text);
-    if (most < 0 && text[0] && !atomic_flag_test_and_set(&told))
-        tutti__log(TUTTI_LOG_WARNING,
-                   "TUTTI_ISA is '%s', which is no instruction set: needs base, avx2, avx512, "
-                   "avx512vnni, avx512bf16, amx, dotprod, sve, bf16 or i8mm; all that the CPU has "
-                   "are used",
-                   text);
-    return most;
+    if (!text[0] || isa_rank(text) >= 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID,
+                      "TUTTI_ISA is '%s', needs base, avx2, avx512, avx512vnni, avx512bf16, amx, "
+                      "dotprod, sve, bf16 or i8mm, or nothing for what the CPU has",
+                      text);
 }
 
 bool tutti__isa_present(const char *isa)
 {
-    int most = most_allowed();
+    int most = isa_rank(tutti__param_text(&isa_param)); /* -1: any */
     if (strcmp(isa, "base") == 0)
         return true;
     const tutti_cpu *cpu = tutti__cpu();

@@ -72,6 +72,8 @@ tutti_status tutti__kernel_keep(const tutti_kernel_query *query, const void *pla
 /* Whether this CPU runs code of an instruction set named as in tutti_kernel.isa. TUTTI_ISA=avx2 in
  * the environment hides the better ones. */
 bool tutti__isa_present(const char *isa);
+/* Refuses a TUTTI_ISA that is the name of no set. */
+tutti_status tutti__isa_check_setting(void);
 /* Of two sets of one family. */
 bool tutti__isa_better(const char *isa, const char *other);
 

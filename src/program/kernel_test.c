@@ -7,21 +7,16 @@
 #include "base/test.h"
 #include "ops/sample.h"
 
-static void keep_warning(void *context, tutti_log_level level, const char *message)
+TUTTI_TEST(an_unknown_isa_is_refused)
 {
-    if (level == TUTTI_LOG_WARNING && strstr(message, "TUTTI_ISA"))
-        snprintf(context, 256, "%s", message);
-}
-
-TUTTI_TEST(an_unknown_isa_is_told_of)
-{
-    char told[256] = "";
-    tutti_log_install(keep_warning, told);
     CHECK_OK(tutti__param_set("ISA", "abacus"));
-    CHECK(tutti__isa_present("base"));
+    CHECK_STATUS(tutti__isa_check_setting(), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "TUTTI_ISA is 'abacus', needs base, avx2");
+    CHECK_OK(tutti__param_set("ISA", ""));
+    CHECK_OK(tutti__isa_check_setting());
+    CHECK_OK(tutti__param_set("ISA", "avx512")); /* known, if not to this CPU */
+    CHECK_OK(tutti__isa_check_setting());
     CHECK_OK(tutti__param_set("ISA", NULL));
-    tutti_log_install(NULL, NULL);
-    CHECK_CONTAINS(told, "TUTTI_ISA is 'abacus', which is no instruction set: needs base, avx2");
 }
 
 TUTTI_TEST(isa_parameter_hides_better_sets)

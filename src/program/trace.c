@@ -284,11 +284,13 @@ const char *tutti__trace_path(void)
 
 void tutti__trace_flush(void)
 {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     const char *path = tutti__trace_path();
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
     if (!path[0] || place >= 0 || tutti__trace_write(path) == TUTTI_OK)
         return;
-    tutti__log(TUTTI_LOG_WARNING, "TUTTI_TRACE: %s", tutti_error_message());
+    if (!atomic_flag_test_and_set(&told)) /* by the first session that is closed */
+        tutti__log_job(TUTTI_LOG_WARNING, "TUTTI_TRACE: %s", tutti_error_message());
     tutti__error_restore(&before);
 }

@@ -77,10 +77,12 @@ tutti_status tutti__state_expect_from(tutti_state *state, const char *name, tutt
 {
     if (tutti__state_passes_over(state, name) || tutti__left_out_passes_over(state, name))
         return TUTTI_OK;
-    tutti_state_variable *variable = tutti__state_find(state, name);
-    if (variable && variable->pieces.count > 0)
-        return tutti__variable_set(state, variable, value);
     pthread_mutex_lock(&state->lock);
+    tutti_state_variable *variable = tutti__map_get(&state->variables, name);
+    if (variable && variable->pieces.count > 0) {
+        pthread_mutex_unlock(&state->lock);
+        return tutti__variable_set(state, variable, value);
+    }
     tutti_status status = wait_for(state, name, value, from);
     pthread_mutex_unlock(&state->lock);
     return status;

@@ -97,6 +97,18 @@ static tutti_piece *piece_at(tutti_state *state, const tutti_state_variable *var
     return piece;
 }
 
+/* No device holds it yet: the value waits for the first that does. As a copy, since the caller may
+ * change what he gave. */
+static tutti_status wait_for_piece(tutti_state *state, const tutti_state_variable *variable,
+                                   tutti_tensor *host)
+{
+    tutti_tensor *copy;
+    TUTTI_TRY(tutti_tensor_cast(host, tutti_tensor_dtype(host), &copy));
+    tutti_status status = tutti__state_expect(state, variable->name, copy);
+    tutti_tensor_release(copy);
+    return status;
+}
+
 tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor *value)
 {
@@ -117,7 +129,7 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
                                                                   : set_piece(state, piece, host);
     tutti__state_commit_end(state);
     if (status == TUTTI_OK && set == 0)
-        status = tutti__state_expect(state, variable->name, host);
+        status = wait_for_piece(state, variable, host);
     tutti_tensor_release(host);
     return status;
 }

@@ -334,6 +334,16 @@ VEC_INLINE vec vec_copysign(vec x, vec sign)
 #endif
 }
 
+/* y, which is 0 or has the sign of x, with that sign also where it is 0. */
+VEC_INLINE vec vec_sign_zero(vec y, vec x)
+{
+#if VEC_NEON
+    return vec_copysign(y, x);
+#else
+    return (vec)((ivec)y | ((ivec)x & INT32_MIN));
+#endif
+}
+
 /* Rows 0..3 become columns 0..3. */
 VEC_INLINE void quad_transpose(quad *a, quad *b, quad *c, quad *d)
 {

@@ -112,6 +112,34 @@ TUTTI_TEST(far_gives_the_same_bits_for_a_hundred_seeds)
     tutti__suite_network_free(&network);
 }
 
+TUTTI_TEST(far_refuses_seeds_and_delays_that_mean_nothing)
+{
+    static const char *const bad[][3] = {{"FAR_SEED", "many", "a whole number from 0 to"},
+                                         {"FAR_SEED", "-1", "a whole number from 0 to"},
+                                         {"FAR_DELAY_US", "1 ms", "from 0 to 60000000"},
+                                         {"FAR_DELAY_US", "-5", "from 0 to 60000000"}};
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *out;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym v = tutti_variable(g, tutti_zeros(3), .name = "v"), y = tutti_exp(v);
+    CHECK_OK(tutti_session_open(&s, g, .device = "far:0"));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    for (size_t i = 0; i < TUTTI_COUNT(bad); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "TUTTI_%s is '%s', needs ", bad[i][0], bad[i][1]);
+        CHECK_OK(tutti__param_set(bad[i][0], bad[i][1]));
+        CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({y, &out})), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), text);
+        CHECK_CONTAINS(tutti_error_message(), bad[i][2]);
+        CHECK_OK(tutti__param_set(bad[i][0], NULL));
+    }
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({y, &out})));
+    tutti_tensor_release(out);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
 /* ---- programs by hand ---- */
 
 static tutti_status begin(tutti_run *run, tutti_status status)

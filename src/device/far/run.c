@@ -33,12 +33,21 @@ static void give_back(tutti_far_executable *e, tutti_far_frame *f)
     pthread_mutex_unlock(&e->lock);
 }
 
+static tutti_status read_settings(tutti_far_frame *f)
+{
+    enum { MOST_US = 60 * 1000000 };
+    int64_t seed, delay;
+    TUTTI_TRY(tutti__param_in(&seed_param, 0, INT64_MAX, &seed));
+    TUTTI_TRY(tutti__param_in(&delay_param, 0, MOST_US, &delay));
+    f->seed = (uint64_t)seed;
+    f->delay_ns = delay * 1000;
+    return TUTTI_OK;
+}
+
 static void reset(tutti_far_frame *f, tutti_run *run)
 {
     f->run = f->context.run = run;
     f->context.host.cancelled = run->watched;
-    f->seed = (uint64_t)tutti__param_int(&seed_param);
-    f->delay_ns = tutti__param_int(&delay_param) * 1000;
     f->committing = f->failed = f->told = false;
     f->running = 0;
     memset(f->now, 0, sizeof f->now);
@@ -203,8 +212,9 @@ static tutti_status run_leased(tutti_far_executable *e, tutti_far_frame *f, tutt
                                tutti_tensor *const *inputs, tutti_tensor **results)
 {
     reset(f, run);
-    tutti_status status =
-        tutti__far_streams_lease(&e->device->streams, tutti__far_execute, f, &f->streams);
+    tutti_status status = read_settings(f);
+    if (status == TUTTI_OK)
+        status = tutti__far_streams_lease(&e->device->streams, tutti__far_execute, f, &f->streams);
     if (status != TUTTI_OK)
         return run->commit_begin(run, status);
     status = run_frame(f, run, inputs, results);

@@ -24,10 +24,11 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
+/* Far below 0 it is -0: it comes there from below. */
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double below = 0.5 * erfc(-x[0] * M_SQRT1_2), bell = exp(-0.5 * x[0] * x[0]);
-    return bell > 0 ? below + x[0] * bell * DENSITY : below;
+    return bell > 0 ? below + x[0] * bell * DENSITY : copysign(below, x[0]);
 }
 
 static const char *const samples[] = {

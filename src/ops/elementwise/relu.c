@@ -1,4 +1,4 @@
-/* relu(x): y = max(x, 0). NaN stays NaN. */
+/* relu(x): y = max(x, 0). NaN stays NaN, -0 becomes 0. */
 #include "ops/elementwise/elementwise.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
-/* relu6(x): y = min(max(x, 0), 6). NaN stays NaN. */
+/* relu6(x): y = min(max(x, 0), 6). NaN stays NaN, -0 stays -0. */
 #include "ops/elementwise/elementwise.h"
-
-#include <math.h>
 
 extern const tutti_op tutti_op_relu6;
 
@@ -23,7 +21,7 @@ static tutti_status gradient(tutti_gradient *node)
 
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
-    return isnan(x[0]) ? x[0] : fmin(fmax(x[0], 0), 6);
+    return x[0] < 0 ? 0 : x[0] > 6 ? 6 : x[0];
 }
 
 static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)

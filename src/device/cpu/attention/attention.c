@@ -1,4 +1,5 @@
 /* attention.c: y = softmax(scale q k^T + mask) v, tile by tile with a running maximum. */
+#include "device/cpu/attention/again.h"
 #include "device/cpu/attention/tiles.h"
 
 enum { MASK = 3 };
@@ -85,6 +86,7 @@ static void run_block(void *context, int64_t index)
     }
     for (int64_t i = 0; i < t.rows; i++)
         finish_row(w, &r, first + i, i);
+    attention_again(a, &(attention_operands){w->q, w->k, w->v, w->mask, w->l}, first, t.rows, w->y);
     tutti__slot_give(&w->slots, memory);
 }
 

@@ -109,6 +109,7 @@ static void run_head(void *context, int64_t head)
     memset(w->dv + head * v, 0, (size_t)v * sizeof(float));
     for (int64_t query = 0; query < a->queries; query += ATTENTION_TILE)
         run_block(w, &s, (attention_tile){.head = head, .query = query});
+    head_again(w, head);
     tutti__slot_give(&w->slots, memory);
 }
 

@@ -1,5 +1,6 @@
 /* attention_lanes.c: y = softmax(scale q k^T + mask) v with one query in each lane, and a running
  * maximum over tiles of keys. */
+#include "device/cpu/attention/again.h"
 #include "device/cpu/attention/lanes.h"
 
 enum { MASK = 3 };
@@ -58,6 +59,8 @@ static void finish(const attention_work *w, const lanes_block *b, const running 
     lanes_give(b->rows, w->a.values, y, inverse, w->y + first * w->a.values);
     for (int64_t i = 0; i < b->rows; i++)
         w->l[first + i] = most[i] + logf(total[i]);
+    attention_again(&w->a, &(attention_operands){w->q, w->k, w->v, w->mask, w->l}, first, b->rows,
+                    w->y);
 }
 
 static void run_block(const attention_work *w, lanes_block b, float *memory)

@@ -141,6 +141,7 @@ static void run_head(void *context, int64_t head)
     memset(w->dv + head * v, 0, (size_t)v * sizeof(float));
     for (int64_t first = 0; first < a->queries; first += ATTENTION_TILE)
         run_queries(w, head, first, &s);
+    head_again(w, head);
     tutti__slot_give(&w->slots, memory);
 }
 

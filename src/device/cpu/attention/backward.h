@@ -3,6 +3,7 @@
 #ifndef TUTTI_DEVICE_CPU_ATTENTION_BACKWARD_H
 #define TUTTI_DEVICE_CPU_ATTENTION_BACKWARD_H
 
+#include "device/cpu/attention/again.h"
 #include "device/cpu/attention/tiles.h"
 
 typedef struct attention_work {
@@ -22,6 +23,65 @@ static inline float shared_of(const attention_work *w, int64_t row)
         ROW_SUM(sum, w->a.values, ROW_AT(dy) * ROW_AT(y));
     }
     return (w->dl == NULL ? 0 : w->dl[row]) - sum;
+}
+
+/* ---- rows that came out infinite or NaN, again (see again.h) ---- */
+
+/* scale ds of a pair, and its p. */
+static inline float pair_gradient(const attention_work *w, const attention_operands *o, int64_t row,
+                                  int64_t key, float *ret_p)
+{
+    const tutti_attention *a = &w->a;
+    const float p = pair_weight(a, o, row, key);
+    float dp = 0;
+    if (w->dy != NULL)
+        dp = row_dot(w->dy + row * a->values, w->v + (row / a->queries * a->keys + key) * a->values,
+                     a->values);
+    *ret_p = p;
+    return p == 0 ? 0 : p * (dp + shared_of(w, row)) * (float)a->scale;
+}
+
+static inline void query_again(const attention_work *w, const attention_operands *o, int64_t row)
+{
+    const tutti_attention *a = &w->a;
+    const int64_t column = row / a->queries * a->keys;
+    const int64_t seen = w->l[row] == -INFINITY ? 0 : tutti__keys_seen(a, row % a->queries);
+    float *dq = w->dq + row * a->features, p;
+    memset(dq, 0, (size_t)a->features * sizeof(float));
+    for (int64_t key = 0; key < seen; key++)
+        row_add(dq, pair_gradient(w, o, row, key, &p), w->k + (column + key) * a->features,
+                a->features);
+}
+
+static inline void key_again(const attention_work *w, const attention_operands *o, int64_t head,
+                             int64_t key)
+{
+    const tutti_attention *a = &w->a;
+    float *dk = w->dk + (head * a->keys + key) * a->features, p;
+    float *dv = w->dv + (head * a->keys + key) * a->values;
+    memset(dk, 0, (size_t)a->features * sizeof(float));
+    memset(dv, 0, (size_t)a->values * sizeof(float));
+    for (int64_t query = 0; query < a->queries; query++) {
+        const int64_t row = head * a->queries + query;
+        if (tutti__keys_seen(a, query) <= key || w->l[row] == -INFINITY)
+            continue;
+        row_add(dk, pair_gradient(w, o, row, key, &p), w->q + row * a->features, a->features);
+        if (w->dy != NULL)
+            row_add(dv, p, w->dy + row * a->values, a->values);
+    }
+}
+
+static inline void head_again(const attention_work *w, int64_t head)
+{
+    const tutti_attention *a = &w->a;
+    const attention_operands o = {w->q, w->k, w->v, w->mask, w->l};
+    for (int64_t row = head * a->queries; row < (head + 1) * a->queries; row++)
+        if (!all_finite(w->dq + row * a->features, a->features))
+            query_again(w, &o, row);
+    for (int64_t key = 0; key < a->keys; key++)
+        if (!all_finite(w->dk + (head * a->keys + key) * a->features, a->features) ||
+            !all_finite(w->dv + (head * a->keys + key) * a->values, a->values))
+            key_again(w, &o, head, key);
 }
 
 static inline const float *slot_data(const tutti_call *call, int slot)

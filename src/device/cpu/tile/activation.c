@@ -34,7 +34,7 @@ static inline double gelu(double x)
 static inline double gelu_slope(double x)
 {
     double above = 0.5 * erfc(-x * 0.70710678118654752440), bell = exp(-0.5 * x * x);
-    return bell > 0 ? above + x * bell * (0.5 * ROOT) : above;
+    return bell > 0 ? above + x * bell * (0.5 * ROOT) : copysign(above, x);
 }
 
 /* |x| times what of the label z the logit x is wrong about; see ops/network/sigmoid_cross_entropy.c

@@ -1,8 +1,8 @@
 /* math.h: elementary functions on vectors of floats, without branches.
  *
  * At most 4 units in the last place (gelu 5) where the result is above 2e-38 in size; smaller
- * results may become 0. Without fused multiply-adds some functions lose more bits. Infinities and
- * NaN give what C's functions give.
+ * results may become 0. Without fused multiply-adds some functions lose more bits. Infinities, NaN
+ * and zeros with their signs give what C's functions give.
  *
  * Rounding to a whole number is done by adding and taking away ROUNDER = 1.5 * 2^23: between the
  * two, the low bits of the sum hold the number as an integer. */
@@ -60,9 +60,16 @@ VEC_INLINE vec vec_clip(vec x, vec low, vec high)
     return vec_select(vec_lt(x, low), low, vec_select(vec_gt(x, high), high, x));
 }
 
+/* Of -0 too it is 0: the maximum of x86 would leave it. */
 VEC_INLINE vec vec_relu(vec x)
 {
+#if VEC_NEON
     return vec_at_least(x, 0.0f);
+#elif defined(__AVX512F__)
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, S(0.0f), _CMP_NLE_UQ), x);
+#else
+    return (vec)((ivec)x & ~vec_le(x, S(0.0f)));
+#endif
 }
 
 /* 2^(n + shift), n given as n + ROUNDER; the result's exponent must be that of a normal number. */
@@ -71,19 +78,23 @@ VEC_INLINE vec power_of_two(vec rounded, int shift)
     return (vec)(((uvec)rounded << 23) + ((uint32_t)(127 + shift) << 23));
 }
 
+/* `reload`: constants are loaded anew, except within longer functions, where the compiler has
+ * enough to do with registers. */
+#define EXP_STEP(p, x, c) (reload ? HORNER_RELOAD(p, x, c) : HORNER(p, x, c))
+
 /* e^r for |r| <= ln 2 / 2 is 1 + r + r^2 q(r) */
-VEC_INLINE vec exp_tail(vec r)
+VEC_INLINE vec exp_tail(vec r, bool reload)
 {
-    vec q = HORNER(S(1.381432055e-03f), r, 8.368850686e-03f);
-    q = HORNER(q, r, 4.166840017e-02f);
-    q = HORNER(q, r, 1.666651964e-01f);
-    return HORNER(q, r, 4.999999404e-01f);
+    vec q = EXP_STEP(S(1.381432055e-03f), r, 8.368850686e-03f);
+    q = EXP_STEP(q, r, 4.166840017e-02f);
+    q = EXP_STEP(q, r, 1.666651964e-01f);
+    return EXP_STEP(q, r, 4.999999404e-01f);
 }
 
 /* x = n ln 2 + r; gives n + ROUNDER. ln 2 in two parts: n times the first is exact. */
 VEC_INLINE vec reduce_by_ln2(vec x, vec *ret_r)
 {
-    vec rounded = HORNER(x, S(1.44269504f), ROUNDER), n = rounded - ROUNDER;
+    vec rounded = HORNER_RELOAD(x, S(1.44269504f), ROUNDER), n = rounded - ROUNDER;
     vec r = vec_fnma(n, S(0.693359375f), x);
     *ret_r = vec_fma(n, S(2.12194440e-4f), r);
     return rounded;
@@ -101,15 +112,13 @@ VEC_INLINE vec half_power_of_two(vec rounded)
  * and n = -126 gives 0. 2 e^r for |r| <= ln 2 / 2 to 1 unit.
  *
  * One step of all vectors after the other: a CPU looks ahead over fewer operations than one vector
- * needs, so what can run at once has to stand together. `reload`: constants are loaded anew, except
- * within longer functions, where the compiler has enough to do with registers. */
+ * needs, so what can run at once has to stand together. */
 #if VEC_NEON
 enum { EXP_TOGETHER = 8 };
 #else
 enum { EXP_TOGETHER = 1 }; /* wide vectors, few registers, and a CPU that looks further */
 #endif
 #define EACH_OF(count) VEC_UNROLL for (int i = 0; i < (count); i++)
-#define EXP_STEP(p, x, c) (reload ? HORNER_RELOAD(p, x, c) : HORNER(p, x, c))
 VEC_INLINE void exp_side_by_side(vec *x, int count, bool reload)
 {
     vec rounded[EXP_TOGETHER], p[EXP_TOGETHER];
@@ -147,16 +156,16 @@ VEC_INLINE vec exp_close(vec x)
     vec z = vec_at_least(vec_at_most(x, 89.0f), -87.4f);
     vec rounded = HORNER(z, S(1.44269504f), HALF_POWER_ROUNDER), n = rounded - HALF_POWER_ROUNDER;
     vec r = vec_fma(n, S(2.12194440e-4f), vec_fnma(n, S(0.693359375f), z));
-    return (vec_fma(exp_tail(r), r * r, r) + 1.0f) * 2.0f * half_power_of_two(rounded);
+    return (vec_fma(exp_tail(r, false), r * r, r) + 1.0f) * 2.0f * half_power_of_two(rounded);
 }
 
 /* e^x - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)) */
 VEC_INLINE vec vec_expm1(vec x)
 {
     vec r, rounded = reduce_by_ln2(vec_at_most(vec_at_least(x, -25.0f), 89.0f), &r);
-    vec scale = power_of_two(rounded, -1), small = vec_fma(exp_tail(r), r * r, r);
+    vec scale = power_of_two(rounded, -1), small = vec_fma(exp_tail(r, true), r * r, r);
     vec y = vec_fma(scale, small, scale - 0.5f);
-    return vec_select(vec_eq(rounded, S(ROUNDER)), small, y + y); /* n = 0 keeps -0 */
+    return vec_sign_zero(vec_select(vec_eq(rounded, S(ROUNDER)), small, y + y), x);
 }
 
 /* log of m 2^k (1 + c), f = m - 1, m in [sqrt 1/2, sqrt 2): with s = f / (2 + f),
@@ -269,13 +278,13 @@ VEC_INLINE vec scaled_tail(vec a, vec *ret_lost)
     return HORNER(q, t, 0.139612302f) * t;
 }
 
-/* x P(x), for x < 0 without cancellation; x^2 / 2 in two parts. */
+/* x P(x), for x < 0 without cancellation, and of 0 with its sign; x^2 / 2 in two parts. */
 VEC_INLINE vec vec_gelu(vec x)
 {
     vec a = vec_at_most(vec_abs(x), 14.0f), half = a * 0.5f, s = half * a;
     vec lost, tail = vec_copysign(a, x) * scaled_tail(a, &lost) * exp_close(-s);
     tail = vec_fma(tail, vec_fma(lost, S(1.74f), vec_fnma(half, a, s)), tail);
-    vec y = vec_select(vec_lt(x, S(0.0f)), tail, x - tail);
+    vec y = vec_select(vec_le(x, S(0.0f)), tail, x - tail);
     return vec_select(vec_lt(x, S(-13.1f)), S(-0.0f), y);
 }
 
@@ -338,7 +347,8 @@ VEC_INLINE vec vec_trig(vec x, int quarter)
     ivec quadrant = (ivec)rounded + quarter;
     vec z = r * r;
     vec s = HORNER(HORNER(S(2.86567956e-6f), z, -1.98559923e-4f), z, 8.33338592e-3f);
-    s = vec_fma(HORNER(s, z, -1.66666672e-1f), z * r, r);
+    vec cube = HORNER(z, r, 0.0f); /* 0, never -0: of r = -0 the sum is -0 then */
+    s = vec_fma(HORNER(s, z, -1.66666672e-1f), cube, r);
     vec c = HORNER(HORNER(S(2.44677067e-5f), z, -1.38877297e-3f), z, 4.16666567e-2f);
     c = HORNER(HORNER(c, z, -0.5f), z, 1.0f);
     /* The mask is made by integers: all ones where the quadrant is odd. */

@@ -1,0 +1,126 @@
+/* special_values_test.c: zeros with their signs, infinities, NaN and the ends of the range: of
+ * every element-wise operator of one float the CPU's kernels give results of the reference's class
+ * and sign, in runs, which take numbers below the normal ones for 0. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "base/test.h"
+#include "device/cpu/tile/chain.h"
+#include "ops/sample.h"
+#include "program/kernel.h"
+#include "tutti/session.h"
+
+/* More elements than a vector has, so that a rest is left over too. */
+enum { SPECIAL = 15, COUNT = 37 };
+
+typedef struct float_type {
+    const char *name;
+    double least, normal, most; /* the least number, the least normal one, the largest one */
+} float_type;
+
+static const float_type types[] = {
+    {"f32", 0x1p-149, FLT_MIN, FLT_MAX},
+    {"f64", 0x1p-1074, DBL_MIN, DBL_MAX},
+    {"f16", 0x1p-24, 0x1p-14, 65504},
+    {"bf16", 0x1p-133, 0x1p-126, 0x1.fep127},
+};
+
+/* What stands behind the bar of a sample, or "". */
+static const char *attributes(const char *text)
+{
+    const char *bar = strchr(text, '|');
+    return bar ? bar : "";
+}
+
+/* With the attributes of the sample `text`; NULL where the operator takes no such floats. */
+static tutti_sample *make_sample(const tutti_op *op, const float_type *t, const char *text)
+{
+    const double special[SPECIAL] = {0.0,     -0.0,     INFINITY,   -INFINITY, NAN,
+                                     1,       -1,       t->least,   -t->least, t->normal,
+                                     t->most, -t->most, -t->normal, 0.5,       -0.5};
+    char line[240];
+    tutti_sample *sample;
+    snprintf(line, sizeof line, "%s[%d]{=0} %s", t->name, COUNT, attributes(text));
+    if (tutti__sample_parse(op, line, 1, &sample) != TUTTI_OK)
+        return NULL;
+    for (int i = 0; i < COUNT; i++)
+        tutti_tensor_set(sample->values[0], i, special[i % SPECIAL]);
+    return sample;
+}
+
+static tutti_tensor *run(const tutti_sample *sample)
+{
+    tutti_session *session;
+    tutti_tensor *value;
+    CHECK_OK(tutti_session_open(&session, sample->graph, .device = "cpu:0"));
+    CHECK_OK(tutti_run(
+        session,
+        .feed = TUTTI_FEED({tutti__sym(sample->node->inputs[0].node, 0), sample->values[0]}),
+        .fetch = TUTTI_FETCH({tutti__sym(sample->node, 0), &value})));
+    tutti_session_close(session);
+    return value;
+}
+
+/* 0 with what may be taken for it, other numbers, infinity, NaN. */
+static int class_of(double x, const float_type *t)
+{
+    return isnan(x) ? 3 : isinf(x) ? 2 : fabs(x) > t->normal;
+}
+
+static bool alike(double x, double y, const float_type *t)
+{
+    return class_of(x, t) == class_of(y, t) && (isnan(x) || !signbit(x) == !signbit(y));
+}
+
+static void check_sample(const tutti_sample *sample, const float_type *t, const char *isa)
+{
+    tutti_tensor *expected, *actual = run(sample);
+    CHECK_OK(tutti__sample_run(sample, &expected));
+    for (int i = 0; i < COUNT; i++) {
+        double x = tutti_tensor_get(sample->values[0], i), y = tutti_tensor_get(actual, i),
+               want = tutti_tensor_get(expected, i),
+               of_zero = tutti_tensor_get(expected, signbit(x) ? 1 : 0);
+        if (!alike(y, want, t) && !(fabs(x) < t->normal && alike(y, of_zero, t)))
+            tutti__test_fail(__FILE__, __LINE__, "%s %s (%s): of %g comes %g, the reference has %g",
+                             sample->op->name, sample->text, isa, x, y, want);
+    }
+    tutti_tensor_release(actual);
+    tutti_tensor_release(expected);
+}
+
+static void check_operator(const tutti_op *op, const char *isa)
+{
+    for (const char *const *text = op->samples; text && *text; text++)
+        for (size_t t = 0; t < TUTTI_COUNT(types); t++) {
+            tutti_sample *sample = make_sample(op, &types[t], *text);
+            if (sample)
+                check_sample(sample, &types[t], isa);
+            tutti__sample_free(sample);
+        }
+}
+
+TUTTI_TEST(special_values_come_out_as_the_reference_has_them)
+{
+    static const char *const isas[] = {"base", "avx2", "avx512", "sve"};
+    const tutti_op *ops[1024];
+    size_t count = tutti_op_list(TUTTI_COUNT(ops), ops);
+    int checked = 0;
+    for (size_t s = 0; s < TUTTI_COUNT(isas); s++) {
+        CHECK_OK(tutti__param_set("ISA", NULL));
+        if (!tutti__isa_present(isas[s]))
+            continue;
+        CHECK_OK(tutti__param_set("ISA", isas[s]));
+        if (tutti__chain() == NULL)
+            continue; /* left out of a build for this machine alone */
+        for (size_t i = 0; i < count && i < TUTTI_COUNT(ops); i++)
+            if ((ops[i]->flags & TUTTI_OP_ELEMENTWISE) && ops[i]->max_inputs == 1) {
+                check_operator(ops[i], isas[s]);
+                checked++;
+            }
+    }
+    CHECK(checked >= 40);
+    CHECK_OK(tutti__param_set("ISA", NULL));
+}
