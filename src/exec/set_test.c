@@ -1,4 +1,6 @@
 /* set_test.c: variables that are set before any run has made them. */
+#include <string.h>
+
 #include "base/params.h"
 #include "base/test.h"
 #include "tutti/tutti.h"
@@ -139,4 +141,27 @@ TUTTI_TEST(replicas_have_what_was_set_before_any_run)
     tutti_session_close(s);
     tutti_graph_destroy(g);
     CHECK_OK(tutti_strategy_close(strategy));
+}
+
+TUTTI_TEST(strings_are_set_before_a_run)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *word, *got;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_tensor_create(TUTTI_STRING, 0, NULL, &word));
+    CHECK_OK(tutti_tensor_set_string(word, 0, "first", 5));
+    tutti_sym v = tutti_variable(g, tutti_from_tensor(word), .name = "v", .dtype = TUTTI_STRING,
+                                 .not_trainable = true);
+    CHECK_OK(tutti_tensor_set_string(word, 0, "second", 6));
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_session_set(s, v, word));
+    CHECK_OK(tutti_tensor_set_string(word, 0, "third", 5));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({tutti_identity(v), &got})));
+    CHECK_INT(tutti_tensor_get_string(got, 0).size, 6);
+    CHECK(memcmp(tutti_tensor_get_string(got, 0).data, "second", 6) == 0);
+    tutti_tensor_release(got);
+    tutti_tensor_release(word);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
 }
