@@ -61,7 +61,8 @@ tutti_status tutti__run_check(const tutti_sample *sample);
 tutti_status tutti__split_check(const tutti_sample *sample, int *ret_cuts);
 
 /* Compares the operator's gradient rule with finite differences; with orders 2 or more the
- * gradients of gradients too. Nothing to do for operators without a rule, and for those that update variables. */
+ * gradients of gradients too. Nothing to do for operators without a rule, and for those that update
+ * variables. */
 tutti_status tutti__gradient_check(const tutti_sample *sample, int orders);
 
 /* Whether two tensors are equal within `tolerance` * (1 + |value|), NaN equal to NaN, integers and
