@@ -243,7 +243,7 @@ typedef struct tutti_grid_sample_options {
 
 /* x [batch, height, width, channels] at the places grid [batch, rows, columns, 2], whose pairs are
  * (x, y), each from -1 to 1: [batch, rows, columns, channels]. Also along one axis, with places
- * (x), and over volumes, with places (x, y, z). The gradient for the grid has none itself. */
+ * (x), and over volumes, with places (x, y, z). */
 TUTTI_API tutti_sym tutti_grid_sample(tutti_sym x, tutti_sym grid,
                                       const tutti_grid_sample_options *options);
 #define tutti_grid_sample(x, grid, ...)                                                            \
@@ -280,7 +280,7 @@ typedef struct tutti_roi_align_options {
 
 /* Regions [regions, 4], corners (x1, y1, x2, y2), of x [batch, height, width, channels], each in
  * the image that images [regions] (i32 or i64) names: [regions, rows, columns, channels]. A region
- * of no image fails the run. Gradients for x have none themselves. */
+ * of no image fails the run. */
 TUTTI_API tutti_sym tutti_roi_align(tutti_sym x, tutti_sym regions, tutti_sym images,
                                     const tutti_roi_align_options *options);
 #define tutti_roi_align(x, regions, images, ...)                                                   \
@@ -378,7 +378,7 @@ TUTTI_API tutti_sym tutti_embedding_lookup(tutti_sym table, tutti_sym ids);
 /* Recurrent networks over x [batch, time, features]; kernel [features, gates * units], recurrent
  * [units, gates * units]. Outputs stand at the time of their input, also in reverse (Keras's
  * go_backwards gives them in the order of processing). From a row's length on the state is copied
- * through and the output repeats it; lengths beyond the time mean all. Differentiable once only. */
+ * through and the output repeats it; lengths beyond the time mean all. */
 typedef struct tutti_rnn_options {
     size_t struct_size;
     tutti_sym lengths; /* i32 or i64 [batch]; none: all rows are full */

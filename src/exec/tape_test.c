@@ -68,6 +68,34 @@ TUTTI_TEST(tape_nests)
     tutti_eager_close(e);
 }
 
+/* y = tanh(w x) by one step of a recurrent network: y'' = -2 y (1 - y^2) w^2. */
+TUTTI_TEST(tape_nests_round_a_recurrent_network)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_tensor *t = vector(1, (float[]){0.5F});
+    tutti_sym x = tutti_use(e, t), y;
+    tutti_sym zero = tutti_fill(tutti_eager_graph(e), TUTTI_F32, 0, 1, 1);
+    tutti_sym w = tutti_fill(tutti_eager_graph(e), TUTTI_F32, 0.7, 1, 1);
+    tutti_grad first, second;
+    TUTTI_TAPE(outer, e) {
+        tutti_watch(&outer, x);
+        TUTTI_TAPE(inner, e) {
+            tutti_watch(&inner, x);
+            y = tutti_simple_rnn_of(tutti_reshape(x, 1, 1, 1), zero, w, zero,
+                                    tutti_reshape(zero, 1));
+        }
+        tutti_gradients(&inner, y, 1, &x, &first);
+    }
+    tutti_gradients(&outer, first.value, 1, &x, &second);
+    double value = tanh(0.35), slope = 1 - value * value;
+    CHECK_NEAR(tutti_item(first.value), slope * 0.7, 1e-5);
+    CHECK_NEAR(tutti_item(second.value), -2 * value * slope * 0.49, 1e-5);
+    CHECK_OK(tutti_step(e));
+    tutti_tensor_release(t);
+    tutti_eager_close(e);
+}
+
 TUTTI_TEST(tape_gives_no_gradient_to_what_it_does_not_watch)
 {
     tutti_eager *e;

@@ -60,8 +60,9 @@ tutti_status tutti__run_check(const tutti_sample *sample);
  * the number of pieces are passed over. *ret_cuts (optional) counts the cuts that were tried. */
 tutti_status tutti__split_check(const tutti_sample *sample, int *ret_cuts);
 
-/* Compares the operator's gradient rule with finite differences; with orders 2 the gradient of the
- * gradient too. Nothing to do for operators without a rule, and for those that update variables. */
+/* Compares the operator's gradient rule with finite differences; with orders 2 or more the
+ * gradients of gradients too. Nothing to do for operators without a rule, and for those that update
+ * variables. */
 tutti_status tutti__gradient_check(const tutti_sample *sample, int orders);
 
 /* Whether two tensors are equal within `tolerance` * (1 + |value|), NaN equal to NaN, integers and

@@ -60,6 +60,12 @@ static inline double tutti__grid_weight(const tutti_grid *g, const tutti_grid_ax
     return weight;
 }
 
+/* grid_sample of (x, grid) made of other operators, in a graph of its own (see pull_back.h); not
+ * for "nearest", which is flat along the grid. `context` is the tutti_gradient of a node with
+ * GRID_ATTRS. */
+void tutti__grid_sample_nodes(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                              void *context);
+
 /* FLOPs: two for every tap and channel. */
 void tutti__grid_cost(const tutti_infer *node, const tutti_type *y, tutti_cost *ret);
 

@@ -1,5 +1,6 @@
 /* grid_sample_backward_grid.c: the gradient of grid_sample's places. */
 #include "ops/network/grid_sample.h"
+#include "ops/pull_back.h"
 
 enum { X, GRID, GRAD };
 
@@ -9,6 +10,14 @@ static tutti_status infer(tutti_infer *node)
     TUTTI_TRY(tutti__grid_infer(node, &node->inputs[X], &node->inputs[GRID], &node->inputs[GRAD]));
     node->outputs[0] = node->inputs[GRID];
     return TUTTI_OK;
+}
+
+static tutti_status gradient(tutti_gradient *node)
+{
+    static const int of[] = {GRID};
+    return strcmp(RULE_STRING(node, "mode"), "nearest") == 0
+               ? TUTTI_OK
+               : tutti__backward_gradient(node, tutti__grid_sample_nodes, 1, of);
 }
 
 static void cost(const tutti_infer *node, tutti_cost *ret)
@@ -82,6 +91,7 @@ const tutti_op tutti_op_grid_sample_backward_grid = {
     .outputs = 1,
     .attrs = attrs,
     .infer = infer,
+    .gradient = gradient,
     .cost = cost,
     .split = split,
     .reference = reference,

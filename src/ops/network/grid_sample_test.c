@@ -101,3 +101,15 @@ TUTTI_TEST(grid_sample_says_what_is_wrong)
     CHECK_REFUSES("grid_sample", "f32[1,3,4,2] f32[1,2,2,2] | padding=wrap", TUTTI_INVALID,
                   "needs \"zeros\"");
 }
+
+TUTTI_TEST(second_derivatives_of_odd_grids)
+{
+    CHECK_GRADIENTS("grid_sample", "f64[1,1,3,1] f64[1,2,2,2]{-1.4:1.4} | padding=reflection", 2);
+    CHECK_GRADIENTS("grid_sample",
+                    "f64[1,1,3,1] f64[1,2,2,2]{-1.4:1.4} | padding=reflection align_corners=true",
+                    2);
+    CHECK_GRADIENTS("grid_sample",
+                    "f64[1,3,2,2,1] f64[1,1,1,2,3]{-1.2:1.2} | mode=cubic padding=border", 2);
+    CHECK_GRADIENTS("grid_sample", "f64[1,3,2,1] f64[1,0,2,2]", 2);
+    CHECK_GRADIENTS("grid_sample", "f64[1,4,3,1] f64[1,2,2,2]{-1.4:1.4} | mode=cubic", 3);
+}

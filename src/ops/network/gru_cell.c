@@ -37,6 +37,23 @@ static void back(int64_t units, const tutti_cell_step *s, double *dh, double *dc
     }
 }
 
+static void back_nodes(const tutti_cell_nodes *s, tutti_sym *states, tutti_sym *ret_da,
+                       tutti_sym *ret_db)
+{
+    const tutti_sym *extra = s->reserve_grad;
+    tutti_sym z = s->reserve[0], r = s->reserve[1], n = s->reserve[2], b2 = s->reserve[3];
+    tutti_sym dh = states[0];
+    tutti_sym dz = tutti_add(tutti_mul(dh, tutti_sub(s->h_before, n)), extra[0]);
+    tutti_sym dn =
+        tutti_mul(tutti_add(tutti_mul(dh, tutti__one_minus(z)), extra[2]), tutti__tanh_slope(n));
+    tutti_sym dr = tutti_add(tutti_mul(dn, b2), extra[1]);
+    dz = tutti_mul(dz, tutti__sigmoid_slope(z));
+    dr = tutti_mul(dr, tutti__sigmoid_slope(r));
+    *ret_da = tutti_concat(-1, dz, dr, dn);
+    *ret_db = tutti_concat(-1, dz, dr, tutti_add(tutti_mul(dn, r), extra[3]));
+    states[0] = tutti_mul(dh, z);
+}
+
 const struct tutti_cell tutti__gru_cell = {
     .gates = 3,
     .states = 1,
@@ -45,4 +62,5 @@ const struct tutti_cell tutti__gru_cell = {
     .backward = "gru_backward",
     .step = step,
     .back = back,
+    .back_nodes = back_nodes,
 };

@@ -9,6 +9,11 @@ static tutti_status infer(tutti_infer *node)
     return tutti__rnn_backward_infer(node, cell);
 }
 
+static tutti_status gradient(tutti_gradient *node)
+{
+    return tutti__rnn_second_gradient(node, cell);
+}
+
 static void cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__rnn_backward_cost(node, cell, ret);
@@ -58,6 +63,7 @@ const tutti_op tutti_op_lstm_backward = {
     .outputs = 6,
     .attrs = attrs,
     .infer = infer,
+    .gradient = gradient,
     .cost = cost,
     .split = split,
     .reference = reference,

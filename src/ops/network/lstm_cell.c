@@ -39,6 +39,24 @@ static void back(int64_t units, const tutti_cell_step *s, double *dh, double *dc
     memcpy(db, da, (size_t)(4 * units) * sizeof *db);
 }
 
+static void back_nodes(const tutti_cell_nodes *s, tutti_sym *states, tutti_sym *ret_da,
+                       tutti_sym *ret_db)
+{
+    const tutti_sym *extra = s->reserve_grad;
+    tutti_sym i = s->reserve[0], f = s->reserve[1], g = s->reserve[2], o = s->reserve[3];
+    tutti_sym t = tutti_tanh(s->reserve[4]), dh = states[0];
+    tutti_sym by_c = tutti_add(states[1], tutti_mul(tutti_mul(dh, o), tutti__tanh_slope(t)));
+    tutti_sym by[] = {tutti_mul(by_c, g), tutti_mul(by_c, s->c_before), tutti_mul(by_c, i),
+                      tutti_mul(dh, t)};
+    tutti_sym slopes[] = {tutti__sigmoid_slope(i), tutti__sigmoid_slope(f), tutti__tanh_slope(g),
+                          tutti__sigmoid_slope(o)};
+    for (int k = 0; k < 4; k++)
+        by[k] = tutti_mul(tutti_add(by[k], extra[k]), slopes[k]);
+    *ret_da = *ret_db = (tutti_concat)(-1, 4, by);
+    states[0] = TUTTI_NO_SYM;
+    states[1] = tutti_mul(by_c, f);
+}
+
 const struct tutti_cell tutti__lstm_cell = {
     .gates = 4,
     .states = 2,
@@ -47,4 +65,5 @@ const struct tutti_cell tutti__lstm_cell = {
     .backward = "lstm_backward",
     .step = step,
     .back = back,
+    .back_nodes = back_nodes,
 };

@@ -98,6 +98,18 @@ static inline tutti_status tutti__test_op(const char *op, const char *text, tutt
         CHECK_CONTAINS(tutti_error_message(), words);                                              \
     } while (0)
 
+/* The operator's gradients on a sample's text agree with finite differences up to this order. */
+static inline tutti_status tutti__test_gradients(const char *op, const char *text, int orders)
+{
+    tutti_sample *sample = NULL;
+    CHECK(tutti_op_find(op) != NULL);
+    TUTTI_TRY(tutti__sample_parse(tutti_op_find(op), text, 1, &sample));
+    tutti_status status = tutti__gradient_check(sample, orders);
+    tutti__sample_free(sample);
+    return status;
+}
+#define CHECK_GRADIENTS(op, text, orders) CHECK_OK(tutti__test_gradients(op, text, orders))
+
 static inline tutti_graph *tutti__test_graph(void)
 {
     tutti_graph *graph = NULL;

@@ -31,6 +31,11 @@ typedef struct tutti_cell_step {
     const double *reserve, *reserve_grad;  /* [kept * units]; reserve_grad may be NULL */
 } tutti_cell_step;
 
+/* The same as nodes: [.., units] each; the parts of reserve and of its gradient. */
+typedef struct tutti_cell_nodes {
+    tutti_sym h, h_before, c_before, reserve[5], reserve_grad[5];
+} tutti_cell_nodes;
+
 /* What makes a kind of recurrent network. */
 struct tutti_cell {
     int gates, states, kept;
@@ -44,6 +49,9 @@ struct tutti_cell {
      * other ways than `recurrent`; da and db, the gradients of a and b. */
     void (*back)(int64_t units, const tutti_cell_step *s, double *dh, double *dc, double *da,
                  double *db);
+    /* The same as nodes: states holds dh, dc; one that is zero becomes TUTTI_NO_SYM. */
+    void (*back_nodes)(const tutti_cell_nodes *s, tutti_sym *states, tutti_sym *ret_da,
+                       tutti_sym *ret_db);
 };
 extern const tutti_cell tutti__simple_rnn_cell, tutti__gru_cell, tutti__lstm_cell;
 
@@ -73,6 +81,13 @@ int tutti__rnn_backward_split(const tutti_infer *node, const tutti_cell *cell, i
 tutti_status tutti__rnn_backward_run(const tutti_call *call, const tutti_cell *cell,
                                      const double *const *inputs, double *const *outputs,
                                      tutti_arena *scratch);
+
+tutti_status tutti__rnn_second_gradient(tutti_gradient *node, const tutti_cell *cell);
+
+/* For back_nodes: the slope of a sigmoid and of a tanh whose value is y, and 1 - y. */
+tutti_sym tutti__one_minus(tutti_sym y);
+tutti_sym tutti__sigmoid_slope(tutti_sym y);
+tutti_sym tutti__tanh_slope(tutti_sym y);
 
 /* Where the backward operator's inputs stand; -1 for none. */
 typedef struct tutti_rnn_slots {

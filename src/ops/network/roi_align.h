@@ -64,6 +64,11 @@ static inline int64_t tutti__roi_pixel(const tutti_roi *roi, const tutti_roi_pla
            channels;
 }
 
+/* roi_align of (x, regions, images) made of other operators, in a graph of its own (see
+ * pull_back.h). `context` is the tutti_gradient of a node with ROI_ATTRS. */
+void tutti__roi_align_nodes(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                            void *context);
+
 void tutti__roi_cost(const tutti_infer *node, const tutti_type *y, tutti_cost *ret);
 
 #endif

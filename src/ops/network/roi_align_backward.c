@@ -1,5 +1,6 @@
 /* roi_align_backward.c: the gradients of roi_align's images and regions. */
 #include "ops/network/roi_align.h"
+#include "ops/pull_back.h"
 
 static tutti_status infer(tutti_infer *node)
 {
@@ -11,6 +12,12 @@ static tutti_status infer(tutti_infer *node)
     node->outputs[0] = node->inputs[TUTTI_ROI_X];
     node->outputs[1] = node->inputs[TUTTI_ROI_REGIONS];
     return TUTTI_OK;
+}
+
+static tutti_status gradient(tutti_gradient *node)
+{
+    static const int of[] = {TUTTI_ROI_X, TUTTI_ROI_REGIONS};
+    return tutti__backward_gradient(node, tutti__roi_align_nodes, 2, of);
 }
 
 static void cost(const tutti_infer *node, tutti_cost *ret)
@@ -143,6 +150,7 @@ const tutti_op tutti_op_roi_align_backward = {
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
     .infer = infer,
+    .gradient = gradient,
     .cost = cost,
     .split = split,
     .reference = reference,

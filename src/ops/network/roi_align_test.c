@@ -38,3 +38,18 @@ TUTTI_TEST(roi_align_says_what_is_wrong)
                   TUTTI_INVALID, "region 0 is [0, 0, 1, inf]; corners must be finite numbers");
     CHECK_REFUSES("roi_align", "f32[1,5,6,3] f32[1,4] f32[1]", TUTTI_INVALID, "needs i32 or i64");
 }
+
+/* Without a sampling ratio each region has as many places as it needs: here 2, 1 and, upside down,
+ * none along an axis. A region may lie outside. */
+TUTTI_TEST(second_derivatives_of_odd_regions)
+{
+    static const char regions[] =
+        "f64[1,5,5,2] f64[4,4]{=0.35,0.4,3.3,4.6,1.2,1.25,1.9,2.1,3.2,3.3,1.1,1.4,9,9.3,12,12.4} "
+        "i64[4]{=0,0,0,0} | size=[2,2]";
+    char text[240];
+    CHECK_GRADIENTS("roi_align", regions, 2);
+    snprintf(text, sizeof text, "%s mode=max", regions);
+    CHECK_GRADIENTS("roi_align", text, 2);
+    CHECK_GRADIENTS("roi_align", "f64[1,1,3,1] f64[1,4]{=0.35,0.4,2.3,0.8} i32[1]{=0} | size=[1,2]",
+                    2);
+}

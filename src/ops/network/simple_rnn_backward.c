@@ -9,6 +9,11 @@ static tutti_status infer(tutti_infer *node)
     return tutti__rnn_backward_infer(node, cell);
 }
 
+static tutti_status gradient(tutti_gradient *node)
+{
+    return tutti__rnn_second_gradient(node, cell);
+}
+
 static void cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__rnn_backward_cost(node, cell, ret);
@@ -54,6 +59,7 @@ const tutti_op tutti_op_simple_rnn_backward = {
     .outputs = 5,
     .attrs = attrs,
     .infer = infer,
+    .gradient = gradient,
     .cost = cost,
     .split = split,
     .reference = reference,

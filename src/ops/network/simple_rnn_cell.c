@@ -19,6 +19,13 @@ static void back(int64_t units, const tutti_cell_step *s, double *dh, double *dc
     }
 }
 
+static void back_nodes(const tutti_cell_nodes *s, tutti_sym *states, tutti_sym *ret_da,
+                       tutti_sym *ret_db)
+{
+    *ret_da = *ret_db = tutti_mul(states[0], tutti__tanh_slope(s->h));
+    states[0] = TUTTI_NO_SYM;
+}
+
 const struct tutti_cell tutti__simple_rnn_cell = {
     .gates = 1,
     .states = 1,
@@ -27,4 +34,5 @@ const struct tutti_cell tutti__simple_rnn_cell = {
     .backward = "simple_rnn_backward",
     .step = step,
     .back = back,
+    .back_nodes = back_nodes,
 };
