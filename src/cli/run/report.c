@@ -49,10 +49,14 @@ void tutti__launch_report(const tutti_launch *l)
     if (others > 0)
         fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
     fprintf(stderr, "first failed rank %d", l->first_failed);
-    if (r->host[0])
+    if (r->started)
         fprintf(stderr, " (host %s, process %d)", r->host, r->process);
+    else if (r->host[0])
+        fprintf(stderr, " (host %s)", r->host);
     fprintf(stderr, ": ");
-    if (!r->started)
+    if (r->reason[0])
+        fprintf(stderr, "it could not be started: %s\n", r->reason);
+    else if (!r->started)
         fprintf(stderr, "it was not started; see above\n");
     else if (r->by_signal)
         fprintf(stderr, "ended by signal %d (%s)\n", r->number, strsignal(r->number));
