@@ -1437,6 +1437,27 @@ test_collectives_in_network_namespaces() {
     no_hosts
 }
 
+# The cable of the data is pulled while ssh goes on, by which the ends of ranks are told: all say the silence.
+test_cut_network_beside_ssh() {
+    local a b launcher
+    two_hosts || return
+    fake_hosts ip netns exec HOST
+    sed -i "s/^host=.*/case \$1 in 10.77.0.1) host=$a ;; *) host=$b ;; esac/" bin/ssh
+    PATH=$folder/bin:$PATH TUTTI_SILENCE_MS=1000 timeout 30 "$tutti" run --hosts 10.77.0.1:2,10.77.0.2:2 \
+        "$rank_program" loop > out 2> out.err &
+    launcher=$!
+    await out looping 4
+    sleep 0.5
+    ip -n $b link set vb-$$ down
+    wait $launcher
+    code $? 3
+    has out "loop: .*rank [0-3] (host .*) has not been heard for [12]\.[0-9] s" 4
+    lacks out "loop: .*exited with code 3 before"
+    tail -1 out.err > out.last
+    has out.last "first failed rank [0-3] (host .*): exit code 3; its group failed: rank [0-3] .* has not been heard" 1
+    no_hosts
+}
+
 # Half open in one direction: what host b sends goes to a card that is not there, what it hears arrives.
 test_collectives_over_a_connection_that_is_half_deaf() {
     local a b

@@ -163,6 +163,13 @@ static void take_unstarted(tutti_launch *l, const char *text)
     take_ended(l, ended);
 }
 
+static void take_verdict(tutti_launch *l, const char *text)
+{
+    int rank, at = 0;
+    if (sscanf(text, "%d %n", &rank, &at) == 1 && rank >= 0 && rank < l->job->size)
+        snprintf(l->ranks[rank].reason, sizeof l->ranks[rank].reason, "%s", text + at);
+}
+
 static void take_output(tutti_launch *l, const tutti_frame *frame)
 {
     if (frame->size < 5)
@@ -214,6 +221,9 @@ static void take_frame(tutti_launch *l, const tutti_frame *frame)
         break;
     case TUTTI_FRAME_ENDED:
         take_ended(l, frame->data);
+        break;
+    case TUTTI_FRAME_VERDICT:
+        take_verdict(l, frame->data);
         break;
     case TUTTI_FRAME_MISSING:
         take_missing(l, frame->data);

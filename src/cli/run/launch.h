@@ -10,9 +10,9 @@ typedef struct tutti_launch_rank {
     char host[256];
     int process;
     bool started, ended, by_signal;
-    bool done;        /* with exit code 0, before any failure */
-    int number;       /* exit code or signal */
-    char reason[160]; /* why it could not be started; "": not known */
+    bool done;         /* with exit code 0, before any failure */
+    int number;        /* exit code or signal */
+    char reason[1000]; /* why it could not be started, or its group failed; "": not known */
     tutti_run_output output;
 } tutti_launch_rank;
 

@@ -35,6 +35,7 @@ enum {
     TUTTI_FRAME_UNSTARTED = 'U', /* "rank host reason": it cannot be started */
     TUTTI_FRAME_ENDED = 'E',     /* "rank signal|exit number" */
     TUTTI_FRAME_MISSING = 'M',   /* "2 3": ranks that did not meet rank 0 in time */
+    TUTTI_FRAME_VERDICT = 'V',   /* "rank text": why its group failed, before its end */
     TUTTI_RUN_FRAME_BYTES = 1 << 20,
 };
 

@@ -236,17 +236,22 @@ static void reap(tutti_station *s)
             }
 }
 
-/* What a rank that could not meet the others has left: "missing 2 3\n". */
-static void report_missing(tutti_station *s, const tutti_station_rank *rank)
+/* What a rank has left of its own: whom it could not meet ("missing 2 3"), or why its group failed
+ * ("verdict rank 2 …"). */
+static void report_news(tutti_station *s, const tutti_station_rank *rank)
 {
-    char text[8192], *line;
+    char text[8192], *state = NULL;
     ssize_t got = read(rank->news, text, sizeof text - 1);
     text[got > 0 ? got : 0] = '\0';
-    if ((line = strstr(text, "missing ")) != NULL && strchr(line, '\n') != NULL) {
-        *strchr(line, '\n') = '\0';
-        s->lost =
-            !tutti__frame_text(s->out, TUTTI_FRAME_MISSING, "%s", line + strlen("missing ")) ||
-            s->lost;
+    for (const char *line = strtok_r(text, "\n", &state); line != NULL;
+         line = strtok_r(NULL, "\n", &state)) {
+        bool good = true;
+        if (strncmp(line, "missing ", 8) == 0)
+            good = tutti__frame_text(s->out, TUTTI_FRAME_MISSING, "%.900s", line + 8);
+        else if (strncmp(line, "verdict ", 8) == 0)
+            good =
+                tutti__frame_text(s->out, TUTTI_FRAME_VERDICT, "%d %.900s", rank->number, line + 8);
+        s->lost = s->lost || !good;
     }
 }
 
@@ -265,7 +270,7 @@ static int report_ended(tutti_station *s)
         kill(-rank->process, SIGKILL); /* what it started itself */
         rank->process = 0;
         alive--;
-        report_missing(s, rank);
+        report_news(s, rank);
         close(rank->news);
         s->lost = !tutti__frame_text(s->out, TUTTI_FRAME_ENDED, "%d %s %d", rank->number,
                                      signal ? "signal" : "exit",
