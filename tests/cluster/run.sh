@@ -1341,6 +1341,21 @@ test_collectives_name_a_straggler() {
     has out "log: rank" 1
 }
 
+# Also in a job that ends before there were many beats.
+test_collectives_name_a_straggler_of_a_short_job() {
+    local engine i
+    for engine in tcp shm; do
+        for i in 1 2 3; do
+            timeout 40 "$tutti" run -n 3 --engine $engine "$rank_program" late 100 > out 2>&1
+            code $? 0
+            has out "log: rank 1 (host .*) came last by far to .* all others waited for it" 1
+        done
+    done
+    timeout 40 "$tutti" run -n 2 "$rank_program" late 5 > out 2>&1
+    code $? 0
+    lacks out "came last"
+}
+
 # A description of the cluster in the place of measurements; rank 0's is everybody's.
 test_links_from_a_description() {
     echo '{"within": {"alpha": "7us", "beta": "3GB/s"}}' > links
