@@ -1314,6 +1314,11 @@ test_tls() {
         timeout 10 "$member" --deadline 2 > out 2>&1
     code $? 4
     has out "TUTTI_TLS_KEY: '.*locked.key' is encrypted, .*openssl pkey -in"
+    chmod 644 ca-rank.key
+    TUTTI_RANK=1 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port timeout 20 "$member" --deadline 2 > out 2>&1
+    code $? 4
+    has out "the key '.*ca-rank.key' has mode 0644, so others can read it; run 'chmod 600"
+    chmod 600 ca-rank.key
     unset TUTTI_TLS_CA
     ranks 2 timeout 20 "$member"
     wait "${pids[@]}"
