@@ -107,6 +107,10 @@ test_benchmark_of_collectives() {
     timeout 60 "$tutti" bench collectives --engine pigeon > out 2>&1
     code $? 2
     has out "there is no engine 'pigeon'" 1
+    timeout 60 "$tutti" bench collectives --bytes 64k --algorithm ring --describe nowhere/links > out 2>&1
+    code $? 1
+    has out "cannot write 'nowhere/links': No such file or directory"
+    lacks out "predicted us" # nothing was measured for it
     timeout 60 "$tutti" bench collectives --op async --algorithm ring > out 2>&1
     code $? 2
     has out "async has no algorithms" 1
