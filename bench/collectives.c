@@ -1,12 +1,15 @@
 /* collectives.c: collectives between ranks of this machine, or of the job that runs it: size, time,
  * bandwidth, and what the cost model predicts, for every algorithm. */
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/world_files.h"
 #include "bench/call.h"
 #include "bench/ranks.h"
 #include "bench/socket.h"
@@ -314,11 +317,30 @@ static void print_summary(const run_state *s)
         print_turns(s);
 }
 
+/* Before minutes are spent on what is to be written. */
+static tutti_status check_writable(const char *path)
+{
+    char name[4200];
+    struct stat about;
+    if (tutti__is_special(path))
+        return TUTTI_OK;
+    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        return tutti__fail_path(EISDIR, "write", path);
+    int fd = tutti__open_beside(path, name, sizeof name);
+    if (fd < 0)
+        return tutti__fail_path(errno, "write", path);
+    unlink(name);
+    close(fd);
+    return TUTTI_OK;
+}
+
 static tutti_status run_all(run_state *s)
 {
     tutti_bench_call *call = &s->call;
     int64_t most = s->given->bytes ? s->given->bytes : 64 << 20, room = tutti__cost_room(most);
     room = (room > most ? room : most) + 4096;
+    if (s->given->describe && tutti_comm_rank(call->comm) == 0)
+        TUTTI_TRY(check_writable(s->given->describe));
     tutti_cost_thorough *model = &s->model;
     *model = (tutti_cost_thorough){.seconds = 4};
     TUTTI_TRY(allocate(s, room, &call->a));

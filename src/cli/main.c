@@ -1,7 +1,9 @@
 /* main.c: the command `tutti`: finds the subcommand and runs it. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/nearest.h"
@@ -28,15 +30,16 @@ static void print_log(void *context, tutti_log_level level, const char *message)
         fprintf(stderr, "tutti: %s\n", message);
 }
 
-/* What was printed must have arrived: a full disk or a closed pipe is a failure. */
-static int finish(int code)
+/* However the command ends, what was printed must have arrived: a full disk or a closed pipe is a
+ * failure. */
+static void check_output(void)
 {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
+        return;
     tutti__complain("cannot write to standard output%s%s", errno ? ": " : "",
                     errno ? strerror(errno) : "");
-    return code == TUTTI_EXIT_OK ? TUTTI_EXIT_FAILED : code;
+    _exit(TUTTI_EXIT_FAILED);
 }
 
 static int run(const tutti_command *command, int argc, char **argv)
@@ -54,19 +57,20 @@ static int run(const tutti_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     tutti__standard_descriptors();
+    atexit(check_output);
     tutti_log_install(print_log, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         help(argc < 2 ? stderr : stdout);
-        return finish(argc < 2 ? TUTTI_EXIT_USAGE : TUTTI_EXIT_OK);
+        return argc < 2 ? TUTTI_EXIT_USAGE : TUTTI_EXIT_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("tutti %s\n", tutti_version());
-        return finish(TUTTI_EXIT_OK);
+        return TUTTI_EXIT_OK;
     }
     for (const tutti_command *const *command = tutti__command_table; *command; command++)
         if (strcmp((*command)->name, argv[1]) == 0)
-            return finish(run(*command, argc - 1, argv + 1));
+            return run(*command, argc - 1, argv + 1);
     tutti_nearest nearest = {.word = argv[1]};
     for (const tutti_command *const *command = tutti__command_table; *command; command++)
         tutti__nearest_try(&nearest, (*command)->name);

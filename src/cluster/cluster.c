@@ -167,6 +167,7 @@ static tutti_status number_ranks(tutti_cluster *cluster)
 static tutti_status refuse_half(void)
 {
     const char *size = getenv("TUTTI_SIZE"), *rank = getenv("TUTTI_RANK");
+    const char *meeting = getenv("TUTTI_MEETING");
     int64_t ranks, number;
     TUTTI_TRY(tutti__environment_int("TUTTI_SIZE", 1, TUTTI_MOST_RANKS, 1, &ranks));
     TUTTI_TRY(tutti__environment_int("TUTTI_RANK", 0, TUTTI_MOST_RANKS - 1, 0, &number));
@@ -191,11 +192,17 @@ static tutti_status refuse_half(void)
             "number, from 0, and TUTTI_MEETING to the host:port of rank 0, or start "
             "with tutti run",
             size);
-    if (ranked && !sized && (number > 0 || tutti__environment_has("TUTTI_MEETING")))
+    if (ranked && !sized)
         return tutti_fail(TUTTI_INVALID,
                           "TUTTI_RANK=%.20s is set, but TUTTI_SIZE is not; set it to the number of "
-                          "ranks, or start with tutti run",
+                          "ranks, or start with tutti run; for one process unset TUTTI_RANK",
                           rank);
+    if (!ranked && !sized && tutti__environment_has("TUTTI_MEETING"))
+        return tutti_fail(TUTTI_INVALID,
+                          "TUTTI_MEETING=%.200s is set, but TUTTI_RANK and TUTTI_SIZE are not, nor "
+                          "a scheduler's variables; set them, or start with tutti run; for one "
+                          "process unset TUTTI_MEETING",
+                          meeting);
     return TUTTI_OK;
 }
 

@@ -144,6 +144,12 @@ TUTTI_TEST(cluster_refuses_what_cannot_work)
          "'worker' has no task 0", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "the list of 'worker' is empty", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":[\"\",\"a:1\"]},\"task\":{\"type\":\"worker\",\"index\":1}}",
+         "an address of 'worker' is empty", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":\"\"},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "an address of 'worker' is empty", TUTTI_INVALID},
+        {"{\"cluster\":{\"worker\":{\"0\":\"\"}},\"task\":{\"type\":\"worker\",\"index\":0}}",
+         "an address of 'worker' is empty", TUTTI_INVALID},
         {"{\"cluster\":{\"worker\":[\"a:1\"],\"ps\":[]},\"task\":{\"type\":\"worker\",\"index\":0}}",
          "the list of 'ps' is empty", TUTTI_INVALID},
         {"{\"cluster\":{},\"task\":{\"type\":\"worker\",\"index\":0}}", "name at least one worker",
@@ -263,6 +269,14 @@ TUTTI_TEST(cluster_from_slurm_that_contradicts_itself_is_refused)
     refuses_counts("3(x2)", "6 tasks on 2 hosts, but SLURM_STEP_NUM_TASKS is 4");
     refuses_counts("2,1,1", "4 tasks on 3 hosts, but SLURM_STEP_NUM_TASKS is 4 and "
                             "SLURM_STEP_NODELIST has 2 hosts");
+    refuses_counts("4", "4 tasks on 1 hosts, but SLURM_STEP_NUM_TASKS is 4 and SLURM_STEP_NODELIST "
+                        "has 2 hosts");
+    unsetenv("SLURM_STEP_NODELIST");
+    setenv("SLURM_JOB_NODELIST", "n[1-5]", 1); /* of which the step has some */
+    setenv("SLURM_STEP_TASKS_PER_NODE", "2,2", 1);
+    tutti_cluster_free(resolved());
+    unsetenv("SLURM_JOB_NODELIST");
+    setenv("SLURM_STEP_NODELIST", "a,b", 1);
     unsetenv("SLURM_STEP_TASKS_PER_NODE");
     setenv("SLURM_NODEID", "2", 1);
     refused(TUTTI_INVALID, "SLURM_NODEID is 2, but SLURM_STEP_NODELIST has 2 hosts");
@@ -564,11 +578,11 @@ TUTTI_TEST(cluster_that_is_described_by_half_is_refused)
     setenv("TUTTI_MEETING", "h:1", 1);
     refused(TUTTI_INVALID, "TUTTI_RANK is not; set it");
     unsetenv("TUTTI_SIZE");
-    alone(); /* where, but not that there are others */
+    refused(TUTTI_INVALID, "TUTTI_MEETING=h:1 is set, but TUTTI_RANK and TUTTI_SIZE are not");
     setenv("TUTTI_RANK", "0", 1);
     refused(TUTTI_INVALID, "TUTTI_SIZE is not; set it to the number of ranks");
     unsetenv("TUTTI_MEETING");
-    alone();
+    refused(TUTTI_INVALID, "TUTTI_RANK=0 is set, but TUTTI_SIZE is not");
     setenv("TUTTI_RANK", "1", 1);
     refused(TUTTI_INVALID, "TUTTI_SIZE is not; set it to the number of ranks");
     forget();

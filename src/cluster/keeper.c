@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/params.h"
@@ -56,15 +57,30 @@ void tutti__keeper_wake(tutti_keeper *keeper)
         return; /* full: it is awake */
 }
 
+/* A line for the launcher: why this process will end, where nothing else says it. */
+static void tell_launcher(const tutti_keeper *keeper)
+{
+    char line[sizeof keeper->roster.verdict.text + 16];
+    if (keeper->cluster->launcher_fd < 0)
+        return;
+    int size = snprintf(line, sizeof line, "verdict %s", keeper->roster.verdict.text);
+    for (int i = 0; i < size; i++)
+        line[i] = line[i] == '\n' ? ' ' : line[i];
+    line[size++] = '\n';
+    (void)!send(keeper->cluster->launcher_fd, line, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void tutti__keeper_publish(tutti_keeper *keeper)
 {
     uint64_t one = 1;
     tutti_phase phase = keeper->roster.phase;
     if (keeper->roster.deciding || phase == TUTTI_PHASE_ASKING || phase == TUTTI_PHASE_FAILED)
         atomic_store_explicit(&keeper->membership.deciding, true, memory_order_release);
-    if (phase == TUTTI_PHASE_FAILED && !atomic_exchange(&keeper->membership.failed, true) &&
-        keeper->failed_fd >= 0)
-        (void)!write(keeper->failed_fd, &one, sizeof one);
+    if (phase == TUTTI_PHASE_FAILED && !atomic_exchange(&keeper->membership.failed, true)) {
+        tell_launcher(keeper);
+        if (keeper->failed_fd >= 0)
+            (void)!write(keeper->failed_fd, &one, sizeof one);
+    }
     pthread_cond_broadcast(&keeper->changed);
 }
 

@@ -309,7 +309,7 @@ static tutti_status fail_barrier(const tutti_keeper *keeper)
                       *missing ? "; missing: rank " : "", missing);
 }
 
-tutti_status tutti__membership_leave(tutti_membership *membership, int64_t deadline_ns)
+tutti_status tutti__membership_part(tutti_membership *membership, int64_t deadline_ns)
 {
     tutti_keeper *keeper = membership->keeper;
     tutti_roster *roster = &keeper->roster;
@@ -324,8 +324,12 @@ tutti_status tutti__membership_leave(tutti_membership *membership, int64_t deadl
     if (!failed && roster->phase != TUTTI_PHASE_LEFT && roster->phase != TUTTI_PHASE_PARTING)
         status = fail_barrier(keeper);
     pthread_mutex_unlock(&keeper->lock);
-    if (failed)
-        status = tutti__membership_fail(membership);
+    return failed ? tutti__membership_fail(membership) : status;
+}
+
+tutti_status tutti__membership_leave(tutti_membership *membership, int64_t deadline_ns)
+{
+    tutti_status status = tutti__membership_part(membership, deadline_ns);
     tutti__membership_abandon(membership);
     return status;
 }

@@ -91,6 +91,8 @@ tutti_status tutti__membership_join(const tutti_cluster *cluster, int64_t deadli
  * does afterwards is seen as a failure. Ends the membership in every case; channels must be closed
  * before. */
 tutti_status tutti__membership_leave(tutti_membership *membership, int64_t deadline_ns);
+/* The same, but the membership is there until _abandon, and knows all that was recorded. */
+tutti_status tutti__membership_part(tutti_membership *membership, int64_t deadline_ns);
 /* Ends it without a word; the others see a closed connection. NULL is fine. */
 void tutti__membership_abandon(tutti_membership *membership);
 
@@ -150,7 +152,8 @@ void tutti__membership_note(tutti_membership *membership, tutti_rank_group group
                             const char *operation, uint64_t sequence, bool arrived);
 /* Rank 0 only: how late `rank` comes to operations. Zeros elsewhere. */
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank);
-/* Rank 0 only: whom the others wait for, and how late it comes; -1: nobody. */
+/* Rank 0 only: whom the others wait for, and how late it comes; -1: nobody. After _part the last
+ * operations count too. */
 int tutti__membership_straggler(const tutti_membership *membership, tutti_skew *ret_skew);
 
 /* Small all-gather through rank 0, for set-up: ret[r * size .. ) is what rank r gave; size at most

@@ -175,8 +175,8 @@ enum { TIMES = 30 };
 /* Joins and leaves many times; `listener`: what a launcher has bound for rank 0. */
 typedef struct comer {
     pthread_t thread;
-    int rank, port, listener;
-    int times; /* that it was there */
+    int rank, port, others, listener; /* others: the ports of ranks 1 and 2 */
+    int times;                        /* that it was there */
     char message[500];
 } comer;
 
@@ -187,8 +187,8 @@ static void *come_again(void *context)
     tutti_membership *m;
     tutti_status status = TUTTI_OK;
     char workers[100];
-    snprintf(workers, sizeof workers, "localhost:%d,localhost:%d,localhost:%d", c->port,
-             c->port + 1, c->port + 2);
+    snprintf(workers, sizeof workers, "localhost:%d,localhost:%d,localhost:%d", c->port, c->others,
+             c->others + 1);
     while (c->times < TIMES && status == TUTTI_OK) {
         if (c->times % 2 == 0) { /* resolved anew, as strategies do */
             tutti_cluster_free(cluster);
@@ -221,8 +221,10 @@ static void *come_again(void *context)
 static void come_together(int port, int listener)
 {
     comer comers[3];
+    int others = next_ports(); /* a port that the system gave has neighbours that it gives away */
     for (int r = 0; r < 3; r++) {
-        comers[r] = (comer){.rank = r, .port = port, .listener = r == 0 ? listener : -1};
+        comers[r] =
+            (comer){.rank = r, .port = port, .others = others, .listener = r == 0 ? listener : -1};
         CHECK_INT(pthread_create(&comers[r].thread, NULL, come_again, &comers[r]), 0);
     }
     for (int r = 0; r < 3; r++)

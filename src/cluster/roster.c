@@ -223,6 +223,8 @@ void tutti__roster_leave(tutti_roster *roster, int64_t now_ns)
     if (roster->phase != TUTTI_PHASE_RUNNING)
         return;
     tutti_message m = {.type = TUTTI_MESSAGE_LEAVE};
+    if (roster->options.size > 1) /* a beat with the operations since the last one */
+        tutti__roster_send_beats(roster, now_ns);
     roster->phase = TUTTI_PHASE_LEAVING;
     roster->members[roster->options.rank].left = true;
     if (roster->options.rank == 0)

@@ -49,7 +49,8 @@ typedef struct tutti_roster_member {
     tutti_peer peer;
     bool linked, left, asked, reported, known; /* known: a member has its peer entry */
     int64_t heard_ns;
-    int accusation; /* 1 for the first accused, 2 ...; 0 not accused */
+    int64_t silent_ns; /* how long it had been so when the launcher said that it exited */
+    int accusation;    /* 1 for the first accused, 2 ...; 0 not accused */
     tutti_failure why;
     int64_t detail;
     char reason[TUTTI_REASON_BYTES];

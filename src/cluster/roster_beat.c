@@ -3,6 +3,13 @@
 
 enum { MILLISECOND = 1000000 };
 
+/* One machine has one clock. */
+static bool same_clock(const tutti_roster *roster)
+{
+    const tutti_roster_member *self = &roster->members[roster->options.rank];
+    return self->peer.machine == roster->members[0].peer.machine;
+}
+
 void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
 {
     tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
@@ -12,6 +19,8 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
     roster->ways.where(roster->ways.context, &m.as.beat.where);
     if (roster->ways.arrivals != NULL)
         count = roster->ways.arrivals(roster->ways.context, arrivals, TUTTI_BEAT_ARRIVALS);
+    if (same_clock(roster))
+        roster->offset_ns = roster->trip_ns = 0;
     if (roster->options.rank == 0)
         tutti__skews_add(roster->skews, roster, 0, arrivals, count);
     else if (roster->trip_ns != INT64_MAX) {
@@ -30,14 +39,11 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
 }
 
 /* Rank 0's clock minus ours = its sending time + half the trip - now; the shortest trip is the most
- * exact, and grows old so that drift is followed. One machine has one clock. */
+ * exact, and grows old so that drift is followed. */
 static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
 {
-    const tutti_roster_member *self = &roster->members[roster->options.rank];
-    if (self->peer.machine == roster->members[0].peer.machine) {
-        roster->offset_ns = roster->trip_ns = 0;
+    if (same_clock(roster))
         return;
-    }
     int64_t echo = m->as.beat.echo_ns, held = m->as.beat.held_ns;
     if (echo <= 0 || echo > now_ns || held < 0 || held > now_ns - echo)
         return; /* no beat of ours, or a clock that leaped */

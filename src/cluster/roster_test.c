@@ -95,6 +95,53 @@ TUTTI_TEST(roster_tells_an_ended_job_from_a_running_one)
     tutti__roster_free(&roster);
 }
 
+static void send_nothing(void *context, int rank, const tutti_message *message)
+{
+    TUTTI_UNUSED(context);
+    TUTTI_UNUSED(rank);
+    TUTTI_UNUSED(message);
+}
+
+static void be_nowhere(void *context, tutti_wheres *ret_where)
+{
+    TUTTI_UNUSED(context);
+    *ret_where = (tutti_wheres){0};
+}
+
+/* What rank 0 says of rank 1, of which the launcher says after so long a silence that it exited. */
+static tutti_verdict verdict_on_exit(int64_t silent_ns, bool link_ends)
+{
+    tutti_roster roster;
+    tutti_roster_options options = {.size = 2, .silence_ns = SILENCE, .supervised = true};
+    tutti_roster_ways ways = {.send = send_nothing, .where = be_nowhere};
+    tutti_peer peer = {.pid = 42, .host = "b"};
+    int64_t now = SECOND;
+    CHECK_OK(tutti__roster_init(&roster, &options, &ways, now));
+    tutti__roster_self(&roster, &peer);
+    tutti__roster_admit(&roster, now, 1, &peer);
+    for (int64_t end = now + silent_ns; now < end; now += SECOND / 10)
+        tutti__roster_tick(&roster, now);
+    tutti__roster_suspect(&roster, now, 1, TUTTI_FAILURE_EXIT, 1, "");
+    if (link_ends)
+        tutti__roster_closed(&roster, now, 1, "");
+    tutti__roster_tick(&roster, now + SECOND);
+    CHECK_INT(roster.phase, TUTTI_PHASE_FAILED);
+    tutti_verdict verdict = roster.verdict;
+    tutti__roster_free(&roster);
+    return verdict;
+}
+
+/* A rank that heard nothing of us gives up, and its exit is only the consequence of the silence. */
+TUTTI_TEST(verdict_tells_a_cut_network_from_an_exit)
+{
+    tutti_verdict v = verdict_on_exit(4 * SECOND, false);
+    CHECK_INT(v.why, TUTTI_FAILURE_SILENT);
+    CHECK_CONTAINS(v.text, "rank 1 (host b, process 42) has not been heard for 5.0 s: that it has "
+                           "exited with code 1 meanwhile is known by the launcher alone");
+    CHECK_INT(verdict_on_exit(4 * SECOND, true).why, TUTTI_FAILURE_EXIT);
+    CHECK_INT(verdict_on_exit(SECOND, false).why, TUTTI_FAILURE_EXIT);
+}
+
 TUTTI_TEST(verdict_says_of_a_rank_what_is_known)
 {
     tutti_verdict v = {.rank = 1, .why = TUTTI_FAILURE_SIGNAL, .detail = 9};

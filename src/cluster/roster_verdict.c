@@ -44,6 +44,12 @@ static void ask(tutti_roster *roster, int64_t now_ns, bool patiently)
     }
 }
 
+static void note_silence(tutti_roster_member *member, int64_t now_ns)
+{
+    if (member->silent_ns == 0)
+        member->silent_ns = now_ns - member->heard_ns;
+}
+
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                           int64_t detail, const char *reason)
 {
@@ -53,6 +59,8 @@ void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_
         return;
     if (member->accusation == 0)
         member->accusation = ++roster->accusations;
+    if (why == TUTTI_FAILURE_EXIT)
+        note_silence(member, now_ns);
     if (strength(why) > strength(member->why)) {
         member->why = why;
         member->detail = detail;
@@ -87,6 +95,7 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
     if (rank == 0 && watched) {
         member->why = why;
         member->detail = detail;
+        note_silence(member, now_ns);
         if (roster->phase == TUTTI_PHASE_ASKING)
             tutti__roster_decide(roster, now_ns);
         return;
@@ -222,6 +231,24 @@ static void name_idle(const tutti_roster *roster, tutti_verdict *verdict)
              (long long)peer->pid);
 }
 
+/* Who exits ends its links, and is heard until then. Of one that was not, and whose link stands
+ * when the launcher has said that it exited, the network is cut: it gave up because it heard us as
+ * little as we heard it. */
+static void name_cut(const tutti_roster *roster, int64_t now_ns, tutti_verdict *verdict)
+{
+    const tutti_roster_member *culprit = &roster->members[verdict->rank];
+    if (verdict->why != TUTTI_FAILURE_EXIT || !culprit->linked ||
+        culprit->silent_ns <= roster->options.silence_ns / 2)
+        return;
+    snprintf(
+        verdict->reason, sizeof verdict->reason,
+        "that it has exited with code %d meanwhile is known by the launcher alone: the network "
+        "to it is cut",
+        (int)verdict->detail);
+    verdict->why = TUTTI_FAILURE_SILENT;
+    verdict->detail = (now_ns - culprit->heard_ns) / MILLISECOND;
+}
+
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
 {
     if (roster->phase != TUTTI_PHASE_ASKING || (now_ns < roster->until_ns && !complete(roster)))
@@ -235,6 +262,7 @@ void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
         .rank = rank, .why = culprit->why, .detail = culprit->detail, .pid = culprit->peer.pid};
     snprintf(v->host, sizeof v->host, "%s", culprit->peer.host);
     snprintf(v->reason, sizeof v->reason, "%s", culprit->reason);
+    name_cut(roster, now_ns, v);
     tutti__roster_find_operation(roster, v);
     if (waited_too_long(culprit))
         name_idle(roster, v);

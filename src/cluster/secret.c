@@ -82,35 +82,46 @@ static tutti_status check_launcher(int fd)
                       fd, open ? "is another file" : "is closed");
 }
 
-static tutti_status check_file(int fd, const char *path)
+/* As ssh takes keys, and PostgreSQL: one's own nobody else may read; what root has laid out a group
+ * may, as in Kubernetes volumes of pods that are not root's (fsGroup). */
+static tutti_status check_file(int fd, const char *what, const char *path)
 {
     struct stat about;
     if (fstat(fd, &about) != 0)
-        return tutti_fail(TUTTI_IO, "cannot look at the secret file '%s': %s", path,
-                          strerror(errno));
+        return tutti_fail(TUTTI_IO, "cannot look at the %s '%s': %s", what, path, strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return tutti_fail(TUTTI_INVALID, "the secret file '%s' is not a regular file", path);
-    if ((about.st_mode & 077) != 0)
+        return tutti_fail(TUTTI_INVALID, "the %s '%s' is not a regular file", what, path);
+    bool roots = about.st_uid == 0 && geteuid() != 0;
+    if ((about.st_mode & (roots ? 037 : 077)) != 0)
         return tutti_fail(TUTTI_INVALID,
-                          "the secret file '%s' has mode %04o, so others can read it; run 'chmod "
-                          "600 %s' (a Kubernetes volume: defaultMode: 0400)",
-                          path, (unsigned)about.st_mode & 07777, path);
+                          "the %s '%s' has mode %04o, so others can read it; run 'chmod 600 %s' (a "
+                          "Kubernetes volume: defaultMode: 0400)",
+                          what, path, (unsigned)about.st_mode & 07777, path);
     if (about.st_uid != geteuid() && about.st_uid != 0)
-        return tutti_fail(TUTTI_INVALID, "the secret file '%s' belongs to user %u, not to you",
-                          path, (unsigned)about.st_uid);
+        return tutti_fail(TUTTI_INVALID, "the %s '%s' belongs to user %u, not to you", what, path,
+                          (unsigned)about.st_uid);
     return TUTTI_OK;
 }
 
-static tutti_status read_file(const char *path, tutti_secret *ret_secret)
+tutti_status tutti__secret_open(const char *path, const char *what, const char *source, int *ret_fd)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return tutti_fail(errno == ENOENT ? TUTTI_NOT_FOUND : TUTTI_IO,
-                          "cannot open the secret file '%s' (TUTTI_SECRET_FILE): %s", path,
-                          strerror(errno));
-    tutti_status status = check_file(fd, path);
-    if (status == TUTTI_OK)
-        status = read_descriptor(fd, path, ret_secret);
+                          "cannot open the %s '%s' (%s): %s", what, path, source, strerror(errno));
+    tutti_status status = check_file(fd, what, path);
+    if (status != TUTTI_OK)
+        close(fd);
+    else
+        *ret_fd = fd;
+    return status;
+}
+
+static tutti_status read_file(const char *path, tutti_secret *ret_secret)
+{
+    int fd;
+    TUTTI_TRY(tutti__secret_open(path, "secret file", "TUTTI_SECRET_FILE", &fd));
+    tutti_status status = read_descriptor(fd, path, ret_secret);
     close(fd);
     return status;
 }

@@ -59,3 +59,32 @@ TUTTI_TEST(secret_file_is_its_owners_alone)
     close(fd);
     CHECK_STATUS(tutti__secret_load(-1, &secret), TUTTI_NOT_FOUND);
 }
+
+static tutti_status open_as_other(const char *path, mode_t mode)
+{
+    int fd = -1;
+    CHECK_INT(chmod(path, mode), 0);
+    CHECK_INT(seteuid(54321), 0);
+    tutti_status status = tutti__secret_open(path, "key", "KEY", &fd);
+    CHECK_INT(seteuid(0), 0);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+/* As Kubernetes lays files out for a pod that is not root's. */
+TUTTI_TEST(secret_file_of_root_may_be_a_groups)
+{
+    char path[] = "/tmp/tutti-secret-XXXXXX";
+    if (geteuid() != 0)
+        SKIP("needs root for files of two users");
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    CHECK_OK(open_as_other(path, 0440));
+    CHECK_STATUS(open_as_other(path, 0444), TUTTI_INVALID);
+    CHECK_STATUS(open_as_other(path, 0460), TUTTI_INVALID);
+    CHECK_STATUS(open_as_other(path, 0400), TUTTI_IO);
+    CHECK_CONTAINS(tutti_error_message(), "cannot open the key '/tmp/tutti-secret-");
+    unlink(path);
+    close(fd);
+}

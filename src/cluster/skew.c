@@ -6,7 +6,7 @@
 
 #include "cluster/roster.h"
 
-enum { SLOTS = 64 };
+enum { SLOTS = 256 };
 
 typedef struct slot {
     uint64_t sequence;
@@ -68,7 +68,7 @@ void tutti__skews_add(struct tutti_skews *skews, tutti_roster *roster, int rank,
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t sequence = arrivals[i].sequence;
-        slot *s = &skews->slots[(sequence ^ sequence >> 6 ^ sequence >> 12) % SLOTS];
+        slot *s = &skews->slots[(sequence ^ sequence >> 8 ^ sequence >> 16) % SLOTS];
         if (s->count > 0 && s->sequence > sequence)
             continue;
         if (s->count == 0 || s->sequence != sequence) {
@@ -83,6 +83,14 @@ void tutti__skews_add(struct tutti_skews *skews, tutti_roster *roster, int rank,
         if (++s->count == skews->size)
             count_lateness(s, roster, skews->size);
     }
+}
+
+/* More often than chance would have it: by 2.5 standard deviations, if each of the two came last as
+ * likely as the other. */
+static bool no_chance(uint64_t times, uint64_t others)
+{
+    uint64_t more = times - others;
+    return 4 * more * more >= 25 * (times + others);
 }
 
 /* Who came last by that much far more often than anybody else, if somebody did. (A program may wait
@@ -100,8 +108,9 @@ static int straggler_by(const tutti_roster *roster, int size, int scale)
         if (r != most && roster->members[r].skew.last_by[scale] > others)
             others = roster->members[r].skew.last_by[scale];
     const tutti_skew *skew = &roster->members[most].skew;
+    uint64_t times = skew->last_by[scale];
     bool straggles =
-        skew->last_by[scale] >= TIMES * others && skew->last_by[scale] * ONE_OF >= skew->samples;
+        times >= TIMES * others && times * ONE_OF >= skew->samples && no_chance(times, others);
     return straggles ? most : -1;
 }
 
@@ -109,9 +118,6 @@ static int straggler_by(const tutti_roster *roster, int size, int scale)
  * processor. */
 int tutti__skews_straggler(const tutti_roster *roster, int size)
 {
-    enum { SAMPLES = 8 };
-    if (roster->members[0].skew.samples < SAMPLES)
-        return -1;
     for (int scale = TUTTI_SKEW_SCALES - 1; scale >= 0; scale--) {
         int rank = straggler_by(roster, size, scale);
         if (rank >= 0 && roster->members[rank].skew.mean_ns >= TUTTI_SKEW_WORTH_NS)

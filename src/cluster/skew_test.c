@@ -58,6 +58,22 @@ TUTTI_TEST(skew_tells_a_straggler_from_moments)
     tutti__skews_free(skews);
 }
 
+/* Six times is no habit yet, in however short a job. */
+TUTTI_TEST(skew_blames_nobody_before_it_is_clear)
+{
+    for (uint64_t times = 6; times <= 7; times++) {
+        struct tutti_skews *skews;
+        tutti_roster_member members[RANKS];
+        tutti_roster roster = {.members = members};
+        memset(members, 0, sizeof members);
+        CHECK_OK(tutti__skews_create(RANKS, &skews));
+        for (uint64_t i = 1; i <= times; i++)
+            come(skews, &roster, i, (double[]){0, 8, 0});
+        CHECK_INT(tutti__skews_straggler(&roster, RANKS), times == 7 ? 1 : -1);
+        tutti__skews_free(skews);
+    }
+}
+
 /* All are late in turns, or somebody once. */
 TUTTI_TEST(skew_blames_nobody_for_chance)
 {

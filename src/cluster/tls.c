@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/params.h"
 #include "base/world.h"
+#include "cluster/secret.h"
 
 static tutti_param certificate_param =
     TUTTI_PARAM("TLS_CERT", "", "this process's certificate (PEM, with its chain)");
@@ -207,6 +209,9 @@ static tutti_status use_key(SSL_CTX *context)
 {
     const char *path = tutti__param_text(&key_param);
     bool asked = false;
+    int fd;
+    TUTTI_TRY(tutti__secret_open(path, "key", "TUTTI_TLS_KEY", &fd));
+    close(fd); /* OpenSSL reads it by its name */
     ssl.SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
     bool used = ssl.SSL_CTX_use_PrivateKey_file(context, path, FILETYPE_PEM) == 1 &&
                 ssl.SSL_CTX_check_private_key(context) == 1;

@@ -20,11 +20,9 @@ static void write_cause(const tutti_verdict *v, tutti_text *text)
         tutti__text_add(text, " exited with code %d before the job was finished", (int)v->detail);
         break;
     case TUTTI_FAILURE_SILENT:
-        tutti__text_add(
-            text,
-            " has not been heard for %.1f s: stopped, without a network, or its machine "
-            "is down",
-            (double)v->detail / 1000);
+        tutti__text_add(text, " has not been heard for %.1f s: %s", (double)v->detail / 1000,
+                        v->reason[0] ? v->reason
+                                     : "stopped, without a network, or its machine is down");
         break;
     default:
         tutti__text_add(text, " was given up: %s", v->reason);

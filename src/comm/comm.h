@@ -190,8 +190,9 @@ int64_t tutti__comm_deadline_in(double seconds);
 void *tutti__comm_private_memory(int64_t bytes);
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call);
 
-/* Rank 0's log, of a group of a cluster: who is in it and what links cost; who came last. */
+/* Rank 0's log, of a group of a cluster: who is in it and what links cost; when all have parted,
+ * who came last. */
 void tutti__comm_say_banner(const tutti_comm *comm);
-void tutti__comm_say_straggler(const tutti_comm *comm);
+void tutti__comm_say_straggler(const tutti_membership *members);
 
 #endif

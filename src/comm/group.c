@@ -423,8 +423,6 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         tutti_status sent = tutti__worker_end_messages(comm, !broken && !meets);
         status = status == TUTTI_OK ? sent : status;
     }
-    if (members && status == TUTTI_OK && !broken)
-        tutti__comm_say_straggler(comm);
     /* Those of other machines hear of a failure from rank 0, which may have read it in the memory
      * of its own: it does not go before it has told them. */
     if (members && broken && tutti__fabric_spans(fabric) && !tutti__membership_failed(members))
@@ -442,10 +440,12 @@ tutti_status tutti_comm_close(tutti_comm *comm)
     if (members)
         tutti__fabric_forget_members(kept);
     tutti__fabric_release(kept);
-    if (members && (broken || status != TUTTI_OK))
-        tutti__membership_abandon(members);
-    else if (members)
-        status = tutti__membership_leave(members, deadline);
+    if (members && !broken && status == TUTTI_OK) {
+        status = tutti__membership_part(members, deadline);
+        if (status == TUTTI_OK)
+            tutti__comm_say_straggler(members);
+    }
+    tutti__membership_abandon(members);
     return status;
 }
 

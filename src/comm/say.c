@@ -52,19 +52,18 @@ void tutti__comm_say_banner(const tutti_comm *comm)
     tutti__text_free(&text);
 }
 
-void tutti__comm_say_straggler(const tutti_comm *comm)
+void tutti__comm_say_straggler(const tutti_membership *members)
 {
     tutti_skew skew;
-    char name[320];
-    int rank = comm->rank == 0 && comm->size > 1
-                   ? tutti__membership_straggler(comm->fabric->membership, &skew)
-                   : -1;
+    int rank =
+        members->rank == 0 && members->size > 1 ? tutti__membership_straggler(members, &skew) : -1;
     if (rank >= 0)
         tutti__log_job(
             TUTTI_LOG_WARNING,
-            "%s came last by far to %.0f %% of the operations that were looked at (%llu), "
-            "%.3g ms late on average and %.3g ms at most: all others waited for it",
-            tutti__fabric_name(comm->fabric, rank, name, sizeof name),
+            "rank %d (host %s, process %lld) came last by far to %.0f %% of the operations that "
+            "were looked at (%llu), %.3g ms late on average and %.3g ms at most: all others waited "
+            "for it",
+            rank, members->peers[rank].host, (long long)members->peers[rank].pid,
             100.0 * (double)skew.last_by[0] / (double)skew.samples,
             (unsigned long long)skew.samples, (double)skew.mean_ns * 1e-6,
             (double)skew.most_ns * 1e-6);

@@ -68,6 +68,10 @@ struct tutti_segment {
 
 /* How large a segment is, and making one in zeroed memory of that size. */
 size_t tutti__segment_bytes(int size, int64_t arena_bytes);
+/* For messages, where it finds no place among the addresses. */
+#define TUTTI_ADDRESS_HINT                                                                          \
+    "these are addresses, of which most are never used: lift their limit ('ulimit -v unlimited'), " \
+    "or give a smaller .arena_bytes (1 GiB of them for each rank where nothing is said)"
 void tutti__segment_format(void *memory, size_t bytes, int size);
 /* One rank's view of formatted memory. */
 tutti_status tutti__segment_open(void *memory, size_t bytes, int rank, bool one_process,

@@ -107,6 +107,10 @@ test_benchmark_of_collectives() {
     timeout 60 "$tutti" bench collectives --engine pigeon > out 2>&1
     code $? 2
     has out "there is no engine 'pigeon'" 1
+    timeout 60 "$tutti" bench collectives --bytes 64k --algorithm ring --describe nowhere/links > out 2>&1
+    code $? 1
+    has out "cannot write 'nowhere/links': No such file or directory"
+    lacks out "predicted us" # nothing was measured for it
     timeout 60 "$tutti" bench collectives --op async --algorithm ring > out 2>&1
     code $? 2
     has out "async has no algorithms" 1
@@ -469,6 +473,17 @@ test_rendezvous_behind_a_flood() {
     has out.0 left
 }
 
+# What the system refuses is the first failure; that the ranks before it are ended is not.
+test_rank_that_the_system_does_not_start() {
+    local apart="setpriv --reuid 54321 --clear-groups"
+    $apart true 2> /dev/null || { skip "needs root and setpriv for a user with few processes"; return; }
+    chmod 755 "$programs" # launcher, station, its warden, two ranks
+    (cd / && exec timeout 20 $apart bash -c "ulimit -u 5; exec $tutti run -n 3 sleep 20") > out 2>&1
+    code $? 71
+    tail -1 out > out.last
+    has out.last "first failed rank 2 (host .*): it could not be started: Resource temporarily unavailable" 1
+}
+
 test_no_orphans_when_the_launcher_is_killed() {
     "$tutti" run -n 3 sh -c "sleep 60 & echo \$\$ \$! >> $folder/processes; wait" > out 2>&1 &
     local launcher=$! left
@@ -542,7 +557,7 @@ test_interrupt_reaches_everyone() {
 # What the table of `tutti run --help` says.
 test_exit_codes_after_signals() {
     local launcher signal ending expected
-    for each in TERM:75:75 TERM:0:0 TERM:5:130 TERM:none:130 INT:0:0 INT:5:130 INT:none:130; do
+    for each in TERM:75:75 HUP:75:75 HUP:none:130 QUIT:75:75 TERM:0:0 TERM:5:130 TERM:none:130 INT:0:0 INT:5:130 INT:none:130; do
         IFS=: read -r signal ending expected <<< "$each"
         rm -f out # the last one's "ready"
         if [ "$ending" = none ]; then
@@ -557,6 +572,60 @@ test_exit_codes_after_signals() {
         code $? "$expected"
         lacks out "starting again"
     done
+}
+
+# A rank saves at SIGUSR1 or SIGUSR2 and goes on, and what it has started hears nothing of it.
+test_signals_of_the_ranks_own() {
+    local launcher host hosts=localhost:2 ip
+    cat > save.sh << 'end'
+sleep 30 &
+trap "echo one" USR1
+trap "echo two; kill $! && echo alive" USR2
+trap "exit 0" TERM
+echo ready
+while :; do sleep 0.05; done
+end
+    for host in here ssh; do
+        rm -f out
+        if [ $host = ssh ]; then
+            own_address || return
+            fake_hosts
+            hosts=a@$ip:1,b@$ip:1
+        fi
+        PATH=$folder/bin:$PATH "$tutti" run --hosts $hosts sh "$folder/save.sh" > out 2>&1 &
+        launcher=$!
+        await out ready 2
+        kill -USR1 $launcher
+        await out one 2
+        kill -USR2 $launcher
+        await out alive 2
+        has out two 2
+        kill -HUP $launcher
+        wait $launcher
+        code $? 0
+    done
+}
+
+# What nohup has started outlives its terminal; between two starts there is nobody to be told.
+test_signals_that_do_not_end_the_launcher() {
+    local launcher
+    nohup "$tutti" run -n 2 sh -c 'echo ready; sleep 1; echo lives' > out 2>&1 &
+    launcher=$!
+    await out ready 2
+    kill -HUP $launcher
+    wait $launcher
+    code $? 0
+    has out lives 2
+    rm -f out
+    "$tutti" run -n 2 --restarts 40 sh -c 'trap "" USR1; sleep 0.02; [ $TUTTI_EPOCH -eq 40 ]' > out 2>&1 &
+    launcher=$!
+    await out "again, 1 of" 1
+    while ! grep -q "again, 40 of" out; do
+        kill -USR1 $launcher 2> /dev/null || break
+        sleep 0.002
+    done
+    wait $launcher
+    has out "again, 40 of" 1
 }
 
 # At any moment, also between two starts and while the launcher reaps what has ended.
@@ -799,6 +868,20 @@ test_output_that_nobody_reads() {
     code "$(cat out.code)" 141
     has out "line" 2
     has out.err "nobody reads the job's output any more (Broken pipe); ending the job" 1
+}
+
+# What a full disk does not take is said once; the job goes on, and does not look as if all were well.
+test_output_to_a_full_disk() {
+    [ -c /dev/full ] || { skip "there is no /dev/full"; return; }
+    timeout 20 "$tutti" run -n 2 --restarts 1 sh -c 'echo x; echo y; touch done.$TUTTI_RANK' > /dev/full 2> out.err
+    code $? 1
+    has out.err "cannot write the ranks' output to standard output: No space left on device" 1
+    [ -e done.0 ] && [ -e done.1 ] || fail "the job did not go on"
+    lacks out.err "starting again"
+    timeout 20 "$tutti" run -n 2 sh -c 'echo x; exit 7' > /dev/full 2> out.err
+    code $? 7
+    timeout 20 "$tutti" run -n 2 sh -c 'echo x >&2' 2> /dev/full
+    code $? 1
 }
 
 # Ctrl-C on `tutti run | tee` ends tee as well: the ranks are told once, and may save.
@@ -1235,6 +1318,11 @@ test_tls() {
         timeout 10 "$member" --deadline 2 > out 2>&1
     code $? 4
     has out "TUTTI_TLS_KEY: '.*locked.key' is encrypted, .*openssl pkey -in"
+    chmod 644 ca-rank.key
+    TUTTI_RANK=1 TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port timeout 20 "$member" --deadline 2 > out 2>&1
+    code $? 4
+    has out "the key '.*ca-rank.key' has mode 0644, so others can read it; run 'chmod 600"
+    chmod 600 ca-rank.key
     unset TUTTI_TLS_CA
     ranks 2 timeout 20 "$member"
     wait "${pids[@]}"
@@ -1260,6 +1348,21 @@ test_collectives_name_a_straggler() {
     has out "log: 3 ranks on 1 host (.*), by launcher.*; shm within a host: alpha .* us, beta" 1
     has out "log: rank 1 (host .*) came last by far to .* all others waited for it" 1
     has out "log: rank" 1
+}
+
+# Also in a job that ends before there were many beats.
+test_collectives_name_a_straggler_of_a_short_job() {
+    local engine i
+    for engine in tcp shm; do
+        for i in 1 2 3; do
+            timeout 40 "$tutti" run -n 3 --engine $engine "$rank_program" late 100 > out 2>&1
+            code $? 0
+            has out "log: rank 1 (host .*) came last by far to .* all others waited for it" 1
+        done
+    done
+    timeout 40 "$tutti" run -n 2 "$rank_program" late 5 > out 2>&1
+    code $? 0
+    lacks out "came last"
 }
 
 # A description of the cluster in the place of measurements; rank 0's is everybody's.
@@ -1355,6 +1458,27 @@ test_collectives_in_network_namespaces() {
     has out.0 "all_reduce bucket 3 number" # what was under way, with its label
     under 3 "$(since "$at" "$(seen out.0 out.1 out.2 out.3)")"
     figure="a pulled cable is known everywhere after $(since "$at" "$(seen out.0 out.1 out.2 out.3)") s"
+    no_hosts
+}
+
+# The cable of the data is pulled while ssh goes on, by which the ends of ranks are told: all say the silence.
+test_cut_network_beside_ssh() {
+    local a b launcher
+    two_hosts || return
+    fake_hosts ip netns exec HOST
+    sed -i "s/^host=.*/case \$1 in 10.77.0.1) host=$a ;; *) host=$b ;; esac/" bin/ssh
+    PATH=$folder/bin:$PATH TUTTI_SILENCE_MS=1000 timeout 30 "$tutti" run --hosts 10.77.0.1:2,10.77.0.2:2 \
+        "$rank_program" loop > out 2> out.err &
+    launcher=$!
+    await out looping 4
+    sleep 0.5
+    ip -n $b link set vb-$$ down
+    wait $launcher
+    code $? 3
+    has out "loop: .*rank [0-3] (host .*) has not been heard for [12]\.[0-9] s" 4
+    lacks out "loop: .*exited with code 3 before"
+    tail -1 out.err > out.last
+    has out.last "first failed rank [0-3] (host .*): exit code 3; its group failed: rank [0-3] .* has not been heard" 1
     no_hosts
 }
 

@@ -149,6 +149,27 @@ static void take_ended(tutti_launch *l, const char *text)
     tell_all(l, TUTTI_FRAME_NEWS, news);
 }
 
+/* "2 host Resource temporarily unavailable" */
+static void take_unstarted(tutti_launch *l, const char *text)
+{
+    int rank, reason = 0;
+    char host[256], ended[32];
+    if (sscanf(text, "%d %255s %n", &rank, host, &reason) != 2 || rank < 0 || rank >= l->job->size)
+        return;
+    tutti_launch_rank *r = &l->ranks[rank];
+    snprintf(r->host, sizeof r->host, "%s", host);
+    snprintf(r->reason, sizeof r->reason, "%s", text + reason);
+    snprintf(ended, sizeof ended, "%d exit %d", rank, TUTTI_EXIT_UNSTARTED);
+    take_ended(l, ended);
+}
+
+static void take_verdict(tutti_launch *l, const char *text)
+{
+    int rank, at = 0;
+    if (sscanf(text, "%d %n", &rank, &at) == 1 && rank >= 0 && rank < l->job->size)
+        snprintf(l->ranks[rank].reason, sizeof l->ranks[rank].reason, "%s", text + at);
+}
+
 static void take_output(tutti_launch *l, const tutti_frame *frame)
 {
     if (frame->size < 5)
@@ -195,8 +216,14 @@ static void take_frame(tutti_launch *l, const tutti_frame *frame)
     case TUTTI_FRAME_OUTPUT:
         take_output(l, frame);
         break;
+    case TUTTI_FRAME_UNSTARTED:
+        take_unstarted(l, frame->data);
+        break;
     case TUTTI_FRAME_ENDED:
         take_ended(l, frame->data);
+        break;
+    case TUTTI_FRAME_VERDICT:
+        take_verdict(l, frame->data);
         break;
     case TUTTI_FRAME_MISSING:
         take_missing(l, frame->data);
@@ -253,7 +280,7 @@ static void end_connecting(tutti_launch *l)
 }
 
 /* The first Ctrl-C asks the program to end, the second insists, the third kills. False when nobody
- * wants anything to end. */
+ * wants anything to end, as with signals that are the ranks' own. */
 static bool take_signal(tutti_launch *l)
 {
     static const int insist[] = {SIGTERM, SIGKILL};
@@ -265,6 +292,12 @@ static bool take_signal(tutti_launch *l)
         send_window(l);
         return false;
     }
+    if (tutti__signal_passed(number)) {
+        signal_all(l, number);
+        return false;
+    }
+    if (number != SIGINT)
+        number = SIGTERM; /* as ranks know it: not many save after SIGHUP or SIGQUIT */
     int64_t now = tutti__now_ns(), before = l->signalled;
     l->signalled = now;
     if (number == SIGTERM && l->interrupts == 1 && now - before < SECOND / 4)
@@ -439,9 +472,8 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
 {
     tutti_launch l = {.job = job, .epoch = epoch, .first_failed = -1};
     sigset_t handled, before;
-    sigemptyset(&handled);
-    sigaddset(&handled, SIGINT);
-    sigaddset(&handled, SIGTERM);
+    tutti__signals_ending(&handled);
+    tutti__signals_add_passed(&handled);
     sigaddset(&handled, SIGWINCH);
     sigprocmask(SIG_BLOCK, &handled, &before);
     signal(SIGPIPE, SIG_IGN);

@@ -10,8 +10,9 @@ typedef struct tutti_launch_rank {
     char host[256];
     int process;
     bool started, ended, by_signal;
-    bool done;  /* with exit code 0, before any failure */
-    int number; /* exit code or signal */
+    bool done;         /* with exit code 0, before any failure */
+    int number;        /* exit code or signal */
+    char reason[1000]; /* why it could not be started, or its group failed; "": not known */
     tutti_run_output output;
 } tutti_launch_rank;
 
@@ -29,7 +30,7 @@ typedef struct tutti_launch {
     tutti_launch_station *stations;
     tutti_launch_rank *ranks;
     int first_failed;       /* rank; -1: none */
-    int interrupts;         /* Ctrl-C and SIGTERM so far */
+    int interrupts;         /* Ctrl-C, SIGTERM and the like so far */
     int64_t signalled;      /* the last one, ns */
     int64_t patience_until; /* of the others, after a failure; 0: nothing failed */
     int force;              /* signals sent since: 0, SIGTERM, SIGKILL */

@@ -153,9 +153,7 @@ int tutti__muster(tutti_run_job *job)
     size_t count = job->hosts.count;
     muster m = {.job = job};
     sigset_t handled, before;
-    sigemptyset(&handled);
-    sigaddset(&handled, SIGINT);
-    sigaddset(&handled, SIGTERM);
+    tutti__signals_ending(&handled);
     sigprocmask(SIG_BLOCK, &handled, &before);
     m.signals = signalfd(-1, &handled, SFD_CLOEXEC);
     m.calls = calloc(count, sizeof *m.calls);

@@ -39,11 +39,28 @@ static tutti_text waiting;
 static size_t sent; /* of `waiting` */
 static TUTTI_VEC(piece) pieces;
 static size_t first; /* of `pieces` */
-static bool reader_gone;
+static bool reader_gone, lost;
 
 bool tutti__outlet_closed(void)
 {
     return reader_gone;
+}
+
+bool tutti__outlet_lost(void)
+{
+    return lost;
+}
+
+/* The job goes on: what it computes is worth more than what it says. What comes later is tried
+ * again, since disks are emptied. */
+static void lose(int stream, int error)
+{
+    if (!lost)
+        fprintf(stderr,
+                "tutti run: cannot write the ranks' output to standard %s: %s; it is lost, the job "
+                "goes on and ends with an exit code other than 0\n",
+                stream == 1 ? "output" : "error", strerror(error));
+    lost = true;
 }
 
 size_t tutti__outlet_waiting(void)
@@ -118,7 +135,9 @@ void tutti__outlet_flush(void)
             forget();
             return;
         }
-        advance(done < 0 ? p->size : (size_t)done); /* a full disk takes nothing: that is lost */
+        if (done < 0)
+            lose(p->stream, errno);
+        advance(done < 0 ? p->size : (size_t)done);
     }
 }
 
@@ -148,12 +167,16 @@ void tutti__outlet_put(int stream, const char *data, size_t size)
     if (sent > 0)
         compact();
     if (pieces.count == first || pieces.data[pieces.count - 1].stream != stream)
-        if (!TUTTI_VEC_PUSH(&pieces, next))
+        if (!TUTTI_VEC_PUSH(&pieces, next)) {
+            lose(stream, ENOMEM);
             return;
+        }
     tutti__text_bytes(&waiting, data, size);
+    if (waiting.failed)
+        lose(stream, ENOMEM);
     if (!waiting.failed)
         pieces.data[pieces.count - 1].size += size;
     else if (pieces.data[pieces.count - 1].size == 0)
         pieces.count--;
-    waiting.failed = false; /* what found no memory is lost; what comes later need not be */
+    waiting.failed = false; /* what comes later need not be lost */
 }

@@ -26,6 +26,28 @@ static void report_done(const tutti_launch *l)
         fprintf(stderr, "\n");
 }
 
+/* " (host a, process 7): exit code 1; its group failed: …" */
+static void report_end(const tutti_launch_rank *r)
+{
+    if (r->started)
+        fprintf(stderr, " (host %s, process %d): ", r->host, r->process);
+    else if (r->host[0])
+        fprintf(stderr, " (host %s): ", r->host);
+    else
+        fprintf(stderr, ": ");
+    if (!r->started && !r->reason[0])
+        fprintf(stderr, "it was not started; see above");
+    else if (!r->started)
+        fprintf(stderr, "it could not be started: %s", r->reason);
+    else if (r->by_signal)
+        fprintf(stderr, "ended by signal %d (%s)", r->number, strsignal(r->number));
+    else
+        fprintf(stderr, "exit code %d", r->number);
+    if (r->started && r->reason[0])
+        fprintf(stderr, "; its group failed: %s", r->reason);
+    fprintf(stderr, "\n");
+}
+
 /* The first failure stands last, where the reader looks; above it what that rank said last. */
 void tutti__launch_report(const tutti_launch *l)
 {
@@ -49,15 +71,7 @@ void tutti__launch_report(const tutti_launch *l)
     if (others > 0)
         fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
     fprintf(stderr, "first failed rank %d", l->first_failed);
-    if (r->host[0])
-        fprintf(stderr, " (host %s, process %d)", r->host, r->process);
-    fprintf(stderr, ": ");
-    if (!r->started)
-        fprintf(stderr, "it was not started; see above\n");
-    else if (r->by_signal)
-        fprintf(stderr, "ended by signal %d (%s)\n", r->number, strsignal(r->number));
-    else
-        fprintf(stderr, "exit code %d\n", r->number);
+    report_end(r);
 }
 
 int tutti__launch_code(const tutti_launch *l)

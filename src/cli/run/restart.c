@@ -1,6 +1,5 @@
 /* restart.c: a job and its restarts: each start takes the hosts that are there. */
 #define _GNU_SOURCE
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -131,26 +130,11 @@ static int gather(tutti_run_job *job, int code)
     return TUTTI_EXIT_TOO_FEW;
 }
 
-static void end_at_once(int number)
-{
-    TUTTI_UNUSED(number);
-    _exit(TUTTI_EXIT_INTERRUPTED);
-}
-
-/* Between two starts, when there are no ranks to be told; one that is ignored (nohup) stays so. */
-static void end_between_starts(int number)
-{
-    struct sigaction before, action = {.sa_handler = end_at_once};
-    if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-        sigaction(number, &action, NULL);
-}
-
 int tutti__run_job(tutti_run_job *job)
 {
     bool interrupted = false;
     int code = 1;
-    end_between_starts(SIGINT);
-    end_between_starts(SIGTERM);
+    tutti__signals_between_starts();
     /* The secret passes through here; programs that we start dump again. */
     prctl(PR_SET_DUMPABLE, 0);
     for (int epoch = 0; epoch <= job->restarts; epoch++) {
@@ -164,5 +148,5 @@ int tutti__run_job(tutti_run_job *job)
         if (code == 0 || interrupted)
             break;
     }
-    return code;
+    return code == 0 && tutti__outlet_lost() ? TUTTI_EXIT_FAILED : code;
 }

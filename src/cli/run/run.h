@@ -9,6 +9,8 @@
 #ifndef TUTTI_CLI_RUN_RUN_H
 #define TUTTI_CLI_RUN_RUN_H
 
+#include <signal.h>
+
 #include "base/container.h"
 #include "cluster/membership.h"
 
@@ -27,11 +29,13 @@ enum {
     TUTTI_FRAME_SIGNAL = 'k', /* a number in text */
     TUTTI_FRAME_NEWS = 'n',   /* how a rank ended, for the others: a line */
     /* from a station */
-    TUTTI_FRAME_PORT = 'P',    /* "port address": rank 0's is bound; '-': address unknown */
-    TUTTI_FRAME_OUTPUT = 'O',  /* u32 rank, u8 1 stdout or 2 stderr, bytes */
-    TUTTI_FRAME_STARTED = 'S', /* "rank process host" */
-    TUTTI_FRAME_ENDED = 'E',   /* "rank signal|exit number" */
-    TUTTI_FRAME_MISSING = 'M', /* "2 3": ranks that did not meet rank 0 in time */
+    TUTTI_FRAME_PORT = 'P',      /* "port address": rank 0's is bound; '-': address unknown */
+    TUTTI_FRAME_OUTPUT = 'O',    /* u32 rank, u8 1 stdout or 2 stderr, bytes */
+    TUTTI_FRAME_STARTED = 'S',   /* "rank process host" */
+    TUTTI_FRAME_UNSTARTED = 'U', /* "rank host reason": it cannot be started */
+    TUTTI_FRAME_ENDED = 'E',     /* "rank signal|exit number" */
+    TUTTI_FRAME_MISSING = 'M',   /* "2 3": ranks that did not meet rank 0 in time */
+    TUTTI_FRAME_VERDICT = 'V',   /* "rank text": why its group failed, before its end */
     TUTTI_RUN_FRAME_BYTES = 1 << 20,
 };
 
@@ -93,7 +97,8 @@ typedef struct tutti_run_job {
 
 enum {
     TUTTI_EXIT_TOO_FEW = 69, /* a restart found fewer workers than --min-workers (EX_UNAVAILABLE) */
-    TUTTI_EXIT_INTERRUPTED = 130, /* after Ctrl-C or SIGTERM */
+    TUTTI_EXIT_UNSTARTED = 71,    /* the system starts no further process (EX_OSERR) */
+    TUTTI_EXIT_INTERRUPTED = 130, /* after Ctrl-C, SIGTERM and the like */
 };
 
 /* One start of the job; the exit code of the first rank that failed (128 + signal), 0 when none
@@ -108,6 +113,17 @@ int tutti__muster(tutti_run_job *job);
 
 /* Starts the job, and again after failures, with the hosts that are left; its exit code. */
 int tutti__run_job(tutti_run_job *job);
+
+/* ---- signals (signals.c) ---- */
+
+/* That ask the job to end: Ctrl-C, SIGTERM, SIGQUIT, and SIGHUP unless nohup has it ignored. */
+void tutti__signals_ending(sigset_t *ret_set);
+/* That go to the ranks as they are, for programs that save or tell something then: SIGUSR1,
+ * SIGUSR2. */
+void tutti__signals_add_passed(sigset_t *set);
+bool tutti__signal_passed(int number);
+/* While there are no ranks to be told the former end the launcher, the latter do nothing. */
+void tutti__signals_between_starts(void);
 
 /* ---- hosts behind ssh (ssh.c) ---- */
 
@@ -151,5 +167,7 @@ size_t tutti__outlet_waiting(void); /* bytes that the reader has not taken */
 int tutti__outlet_fd(void);         /* to be polled for room; -1: nothing waits */
 /* Nobody reads the launcher's output any more (`| head` has ended); nothing is printed since. */
 bool tutti__outlet_closed(void);
+/* Some of it could not be written (a full disk), which was said once. */
+bool tutti__outlet_lost(void);
 
 #endif

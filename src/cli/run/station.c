@@ -15,6 +15,15 @@
 #include "cli/run/station.h"
 #include "cluster/place.h"
 
+/* The system has no process or descriptors for it: that is the job's first failure, and what
+ * becomes of the other ranks its consequence. */
+static void report_unstarted(const tutti_station *s, int rank, int error)
+{
+    char host[256] = "?";
+    gethostname(host, sizeof host - 1);
+    tutti__frame_text(s->out, TUTTI_FRAME_UNSTARTED, "%d %s %s", rank, host, strerror(error));
+}
+
 static void start_ranks(tutti_station *s)
 {
     char *nothing = NULL;
@@ -23,8 +32,7 @@ static void start_ranks(tutti_station *s)
         s->ranks != NULL && s->arguments.count > 0 && TUTTI_VEC_PUSH(&s->arguments, nothing);
     for (int i = 0; s->started && i < s->plan.count; i++)
         if (!tutti__station_start(s, i)) {
-            fprintf(stderr, "tutti run: rank %d cannot be started: %s\n", s->plan.first + i,
-                    strerror(errno));
+            report_unstarted(s, s->plan.first + i, errno);
             s->lost = true;
             return;
         }
@@ -41,6 +49,23 @@ static void signal_ranks(const tutti_station *s, int number)
             if (number != SIGCONT && number != SIGSTOP)
                 kill(-s->ranks[i].process, SIGCONT);
         }
+}
+
+/* Of a program's own the processes that it has started know nothing: they would die of it. Nor does
+ * it let a rank go on that somebody has stopped. */
+static void pass_signal(const tutti_station *s, int number)
+{
+    for (int i = 0; s->ranks != NULL && i < s->plan.count; i++)
+        if (s->ranks[i].process > 0 && !s->ranks[i].ended)
+            kill(s->ranks[i].process, number);
+}
+
+/* False where the station itself is what ends: there are no ranks yet. */
+static bool take_signal(const tutti_station *s, int number)
+{
+    bool passed = tutti__signal_passed(number);
+    (passed ? pass_signal : signal_ranks)(s, number);
+    return s->started || passed;
 }
 
 /* ---- what the launcher says ---- */
@@ -142,8 +167,7 @@ static bool take_frame(tutti_station *s, const tutti_frame *frame)
     case TUTTI_FRAME_WINDOW:
         return take_window(s, frame->data);
     case TUTTI_FRAME_SIGNAL:
-        signal_ranks(s, atoi(frame->data));
-        return s->started; /* before there are ranks the station itself is what ends */
+        return take_signal(s, atoi(frame->data));
     case TUTTI_FRAME_NEWS:
         for (int i = 0; s->ranks != NULL && i < s->plan.count; i++)
             if (s->ranks[i].process > 0)
@@ -212,17 +236,22 @@ static void reap(tutti_station *s)
             }
 }
 
-/* What a rank that could not meet the others has left: "missing 2 3\n". */
-static void report_missing(tutti_station *s, const tutti_station_rank *rank)
+/* What a rank has left of its own: whom it could not meet ("missing 2 3"), or why its group failed
+ * ("verdict rank 2 …"). */
+static void report_news(tutti_station *s, const tutti_station_rank *rank)
 {
-    char text[8192], *line;
+    char text[8192], *state = NULL;
     ssize_t got = read(rank->news, text, sizeof text - 1);
     text[got > 0 ? got : 0] = '\0';
-    if ((line = strstr(text, "missing ")) != NULL && strchr(line, '\n') != NULL) {
-        *strchr(line, '\n') = '\0';
-        s->lost =
-            !tutti__frame_text(s->out, TUTTI_FRAME_MISSING, "%s", line + strlen("missing ")) ||
-            s->lost;
+    for (const char *line = strtok_r(text, "\n", &state); line != NULL;
+         line = strtok_r(NULL, "\n", &state)) {
+        bool good = true;
+        if (strncmp(line, "missing ", 8) == 0)
+            good = tutti__frame_text(s->out, TUTTI_FRAME_MISSING, "%.900s", line + 8);
+        else if (strncmp(line, "verdict ", 8) == 0)
+            good =
+                tutti__frame_text(s->out, TUTTI_FRAME_VERDICT, "%d %.900s", rank->number, line + 8);
+        s->lost = s->lost || !good;
     }
 }
 
@@ -241,7 +270,7 @@ static int report_ended(tutti_station *s)
         kill(-rank->process, SIGKILL); /* what it started itself */
         rank->process = 0;
         alive--;
-        report_missing(s, rank);
+        report_news(s, rank);
         close(rank->news);
         s->lost = !tutti__frame_text(s->out, TUTTI_FRAME_ENDED, "%d %s %d", rank->number,
                                      signal ? "signal" : "exit",

@@ -70,6 +70,7 @@ static bool sum_counts(const char *at, int64_t *ret_tasks, int64_t *ret_hosts)
 static tutti_status check_places(int size, int hosts, int64_t node)
 {
     const char *counts = getenv("SLURM_STEP_TASKS_PER_NODE");
+    bool of_step = tutti__environment_has("SLURM_STEP_NODELIST"); /* the job may have more hosts */
     int64_t tasks = 0, listed = 0;
     if (node >= hosts)
         return tutti_fail(TUTTI_INVALID,
@@ -83,13 +84,13 @@ static tutti_status check_places(int size, int hosts, int64_t node)
                           "SLURM_STEP_TASKS_PER_NODE is '%.100s'; it must be numbers of tasks by "
                           "host, as 2(x3),1",
                           counts);
-    if (tasks != size || listed > hosts)
+    if (tasks != size || (of_step ? listed != hosts : listed > hosts))
         return tutti_fail(TUTTI_INVALID,
                           "SLURM_STEP_TASKS_PER_NODE is '%.100s', %lld tasks on %lld hosts, but "
-                          "SLURM_STEP_NUM_TASKS is %d and SLURM_STEP_NODELIST has %d host%s; start "
+                          "SLURM_STEP_NUM_TASKS is %d and SLURM_%s_NODELIST has %d host%s; start "
                           "all tasks with one srun, or unset SLURM_STEP_TASKS_PER_NODE",
-                          counts, (long long)tasks, (long long)listed, size, hosts,
-                          hosts == 1 ? "" : "s");
+                          counts, (long long)tasks, (long long)listed, size,
+                          of_step ? "STEP" : "JOB", hosts, hosts == 1 ? "" : "s");
     return TUTTI_OK;
 }
 
@@ -158,7 +159,7 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
     cluster->epoch = (uint32_t)value;
     TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
     const char *nodes = getenv("SLURM_STEP_NODELIST"), *spread = getenv("SLURM_DISTRIBUTION");
-    if (nodes == NULL)
+    if (nodes == NULL || *nodes == '\0')
         nodes = getenv("SLURM_JOB_NODELIST");
     if (nodes == NULL)
         return tutti_fail(TUTTI_INVALID, "SLURM_STEP_NODELIST is not set; start it with srun");

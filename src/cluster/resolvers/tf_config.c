@@ -52,6 +52,17 @@ static tutti_status read_number(const char *what, const char *text, int *ret)
     return TUTTI_OK;
 }
 
+static tutti_status read_address(tutti_json_reader *reader, tutti_role role, char *ret_task,
+                                 size_t size)
+{
+    TUTTI_TRY(tutti__json_read_text(reader, ret_task, size));
+    if (*ret_task == '\0')
+        return tutti_fail(TUTTI_INVALID,
+                          "an address of '%s' is empty; write every task's, for example node1:4000",
+                          tutti_role_text(role));
+    return TUTTI_OK;
+}
+
 /* {"0": "a:1", "1": "b:1"}, in any order, as TensorFlow's ClusterSpec takes it too. There the
  * numbers may have gaps; here every task is a process that the others wait for. */
 static tutti_status read_numbered(tutti_json_reader *reader, tutti_role role,
@@ -64,7 +75,7 @@ static tutti_status read_numbered(tutti_json_reader *reader, tutti_role role,
     while (more) {
         TUTTI_TRY(tutti__json_key_name(reader, key, sizeof key));
         TUTTI_TRY(read_number("the number of a task", key, &index));
-        TUTTI_TRY(tutti__json_read_text(reader, task, sizeof task));
+        TUTTI_TRY(read_address(reader, role, task, sizeof task));
         while ((size_t)index >= cluster->tasks[role].count)
             TUTTI_TRY(tutti__cluster_add(cluster, role, ""));
         if (cluster->tasks[role].data[index][0] != '\0')
@@ -92,7 +103,7 @@ static tutti_status read_tasks(tutti_json_reader *reader, tutti_role role, tutti
     if (tutti__json_peek(reader) == '{')
         return read_numbered(reader, role, cluster);
     if (tutti__json_peek(reader) == '"') {
-        TUTTI_TRY(tutti__json_read_text(reader, task, sizeof task));
+        TUTTI_TRY(read_address(reader, role, task, sizeof task));
         return tutti__cluster_add(cluster, role, task);
     }
     bool more;
@@ -103,7 +114,7 @@ static tutti_status read_tasks(tutti_json_reader *reader, tutti_role role, tutti
                           "role out",
                           tutti_role_text(role));
     while (more) {
-        TUTTI_TRY(tutti__json_read_text(reader, task, sizeof task));
+        TUTTI_TRY(read_address(reader, role, task, sizeof task));
         TUTTI_TRY(tutti__cluster_add(cluster, role, task));
         TUTTI_TRY(tutti__json_more(reader, ']', &more));
     }

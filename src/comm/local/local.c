@@ -44,7 +44,8 @@ static tutti_status prepare(int size, const tutti_comm_options *options, bool fo
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all->memory == MAP_FAILED) {
         tutti_status status = tutti_fail(
-            TUTTI_NO_MEMORY, "no address space for %d threads with %lld bytes of arena each: %s",
+            TUTTI_NO_MEMORY,
+            "no address space for %d threads with %lld bytes of arena each: %s; " TUTTI_ADDRESS_HINT,
             size, (long long)all->arena_bytes, strerror(errno));
         free(all);
         return status;

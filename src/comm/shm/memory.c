@@ -30,7 +30,8 @@ tutti_status tutti__shm_map(int file, size_t bytes, void **ret_memory)
                           (long long)now.st_size, bytes);
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     if (memory == MAP_FAILED)
-        return tutti_fail(TUTTI_NO_MEMORY, "cannot map %zu bytes of shared memory: %s", bytes,
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "cannot map %zu bytes of shared memory: %s; " TUTTI_ADDRESS_HINT, bytes,
                           strerror(errno));
     /* Not into core files: gigabytes, which the others would wait for before they hear of it. */
     (void)madvise(memory, bytes, MADV_DONTDUMP);
