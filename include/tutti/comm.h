@@ -229,9 +229,10 @@ TUTTI_API tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, v
  * sent; sizes must agree: a receive of another size fails, and the message is the next one's. A
  * receive whose deadline passes may be repeated, with the same size: what
  * had come of its message is kept. A send whose deadline passes before anything has left may be
- * repeated too; one that ends half way breaks the group for all ranks. What is not asked for yet is
- * kept for the receiver up to 256 MiB of each sender, or a quarter of the memory while it waits for
- * something that was sent later; beyond that the sender, and all behind it, waits. */
+ * repeated too; one that ends half way, or was handed over to MPI, breaks the group for all ranks.
+ * What is not asked for yet is kept for the receiver up to 256 MiB of each sender, or a quarter of
+ * the memory while it waits for something that was sent later; beyond that the sender, and all
+ * behind it, waits. */
 TUTTI_API tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data,
                                        int64_t bytes, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data,

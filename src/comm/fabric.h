@@ -183,6 +183,8 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
                         int64_t ns);
 /* Bytes that are still to come of the message under way, whatever comes then; 1 when none is. */
 size_t tutti__stream_wanted(const tutti_stream *stream);
+/* Bytes of a message to a peer that have left, or will whatever happens to it now. */
+size_t tutti__fabric_sent(tutti_fabric *fabric, const tutti_message *message);
 /* Takes it out of every queue: its memory is not touched any more. What has come of a user's
  * message is kept for the next receive with its tag. */
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);

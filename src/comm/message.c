@@ -441,11 +441,25 @@ static void let_go(tutti_fabric *fabric, tutti_stream *stream, const tutti_messa
     }
 }
 
-/* Bytes of a message that have left, without its header. */
-static size_t sent_of(const tutti_message *message)
+/* Of a message under way, header and all: what an engine has in its hands leaves all the same. */
+static size_t gone_of(const tutti_stream *stream, const tutti_message *message)
 {
-    size_t header = sizeof message->header;
-    return message->done > header ? message->done - header : 0;
+    bool held = stream->engine->handed_over && stream->sending.first == message;
+    return message->done + (held ? stream->engine->handed_over(stream->state, message->peer) : 0);
+}
+
+/* Bytes of a message that have left, without its header. */
+static size_t sent_of(size_t gone)
+{
+    return gone > TUTTI_HEADER_BYTES ? gone - TUTTI_HEADER_BYTES : 0;
+}
+
+size_t tutti__fabric_sent(tutti_fabric *fabric, const tutti_message *message)
+{
+    pthread_mutex_lock(&fabric->lock);
+    size_t sent = sent_of(gone_of(&fabric->streams[message->peer], message));
+    pthread_mutex_unlock(&fabric->lock);
+    return sent;
 }
 
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
@@ -453,12 +467,14 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
     pthread_mutex_lock(&fabric->lock);
     if (!atomic_load(&message->complete)) {
         tutti_stream *stream = &fabric->streams[message->peer];
+        size_t gone = gone_of(stream, message);
         if (take_out(&stream->sending, message)) {
-            if (message->done > 0)
+            message->done = gone;
+            if (gone > 0)
                 fail_stream(fabric, stream,
                             tutti_fail(TUTTI_CANCELLED,
                                        "a message to rank %d was given up after %zu of %zu bytes",
-                                       message->peer, sent_of(message), message->size));
+                                       message->peer, sent_of(gone), message->size));
         } else if (!take_out(&stream->posted, message)) {
             let_go(fabric, stream, message);
         }

@@ -20,9 +20,11 @@ static tutti_status broke_half_way(tutti_comm *comm, tutti_status status, const 
                                    const tutti_message *message)
 {
     char what[160];
+    bool whole = message->done == message->size + TUTTI_HEADER_BYTES;
     snprintf(what, sizeof what, "%s, tag %u", name, message->tag);
     return tutti__comm_broke(comm, status, what,
-                             "; the rest cannot follow, so the group is broken");
+                             whole ? "; they cannot be taken back, so the group is broken"
+                                   : "; the rest cannot follow, so the group is broken");
 }
 
 tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,
