@@ -150,11 +150,15 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
-    char what[300], missing[700];
+    char what[600], missing[700], after[200] = "", words[160];
     name_missing(c, by, missing, sizeof missing);
-    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s, %d ranks)", c->name,
+    if (status == TUTTI_INVALID &&
+        c->comm->sequence > 1) /* perhaps it was there that they parted */
+        snprintf(after, sizeof after, ", on rank %d after %s", c->comm->fabric->rank,
+                 tutti__call_words(c->comm->before, words, sizeof words));
+    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s, %d ranks)%s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
-             tutti_dtype_name(c->dtype), c->size);
+             tutti_dtype_name(c->dtype), c->size, after);
     return tutti__comm_broke(c->comm, status, what, missing);
 }
 
@@ -190,9 +194,8 @@ static uint32_t form_of(const tutti_comm_call *call)
 {
     if (!call->algorithm && !call->wire && !call->shards)
         return 0;
-    uint64_t hash = tutti__hash_string((uint64_t)call->wire * 64 + (uint64_t)call->shards,
-                                       call->algorithm ? call->algorithm : "");
-    return TUTTI_CALL_MASK & (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 33);
+    return (uint32_t)tutti__hash_string((uint64_t)call->wire * 64 + (uint64_t)call->shards,
+                                        call->algorithm ? call->algorithm : "");
 }
 
 tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)
@@ -201,8 +204,10 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
     TUTTI_TRY(enter(fabric));
+    uint64_t before = comm->history;
     comm->sequence++;
-    c->tag = tutti__call_tag(c, comm->sequence) ^ form_of(call);
+    comm->history = tutti__call_history(before, c, form_of(call));
+    c->tag = tutti__call_tag(comm->history, comm->sequence);
     if (c->size == 1 && !c->shards) {
         run_alone(c);
         return TUTTI_OK;
@@ -223,9 +228,13 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
     if (fabric->family)
         tutti__fabric_note(fabric, NULL, 0);
-    if (status != TUTTI_OK)
-        comm->sequence--; /* refused before anybody heard of it: the next one has its number */
-    return status;
+    if (status != TUTTI_OK) { /* refused before anybody heard of it: the next one has its number */
+        comm->sequence--;
+        comm->history = before;
+        return status;
+    }
+    comm->before = tutti__call_number(c);
+    return TUTTI_OK;
 }
 
 static tutti_status check(const tutti_collective *c, bool folds)

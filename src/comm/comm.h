@@ -38,6 +38,8 @@ struct tutti_comm {
     const tutti_coll *chosen[TUTTI_OPERATION_COUNT][65]; /* by cost, for each power of two */
     double timeout;
     uint64_t sequence; /* of collectives; equal on all ranks */
+    uint64_t history;  /* of their calls: number.h; the same */
+    uint64_t before;   /* the call that was done last */
     _Atomic int64_t bytes_sent;
     void *scratch, *bucket; /* both stay; `bucket` is from the arena */
     size_t scratch_bytes, bucket_bytes;

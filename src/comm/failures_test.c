@@ -246,6 +246,35 @@ TUTTI_TEST(ranks_with_other_sizes_are_told)
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 20), other_sizes, NULL);
 }
 
+/* In a collective in which nobody waits for anybody; `context`: which of them. */
+static tutti_status other_roots(tutti_comm *comm, void *context)
+{
+    bool broadcasts = *(const bool *)context;
+    int rank = tutti_comm_rank(comm);
+    float x[4] = {0}, all[4 * 5] = {0};
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    tutti_status status = broadcasts  ? tutti_comm_broadcast(comm, x, 4, TUTTI_F32, rank, NULL)
+                          : rank == 0 ? tutti_comm_scatter(comm, all, x, 4, TUTTI_F32, 0, NULL)
+                                      : tutti_comm_gather(comm, x, all, 4, TUTTI_F32, 0, NULL);
+    if (status == TUTTI_OK) /* of messages it is the next one that shows it */
+        status = tutti_comm_barrier(comm, NULL);
+    if (status != TUTTI_INVALID || !strstr(tutti_error_message(), "in the same order"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(ranks_that_all_send_in_another_collective_are_told_in_the_next)
+{
+    static const int sizes[] = {2, 5};
+    for (int e = 0; e < TUTTI_TEST_ENGINES; e++)
+        for (size_t i = 0; i < TUTTI_COUNT(sizes); i++)
+            for (int kind = 0; kind < 2; kind++)
+                tutti__test_ranks(
+                    sizes[i],
+                    TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .timeout = 20),
+                    other_roots, &(bool){kind});
+}
+
 /* More than a stream between two ranks holds: both send before they receive; then rank 0 sends what
  * rank 1 asks for only after a collective. */
 static tutti_status send_first(tutti_comm *comm, void *context)

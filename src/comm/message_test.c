@@ -208,3 +208,30 @@ TUTTI_TEST(comm_bytes_that_an_engine_keeps_count_as_sent)
     CHECK_CONTAINS(tutti_error_message(), "given up after 5 of 8 bytes");
     tutti__fabric_release(fabric);
 }
+
+/* What a rank sends in a collective comes before what it sends in the next one. */
+TUTTI_TEST(comm_messages_of_collectives_that_nobody_asks_for_are_found)
+{
+    char bytes[200], got[8] = "";
+    uint32_t first = TUTTI_COLLECTIVE_TAG | 1, next = TUTTI_COLLECTIVE_TAG | 2;
+    size_t size = put(bytes, 1, first, TUTTI_HEADER_MARK | 5, "stray");
+    size += put(bytes + size, 1, 7, TUTTI_HEADER_MARK | 5, "users");
+    size += put(bytes + size, 1, next, TUTTI_HEADER_MARK | 5, "after");
+    for (int early = 0; early < 2; early++) { /* it comes before the next receive, or behind it */
+        memory state = {bytes, size, 0, 200};
+        tutti_fabric *fabric = fabric_over(&state);
+        if (early)
+            CHECK_OK(receive(fabric, 7, got, 5));
+        CHECK_STATUS(receive(fabric, next, got, 5), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(),
+                       "rank 1 sent 5 bytes in operation number 1 of the group that rank 0 did not "
+                       "ask for there");
+        tutti__fabric_release(fabric);
+    }
+    memory state = {bytes, size, 0, 200};
+    tutti_fabric *fabric = fabric_over(&state);
+    CHECK_OK(receive(fabric, first, got, 5));
+    CHECK_OK(receive(fabric, next, got, 5)); /* users' messages may wait */
+    CHECK(memcmp(got, "after", 5) == 0);
+    tutti__fabric_release(fabric);
+}

@@ -35,9 +35,17 @@ uint64_t tutti__call_number(const tutti_collective *c)
            (uint64_t)(c->root & ((1 << ROOT_BITS) - 1)) << ROOT_AT | sizes_of(c) << COUNT_AT;
 }
 
-uint32_t tutti__call_tag(const tutti_collective *c, uint64_t sequence)
+static const uint64_t spreads = UINT64_C(0x9e3779b97f4a7c15);
+
+uint64_t tutti__call_history(uint64_t before, const tutti_collective *c, uint32_t form)
 {
-    uint64_t hash = tutti__call_number(c) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = ((before ^ tutti__call_number(c)) * spreads + form) * spreads;
+    return hash ^ hash >> 32;
+}
+
+uint32_t tutti__call_tag(uint64_t number, uint64_t sequence)
+{
+    uint64_t hash = number * spreads;
     return TUTTI_COLLECTIVE_TAG | (TUTTI_CALL_MASK & (uint32_t)(hash >> 33)) |
            ((uint32_t)sequence & TUTTI_SEQUENCE_MASK);
 }
