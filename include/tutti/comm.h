@@ -90,7 +90,8 @@ typedef struct tutti_comm_options {
     const char *engine;     /* "local", "shm", "tcp", "mpi"; NULL: TUTTI_ENGINE of those that open a
                              * cluster, else shm within a machine, tcp beyond */
     const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
-    int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
+    int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB; 64 TiB at
+                             * most */
     int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond,
                              * and one for each lane (TUTTI_LANES) */
     double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any; negative

@@ -621,12 +621,21 @@ TUTTI_TEST(comm_unknown_engines_and_sizes_are_refused)
 
 TUTTI_TEST(comm_options_that_cannot_be_are_refused)
 {
-    tutti_comm *comms[2];
+    tutti_comm *comms[8];
     tutti_comm_cost cost = {.link = {{.alpha = NAN}}};
     CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.streams = -1), comms), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), ".streams of -1");
     CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.arena_bytes = -5), comms), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), ".arena_bytes of -5");
+    static const int64_t vast[] = {INT64_MAX, INT64_MAX - 4095, INT64_C(1) << 62, INT64_C(1) << 46};
+    for (size_t i = 0; i < TUTTI_COUNT(vast); i++)
+        for (int e = 0; e < 2; e++) { /* those that share memory */
+            const tutti_comm_options *options =
+                TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .arena_bytes = vast[i]);
+            CHECK_STATUS(tutti_comm_local(8, options, comms),
+                         i < 3 ? TUTTI_TOO_LARGE : TUTTI_NO_MEMORY);
+            CHECK_CONTAINS(tutti_error_message(), "arena");
+        }
     CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.cost = &cost), comms), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), ".cost has an alpha of");
     CHECK_STATUS(tutti_comm_local(2, NULL, NULL), TUTTI_INVALID);

@@ -30,8 +30,9 @@ tutti_status tutti__shm_map(int file, size_t bytes, void **ret_memory)
                           (long long)now.st_size, bytes);
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
     if (memory == MAP_FAILED)
-        return tutti_fail(TUTTI_NO_MEMORY, "cannot map %zu bytes of shared memory: %s", bytes,
-                          strerror(errno));
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "cannot map %zu bytes of shared memory (.arena_bytes of each rank): %s",
+                          bytes, strerror(errno));
     /* Not into core files: gigabytes, which the others would wait for before they hear of it. */
     (void)madvise(memory, bytes, MADV_DONTDUMP);
     *ret_memory = memory;
@@ -58,7 +59,12 @@ static tutti_status fill(int file, const char *where, size_t bytes, uint64_t res
                          void **ret_memory)
 {
     TUTTI_TRY(check_limit(bytes, size));
-    if (ftruncate(file, (off_t)bytes) != 0 || !tutti__file_reserve(file, 0, reserved))
+    if (ftruncate(file, (off_t)bytes) != 0)
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "a file of %llu KiB (most of it never used) for %d ranks in %s: %s; give "
+                          "a smaller .arena_bytes",
+                          (unsigned long long)bytes >> 10, size, where, strerror(errno));
+    if (!tutti__file_reserve(file, 0, reserved))
         return tutti_fail(TUTTI_NO_MEMORY, "%llu KiB for %d ranks in %s: %s",
                           (unsigned long long)reserved >> 10, size, where, strerror(errno));
     TUTTI_TRY(tutti__shm_map(file, bytes, ret_memory));
