@@ -168,7 +168,8 @@ typedef struct tutti_comm_call {
     double timeout;          /* seconds; 0: the group's; negative ones and NaN are refused */
     tutti_request **request; /* set: do not wait; *request is for tutti_comm_wait */
     tutti_dtype wire;        /* all_reduce of f32: TUTTI_BF16 or TUTTI_F16 between ranks */
-    const tutti_comm_codec *codec; /* all_reduce of f32: any other form; must outlive the call */
+    const tutti_comm_codec *codec; /* all_reduce of f32: any other form, not with `wire`; must
+                                    * outlive the call */
     int shards; /* all_reduce: `in` holds one block of `count` for each shard of this rank */
     /* What is reduced, for messages and the flight recorder: "bucket 3", "dense/kernel". Copied;
      * of asynchronous calls the other pointers in here must stay until the request is done. */
@@ -181,10 +182,10 @@ typedef struct tutti_comm_call {
 
 /* The collectives. f32 f64 f16 bf16 i32 i64 u8; those that add nothing take every data type but
  * strings. `call` may be NULL. Sizes are in elements. Memory belongs to the caller and must stay
- * until the call, or its request, is done; only outputs change. Where not said otherwise, inputs
- * and outputs do not overlap. Ranks get the same bits. Integers wrap. 16-bit floats are added in
- * f32 and rounded where a partial sum passes between ranks; a mean is divided last, so that one in
- * f16 is infinite where the sum is beyond 65504. */
+ * until the call, or its request, is done; only outputs change. Inputs and outputs that overlap are
+ * refused, unless it says otherwise. Ranks get the same bits. Integers wrap. 16-bit floats are
+ * added in f32 and rounded where a partial sum passes between ranks; a mean is divided last, so
+ * that one in f16 is infinite where the sum is beyond 65504. */
 TUTTI_API tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_t count,
                                             tutti_dtype dtype, int root,

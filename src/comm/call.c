@@ -10,6 +10,7 @@
 #include "comm/comm.h"
 #include "comm/compress.h"
 #include "comm/number.h"
+#include "comm/overlap.h"
 #include "comm/wire.h"
 
 enum { VERDICT_NS = 700000000 }; /* longer than ranks are asked for what they know */
@@ -151,6 +152,10 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
     char what[600], missing[700], after[200] = "", words[160];
+    if (status == TUTTI_DEADLINE && c->comm->area) {
+        tutti_status same = tutti__area_compare(c->comm->area);
+        status = same == TUTTI_OK ? status : same; /* nobody is late: they wait for another call */
+    }
     name_missing(c, by, missing, sizeof missing);
     if (status == TUTTI_INVALID &&
         c->comm->sequence > 1) /* perhaps it was there that they parted */
@@ -289,12 +294,14 @@ static tutti_status check_memory(const tutti_collective *c, bool shards)
                       (long long)c->count, tutti_dtype_name(c->dtype));
 }
 
-tutti_comm_call tutti__call_full(const tutti_comm_call *call)
+tutti_status tutti__call_full(const tutti_comm_call *call, tutti_comm_call *ret_full)
 {
-    tutti_comm_call full = {.struct_size = sizeof full};
+    *ret_full = (tutti_comm_call){.struct_size = sizeof *ret_full};
+    TUTTI_OPTIONS_GIVEN(call, "TUTTI_CALL(...)");
     if (call)
-        memcpy(&full, call, call->struct_size < sizeof full ? call->struct_size : sizeof full);
-    return full;
+        memcpy(ret_full, call,
+               call->struct_size < sizeof *ret_full ? call->struct_size : sizeof *ret_full);
+    return TUTTI_OK;
 }
 
 /* Who has no elements need not have memory; algorithms need not ask. */
@@ -315,7 +322,8 @@ static tutti_status prepare(tutti_collective *c, const tutti_comm_call *call, bo
     c->fold = folds ? tutti__fold_find(c->dtype, c->reduction) : NULL;
     c->name = tutti__comm_label(tutti__operation_names[c->operation], call->label);
     TUTTI_TRY(check(c, folds));
-    return check_memory(c, call->shards > 0);
+    TUTTI_TRY(check_memory(c, call->shards > 0));
+    return tutti__call_apart(c);
 }
 
 /* What only an all_reduce does must not be asked of others, who would do something else. */
@@ -334,7 +342,8 @@ static tutti_status check_form(const tutti_collective *c, const tutti_comm_call 
 
 static tutti_status start(tutti_collective *c, const tutti_comm_call *given, bool folds)
 {
-    tutti_comm_call call = tutti__call_full(given);
+    tutti_comm_call call;
+    TUTTI_TRY(tutti__call_full(given, &call));
     TUTTI_TRY(check_form(c, &call));
     TUTTI_TRY(prepare(c, &call, folds));
     if (!(call.timeout >= 0))
@@ -387,11 +396,14 @@ tutti_status tutti_comm_reduce(tutti_comm *comm, const void *in, void *out, int6
 static tutti_status wire_of(const tutti_comm_call *call, tutti_dtype dtype,
                             const tutti_comm_codec **ret_codec)
 {
-    if (!call || (!call->wire && !call->codec) || call->wire == dtype) {
+    if (!call || (!call->wire && !call->codec) || (call->wire == dtype && !call->codec)) {
         *ret_codec = NULL;
         return TUTTI_OK;
     }
     const tutti_comm_codec *codec = call->codec;
+    if (codec && call->wire)
+        return tutti_fail(TUTTI_INVALID,
+                          "all_reduce: .wire and .codec both say what travels; leave one out");
     if (codec && (!codec->name || !codec->bound || !codec->encode || !codec->decode))
         return tutti_fail(TUTTI_INVALID,
                           "all_reduce: the codec '%s' lacks a name or one of bound, encode, decode",
@@ -425,21 +437,23 @@ tutti_status tutti_comm_all_reduce(tutti_comm *comm, const void *in, void *out, 
                                    const tutti_comm_call *given)
 {
     TUTTI_GIVEN(comm);
-    tutti_comm_call call = tutti__call_full(given);
+    tutti_comm_call call;
+    TUTTI_TRY(tutti__call_full(given, &call));
     tutti_collective c = {
         .comm = comm, .in = in, .out = out, .count = count, .dtype = dtype, .reduction = reduction};
     TUTTI_TRY(all_reduce_of(&c, &call));
     return start(&c, &call, true);
 }
 
-tutti_status tutti__all_reduce_now(tutti_comm *comm, const void *in, void *out, int64_t count,
+tutti_status tutti__all_reduce_now(tutti_comm *comm, void *data, int64_t count, uint64_t pieces,
                                    tutti_dtype dtype, tutti_reduction reduction,
                                    const tutti_comm_call *call, int64_t deadline_ns)
 {
     tutti_collective c = {.comm = comm,
-                          .in = in,
-                          .out = out,
+                          .in = data,
+                          .out = data,
                           .count = count,
+                          .pieces = pieces,
                           .dtype = dtype,
                           .reduction = reduction,
                           .deadline_ns = deadline_ns};

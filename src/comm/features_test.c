@@ -7,6 +7,7 @@
 #include "base/world.h"
 #include "comm/native.h"
 #include "comm/testing.h"
+#include "comm/wire.h"
 
 /* Every rank receives first: nothing may depend on the order of posting. Large ones do not fit into
  * any buffer on the way. */
@@ -638,6 +639,8 @@ TUTTI_TEST(comm_options_that_cannot_be_are_refused)
         }
     CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.cost = &cost), comms), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), ".cost has an alpha of");
+    CHECK_STATUS(tutti_comm_local(2, &(tutti_comm_options){.engine = "tcp"}, comms), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "TUTTI_COMM_OPTIONS");
     CHECK_STATUS(tutti_comm_local(2, NULL, NULL), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check(NULL), TUTTI_INVALID);
     CHECK(isinf(tutti_comm_predict(NULL, "all_reduce", "ring", 2, 8)));
@@ -789,6 +792,17 @@ static tutti_status ask_too_much(tutti_comm *comm, void *context)
     EXPECT(tutti_comm_agree(comm, "schedule", NULL, 0, 0, TUTTI_CALL(.request = &request)) ==
            TUTTI_INVALID);
     EXPECT(request == NULL);
+    EXPECT(tutti_comm_agree(comm, "schedule", NULL, -1, 0, NULL) == TUTTI_INVALID);
+    EXPECT(tutti_comm_all_reduce(comm, x, x, 2, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.wire = TUTTI_BF16, .codec = tutti__wire_codec(
+                                                                    TUTTI_F16))) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "leave one out"));
+    /* A call that does not say how much of it there is: nothing of it would be read. */
+    EXPECT(tutti_comm_barrier(comm, &(tutti_comm_call){.timeout = 1}) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "TUTTI_CALL"));
+    EXPECT(tutti_comm_recv(comm, 1 - comm->rank, 0, x, 4, &(tutti_comm_call){.timeout = 1}) ==
+           TUTTI_INVALID);
+    TUTTI_TRY(tutti_comm_barrier(comm, &(tutti_comm_call){0})); /* asks for nothing */
     TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 2, TUTTI_F32, TUTTI_SUM, NULL));
     EXPECT(x[0] == (float)comm->size);
     return TUTTI_OK;

@@ -52,7 +52,8 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
     if (!data && bytes > 0)
         return tutti_fail(TUTTI_INVALID, "%s: the data is NULL, for %lld bytes", name,
                           (long long)bytes);
-    tutti_comm_call full = tutti__call_full(call);
+    tutti_comm_call full;
+    TUTTI_TRY(tutti__call_full(call, &full));
     TUTTI_TRY(tutti__comm_check_seconds(".timeout", full.timeout));
     if (tutti__fabric_is_broken(comm->fabric))
         TUTTI_TRY(tutti__fabric_check(comm->fabric));

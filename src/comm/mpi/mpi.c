@@ -354,12 +354,15 @@ static tutti_status native(void *given, tutti_collective *c)
 {
     state *own = given;
     int type = type_number(c->dtype), *blocks = NULL;
+    size_t before = (size_t)c->rank * (size_t)c->count * c->element;
+    bool in_place = c->in == c->out || (c->operation == TUTTI_ALL_GATHER &&
+                                        (const char *)c->in == (const char *)c->out + before);
     tutti_mpi_operation operation = {.operation = (int)c->operation,
                                      .type = type < 0 ? TUTTI_MPI_U8 : type,
                                      .reduction = (int)c->reduction,
                                      .root = own->peers[c->root].rank,
                                      .count = (int)(c->count * units_of(c)),
-                                     .in = c->in == c->out ? NULL : c->in,
+                                     .in = in_place ? NULL : c->in,
                                      .out = c->out};
     if (c->counts)
         TUTTI_TRY(place_blocks(own, c, &operation, &blocks));
