@@ -225,14 +225,14 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         tutti__area_enter(comm->area, comm->sequence);
     }
     if (fabric->family)
-        tutti__fabric_note(fabric, c->name, comm->sequence);
+        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence);
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
     if (fabric->family)
-        tutti__fabric_note(fabric, NULL, 0);
+        tutti__fabric_note_left(fabric);
     if (status != TUTTI_OK) { /* refused before anybody heard of it: the next one has its number */
         comm->sequence--;
         comm->history = before;
