@@ -183,9 +183,9 @@ typedef struct tutti_comm_call {
 /* The collectives. f32 f64 f16 bf16 i32 i64 u8; those that add nothing take every data type but
  * strings. `call` may be NULL. Sizes are in elements. Memory belongs to the caller and must stay
  * until the call, or its request, is done; only outputs change. Inputs and outputs that overlap are
- * refused, unless it says otherwise. Ranks get the same bits. Integers wrap. 16-bit floats are
- * added in f32 and rounded where a partial sum passes between ranks; a mean is divided last, so
- * that one in f16 is infinite where the sum is beyond 65504. */
+ * refused, unless it says otherwise. Ranks get the same bits; of a NaN, "native" may give each its
+ * own. Integers wrap. 16-bit floats are added in f32 and rounded where a partial sum passes between
+ * ranks; a mean is divided last, so that one in f16 is infinite where the sum is beyond 65504. */
 TUTTI_API tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_t count,
                                             tutti_dtype dtype, int root,

@@ -414,6 +414,11 @@ TUTTI_TEST(comm_algorithms_by_size)
     CHECK_STATUS(tutti_comm_spec_check("tree:4k:ring:2k:tree"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("postman"), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "tree:64k:ring");
+    CHECK_STATUS(tutti_comm_spec_check("ring#1000000"), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "a number of 1 to 1024 is expected at '1000000'");
+    CHECK_STATUS(tutti_comm_spec_check("tree:9g:ring:99999999999g:tree"), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "a number of 1 to 9223372036854775807 is expected");
+    CHECK_STATUS(tutti_comm_spec_check("tree:99999999999999999999:ring"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("hierarchical/ring"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("ring/compressed"), TUTTI_INVALID);
 }
