@@ -94,7 +94,9 @@ TUTTI_API void tutti_here(const char *file, int line);
  */
 #define TUTTI_AT(call) (tutti_here(__FILE__, __LINE__), call)
 
-/* Options by name: TUTTI_OPTIONS(tutti_run_options, .target = step). */
+/* Options by name: TUTTI_OPTIONS(tutti_run_options, .target = step). They begin with their size, by
+ * which a later version knows how many of its options a program has; where it is 0, collectives,
+ * clusters and strategies refuse them. */
 #define TUTTI_OPTIONS(type, ...) (&(type){.struct_size = sizeof(type), __VA_ARGS__})
 
 #ifdef __cplusplus

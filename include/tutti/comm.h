@@ -90,7 +90,8 @@ typedef struct tutti_comm_options {
     const char *engine;     /* "local", "shm", "tcp", "mpi"; NULL: TUTTI_ENGINE of those that open a
                              * cluster, else shm within a machine, tcp beyond */
     const char *all_reduce; /* algorithms by size, see tutti_comm_spec_check; NULL: by cost */
-    int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB */
+    int64_t arena_bytes;    /* address space for tutti_comm_allocate, each rank; 0: 1 GiB; 64 TiB at
+                             * most */
     int streams;            /* connections between two ranks, tcp; 0: 1 in a machine, 4 beyond,
                              * and one for each lane (TUTTI_LANES) */
     double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any; negative
@@ -167,7 +168,8 @@ typedef struct tutti_comm_call {
     double timeout;          /* seconds; 0: the group's; negative ones and NaN are refused */
     tutti_request **request; /* set: do not wait; *request is for tutti_comm_wait */
     tutti_dtype wire;        /* all_reduce of f32: TUTTI_BF16 or TUTTI_F16 between ranks */
-    const tutti_comm_codec *codec; /* all_reduce of f32: any other form; must outlive the call */
+    const tutti_comm_codec *codec; /* all_reduce of f32: any other form, not with `wire`; must
+                                    * outlive the call */
     int shards; /* all_reduce: `in` holds one block of `count` for each shard of this rank */
     /* What is reduced, for messages and the flight recorder: "bucket 3", "dense/kernel". Copied;
      * of asynchronous calls the other pointers in here must stay until the request is done. */
@@ -180,10 +182,10 @@ typedef struct tutti_comm_call {
 
 /* The collectives. f32 f64 f16 bf16 i32 i64 u8; those that add nothing take every data type but
  * strings. `call` may be NULL. Sizes are in elements. Memory belongs to the caller and must stay
- * until the call, or its request, is done; only outputs change. Where not said otherwise, inputs
- * and outputs do not overlap. Ranks get the same bits. Integers wrap. 16-bit floats are added in
- * f32 and rounded where a partial sum passes between ranks; a mean is divided last, so that one in
- * f16 is infinite where the sum is beyond 65504. */
+ * until the call, or its request, is done; only outputs change. Inputs and outputs that overlap are
+ * refused, unless it says otherwise. Ranks get the same bits; of a NaN, "native" may give each its
+ * own. Integers wrap. 16-bit floats are added in f32 and rounded where a partial sum passes between
+ * ranks; a mean is divided last, so that one in f16 is infinite where the sum is beyond 65504. */
 TUTTI_API tutti_status tutti_comm_barrier(tutti_comm *comm, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_broadcast(tutti_comm *comm, void *data, int64_t count,
                                             tutti_dtype dtype, int root,
@@ -229,9 +231,10 @@ TUTTI_API tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, v
  * sent; sizes must agree: a receive of another size fails, and the message is the next one's. A
  * receive whose deadline passes may be repeated, with the same size: what
  * had come of its message is kept. A send whose deadline passes before anything has left may be
- * repeated too; one that ends half way breaks the group for all ranks. What is not asked for yet is
- * kept for the receiver up to 256 MiB of each sender, or a quarter of the memory while it waits for
- * something that was sent later; beyond that the sender, and all behind it, waits. */
+ * repeated too; one that ends half way, or was handed over to MPI, breaks the group for all ranks.
+ * What is not asked for yet is kept for the receiver up to 256 MiB of each sender, or a quarter of
+ * the memory while it waits for something that was sent later; beyond that the sender, and all
+ * behind it, waits. */
 TUTTI_API tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data,
                                        int64_t bytes, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data,

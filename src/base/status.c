@@ -60,6 +60,24 @@ tutti_status tutti__given(const void *something, const char *function, const cha
                       function, what);
 }
 
+tutti_status tutti__options_given(const void *options, size_t size, const char *function,
+                                  const char *macro)
+{
+    const unsigned char *bytes = options;
+    size_t known = 1, i = 0;
+    if (options != NULL)
+        memcpy(&known, options, sizeof known);
+    while (known == 0 && i < size && bytes[i] == 0)
+        i++;
+    if (known != 0 || i == size)
+        return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_INVALID,
+        "%s: the options have a struct_size of 0, so nothing of them can be read; make "
+        "them with %s, or set .struct_size to their sizeof",
+        function, macro);
+}
+
 tutti_status(tutti_fail)(tutti_status status, const char *format, ...)
 {
     char text[MESSAGE_SIZE] = {0};

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "base/test.h"
 
 TUTTI_TEST(status_text_covers_every_status)
@@ -83,4 +84,25 @@ TUTTI_TEST(status_here_is_remembered)
     tutti_here(NULL, 0);
     tutti__here_get(&file, &line);
     CHECK(file == NULL);
+}
+
+typedef struct some_options {
+    size_t struct_size;
+    int number;
+} some_options;
+
+static tutti_status take_options(const some_options *options)
+{
+    TUTTI_OPTIONS_GIVEN(options, "SOME_OPTIONS(...)");
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(status_options_without_a_size_are_refused)
+{
+    CHECK_OK(take_options(NULL));
+    CHECK_OK(take_options(&(some_options){0})); /* nothing is lost */
+    CHECK_OK(take_options(TUTTI_OPTIONS(some_options, .number = 3)));
+    CHECK_STATUS(take_options(&(some_options){.number = 3}), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "take_options: the options have a struct_size of 0");
+    CHECK_CONTAINS(tutti_error_message(), "make them with SOME_OPTIONS(...)");
 }

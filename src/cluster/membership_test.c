@@ -157,7 +157,7 @@ TUTTI_TEST(membership_hears_why_a_rank_has_aborted)
     for (int aborting = 0; aborting <= 2; aborting += 2) {
         char start[64];
         seat seats[RANKS];
-        snprintf(start, sizeof start, "rank %d aborted: loss is NaN (host ", aborting);
+        snprintf(start, sizeof start, "rank %d aborted: loss is NaN; it was process ", aborting);
         run_job(seats, aborting, true);
         for (int r = 0; r < RANKS; r++)
             if (r != aborting) {

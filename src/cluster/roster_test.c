@@ -154,5 +154,5 @@ TUTTI_TEST(verdict_says_of_a_rank_what_is_known)
     v.why = TUTTI_FAILURE_ABORTED;
     snprintf(v.reason, sizeof v.reason, "loss is NaN");
     tutti__verdict_write(&v, 2, 0);
-    CHECK_CONTAINS(v.text, "rank 1 aborted: loss is NaN (host a, process 42); ");
+    CHECK_CONTAINS(v.text, "rank 1 aborted: loss is NaN; it was process 42 on host a; ");
 }

@@ -63,6 +63,15 @@ static void write_place(const tutti_verdict *v, tutti_text *text)
         tutti__text_add(text, " (which was not met yet)");
 }
 
+/* The same behind words of the rank's own. */
+static void write_place_behind(const tutti_verdict *v, tutti_text *text)
+{
+    if (v->host[0] && v->pid > 0)
+        tutti__text_add(text, "; it was process %lld on host %s", (long long)v->pid, v->host);
+    else if (v->host[0])
+        tutti__text_add(text, "; it was on host %s", v->host);
+}
+
 /* Who is missing can be told where everybody was asked and the group is known. */
 static void write_operation(const tutti_verdict *v, int size, bool asked, tutti_text *text)
 {
@@ -95,7 +104,7 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
         tutti__text_add(&text, "%s, says rank %d", verdict->reason, verdict->rank);
     else if (verdict->why == TUTTI_FAILURE_ABORTED) { /* as ranks of its own machine say it */
         tutti__text_add(&text, "rank %d aborted: %s", verdict->rank, verdict->reason);
-        write_place(verdict, &text);
+        write_place_behind(verdict, &text);
     } else {
         tutti__text_add(&text, "rank %d", verdict->rank);
         write_place(verdict, &text);

@@ -143,7 +143,11 @@ tutti_status tutti_comm_agree(tutti_comm *comm, const char *what, const char *co
     TUTTI_GIVEN(what);
     if (count > 0)
         TUTTI_GIVEN(operations);
-    tutti_comm_call full = tutti__call_full(given);
+    tutti_comm_call full;
+    if (count < 0)
+        return tutti_fail(TUTTI_INVALID, "tutti_comm_agree of the %s: %lld operations", what,
+                          (long long)count);
+    TUTTI_TRY(tutti__call_full(given, &full));
     tutti_comm_call call = {.struct_size = sizeof call, .timeout = full.timeout, .label = what};
     if (full.request)
         return tutti_fail(TUTTI_INVALID,

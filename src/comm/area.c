@@ -144,8 +144,16 @@ static int name_missing(const tutti_area *area, is_there *there, uint64_t number
     return missing;
 }
 
+/* Two in turn: that of a number stays until the rank is two further. */
+static _Atomic uint64_t *call_of(const tutti_area *area, int rank, uint64_t sequence)
+{
+    tutti_slot *slots = (tutti_slot *)(void *)area->base;
+    return &slots[(size_t)rank * 2 + (sequence & 1)].entered_call;
+}
+
 void tutti__area_enter(tutti_area *area, uint64_t sequence)
 {
+    atomic_store_explicit(call_of(area, area->rank, sequence), area->call, memory_order_release);
     atomic_store_explicit(entered_by(area, area->rank), sequence, memory_order_release);
 }
 
@@ -163,14 +171,14 @@ static tutti_status late(tutti_area *area)
                       missing > 0 ? names : "others", area->size - missing, area->size);
 }
 
-/* Who has come to something else would take other bytes than were given. */
-static tutti_status same_call(const tutti_area *area, int rank)
+/* `rank` is in `call`, and this one in `mine`. */
+static tutti_status compare(const tutti_area *area, int rank, uint64_t call, uint64_t mine)
 {
-    if (tutti__area_slot(area, rank)->call == area->call)
+    if (call == mine)
         return TUTTI_OK;
     char other[320], own[320], theirs[160], ours[160];
-    tutti__call_words(tutti__area_slot(area, rank)->call, theirs, sizeof theirs);
-    tutti__call_words(area->call, ours, sizeof ours);
+    tutti__call_words(call, theirs, sizeof theirs);
+    tutti__call_words(mine, ours, sizeof ours);
     bool alike = strcmp(theirs, ours) == 0; /* blocks that are not alike are not listed */
     return tutti_fail(TUTTI_INVALID,
                       "%s is in %s and %s in %s; ranks must call the same operations with the same "
@@ -180,9 +188,35 @@ static tutti_status same_call(const tutti_area *area, int rank)
                       alike ? "one with other counts" : ours);
 }
 
+/* Who has come to something else would take other bytes than were given. */
+static tutti_status same_call(const tutti_area *area, int rank)
+{
+    return compare(area, rank, tutti__area_slot(area, rank)->call, area->call);
+}
+
+/* The same of one that may be on another way there, by messages or in shared memory. */
+static tutti_status same_entered(const tutti_area *area, int rank)
+{
+    uint64_t sequence = atomic_load(entered_by(area, area->rank));
+    if (sequence == 0 || atomic_load(entered_by(area, rank)) != sequence)
+        return TUTTI_OK;
+    uint64_t call = atomic_load(call_of(area, rank, sequence));
+    if (atomic_load(entered_by(area, rank)) != sequence)
+        return TUTTI_OK;
+    return compare(area, rank, call, atomic_load(call_of(area, area->rank, sequence)));
+}
+
+tutti_status tutti__area_compare(const tutti_area *area)
+{
+    for (int rank = 0; rank < area->size; rank++)
+        TUTTI_TRY(same_entered(area, rank));
+    return TUTTI_OK;
+}
+
 typedef struct coming {
     tutti_slot *slot;
     uint64_t phase;
+    int rank;
 } coming;
 
 static bool has_come(const void *context)
@@ -214,6 +248,7 @@ static tutti_status await(tutti_area *area, const coming *other, bool guest, int
         tutti_status status = tutti__fabric_check(fabric);
         if (status != TUTTI_OK) /* who has come may have failed in the next call since */
             return has_come(other) ? TUTTI_OK : status;
+        TUTTI_TRY(same_entered(area, other->rank));
         bool pending = atomic_load_explicit(&fabric->pending, memory_order_relaxed) > 0;
         if (pending)
             tutti__fabric_progress(fabric);
@@ -236,7 +271,7 @@ static tutti_status await(tutti_area *area, const coming *other, bool guest, int
 
 tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns)
 {
-    const coming other = {tutti__area_slot(area, rank), area->phase};
+    const coming other = {tutti__area_slot(area, rank), area->phase, rank};
     bool guest = false;
     for (int looks = 0; looks < LOOKS; looks++) {
         if (has_come(&other))

@@ -13,7 +13,7 @@
 
 enum {
     TUTTI_SLOT_BYTES = 4096,
-    TUTTI_SLOT_PAYLOAD = TUTTI_SLOT_BYTES - 24,
+    TUTTI_SLOT_PAYLOAD = TUTTI_SLOT_BYTES - 32,
     TUTTI_STAGE_BYTES = 128 << 10,
 };
 
@@ -22,8 +22,9 @@ typedef struct tutti_slot {
     uint64_t call; /* what the rank is in: tutti_area */
     char payload[TUTTI_SLOT_PAYLOAD];
     /* Of a rank's first slot: the number of the last collective that it has entered, by whatever
-     * algorithm. In a line that nobody reads unless something is late. */
-    _Atomic uint64_t entered;
+     * algorithm; of each: what the last even, or odd, one is. In a line that nobody reads unless
+     * something is late. */
+    _Atomic uint64_t entered, entered_call;
 } tutti_slot;
 
 typedef struct tutti_area {
@@ -57,10 +58,14 @@ static inline char *tutti__area_next(const tutti_area *area)
     return slots[(size_t)area->rank * 2 + ((area->phase + 1) & 1)].payload;
 }
 void tutti__area_arrive(tutti_area *area);
-/* This rank begins collective number `sequence` of the group; and who has not begun it yet: how
- * many, with the names of the first in `ret_names`. */
+/* This rank begins collective number `sequence` of the group, which is area->call; and who has not
+ * begun it yet: how many, with the names of the first in `ret_names`. */
 void tutti__area_enter(tutti_area *area, uint64_t sequence);
 int tutti__area_missing(const tutti_area *area, uint64_t sequence, char *ret_names, size_t size);
+/* Whether all that have begun the same one are in the same call; fails with what two of them are
+ * in.
+ */
+tutti_status tutti__area_compare(const tutti_area *area);
 /* Waits until `rank` has arrived at the present phase; fails when it is in another call. */
 tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns);
 tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns);

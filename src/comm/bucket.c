@@ -27,15 +27,16 @@ static tutti_status reduce_bucket(tutti_comm *comm, const many *m, int first, in
     char *memory = comm->bucket;
     size_t element = tutti_dtype_size(m->dtype);
     int64_t total = 0;
+    uint64_t sizes = 1;
     if (last - first == 1)
-        return tutti__all_reduce_now(comm, pieces[first].data, pieces[first].data,
-                                     pieces[first].count, m->dtype, m->reduction, &m->call,
-                                     m->deadline_ns);
+        return tutti__all_reduce_now(comm, pieces[first].data, pieces[first].count, 0, m->dtype,
+                                     m->reduction, &m->call, m->deadline_ns);
     for (int i = first; i < last; i++) {
         memcpy(memory + (size_t)total * element, pieces[i].data, (size_t)pieces[i].count * element);
         total += pieces[i].count;
+        sizes = tutti__hash_mix(sizes, (uint64_t)pieces[i].count);
     }
-    TUTTI_TRY(tutti__all_reduce_now(comm, memory, memory, total, m->dtype, m->reduction, &m->call,
+    TUTTI_TRY(tutti__all_reduce_now(comm, memory, total, sizes, m->dtype, m->reduction, &m->call,
                                     m->deadline_ns));
     total = 0;
     for (int i = first; i < last; i++) {
@@ -140,7 +141,8 @@ tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece
     if (bucket && (bucket->bucket_bytes < 0 || bucket->bucket_count < 0))
         return tutti_fail(TUTTI_INVALID, "buckets of %lld bytes and %d tensors; 0: the default",
                           (long long)bucket->bucket_bytes, (int)bucket->bucket_count);
-    tutti_comm_call call = tutti__call_full(given);
+    tutti_comm_call call;
+    TUTTI_TRY(tutti__call_full(given, &call));
     TUTTI_TRY(check(pieces, piece_count, dtype, &call));
     size_t list = (size_t)(piece_count > 0 ? piece_count : 0) * sizeof *pieces;
     many *m = malloc(sizeof *m + list);

@@ -10,6 +10,7 @@
 #include "comm/comm.h"
 #include "comm/compress.h"
 #include "comm/number.h"
+#include "comm/overlap.h"
 #include "comm/wire.h"
 
 enum { VERDICT_NS = 700000000 }; /* longer than ranks are asked for what they know */
@@ -150,11 +151,19 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
-    char what[300], missing[700];
+    char what[600], missing[700], after[200] = "", words[160];
+    if (status == TUTTI_DEADLINE && c->comm->area) {
+        tutti_status same = tutti__area_compare(c->comm->area);
+        status = same == TUTTI_OK ? status : same; /* nobody is late: they wait for another call */
+    }
     name_missing(c, by, missing, sizeof missing);
-    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s, %d ranks)", c->name,
+    if (status == TUTTI_INVALID &&
+        c->comm->sequence > 1) /* perhaps it was there that they parted */
+        snprintf(after, sizeof after, ", on rank %d after %s", c->comm->fabric->rank,
+                 tutti__call_words(c->comm->before, words, sizeof words));
+    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s, %d ranks)%s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
-             tutti_dtype_name(c->dtype), c->size);
+             tutti_dtype_name(c->dtype), c->size, after);
     return tutti__comm_broke(c->comm, status, what, missing);
 }
 
@@ -190,9 +199,8 @@ static uint32_t form_of(const tutti_comm_call *call)
 {
     if (!call->algorithm && !call->wire && !call->shards)
         return 0;
-    uint64_t hash = tutti__hash_string((uint64_t)call->wire * 64 + (uint64_t)call->shards,
-                                       call->algorithm ? call->algorithm : "");
-    return TUTTI_CALL_MASK & (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 33);
+    return (uint32_t)tutti__hash_string((uint64_t)call->wire * 64 + (uint64_t)call->shards,
+                                        call->algorithm ? call->algorithm : "");
 }
 
 tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)
@@ -201,8 +209,10 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
     TUTTI_TRY(enter(fabric));
+    uint64_t before = comm->history;
     comm->sequence++;
-    c->tag = tutti__call_tag(c, comm->sequence) ^ form_of(call);
+    comm->history = tutti__call_history(before, c, form_of(call));
+    c->tag = tutti__call_tag(comm->history, comm->sequence);
     if (c->size == 1 && !c->shards) {
         run_alone(c);
         return TUTTI_OK;
@@ -215,17 +225,21 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         tutti__area_enter(comm->area, comm->sequence);
     }
     if (fabric->family)
-        tutti__fabric_note(fabric, c->name, comm->sequence);
+        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence);
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
     if (fabric->family)
-        tutti__fabric_note(fabric, NULL, 0);
-    if (status != TUTTI_OK)
-        comm->sequence--; /* refused before anybody heard of it: the next one has its number */
-    return status;
+        tutti__fabric_note_left(fabric);
+    if (status != TUTTI_OK) { /* refused before anybody heard of it: the next one has its number */
+        comm->sequence--;
+        comm->history = before;
+        return status;
+    }
+    comm->before = tutti__call_number(c);
+    return TUTTI_OK;
 }
 
 static tutti_status check(const tutti_collective *c, bool folds)
@@ -280,12 +294,14 @@ static tutti_status check_memory(const tutti_collective *c, bool shards)
                       (long long)c->count, tutti_dtype_name(c->dtype));
 }
 
-tutti_comm_call tutti__call_full(const tutti_comm_call *call)
+tutti_status tutti__call_full(const tutti_comm_call *call, tutti_comm_call *ret_full)
 {
-    tutti_comm_call full = {.struct_size = sizeof full};
+    *ret_full = (tutti_comm_call){.struct_size = sizeof *ret_full};
+    TUTTI_OPTIONS_GIVEN(call, "TUTTI_CALL(...)");
     if (call)
-        memcpy(&full, call, call->struct_size < sizeof full ? call->struct_size : sizeof full);
-    return full;
+        memcpy(ret_full, call,
+               call->struct_size < sizeof *ret_full ? call->struct_size : sizeof *ret_full);
+    return TUTTI_OK;
 }
 
 /* Who has no elements need not have memory; algorithms need not ask. */
@@ -306,7 +322,8 @@ static tutti_status prepare(tutti_collective *c, const tutti_comm_call *call, bo
     c->fold = folds ? tutti__fold_find(c->dtype, c->reduction) : NULL;
     c->name = tutti__comm_label(tutti__operation_names[c->operation], call->label);
     TUTTI_TRY(check(c, folds));
-    return check_memory(c, call->shards > 0);
+    TUTTI_TRY(check_memory(c, call->shards > 0));
+    return tutti__call_apart(c);
 }
 
 /* What only an all_reduce does must not be asked of others, who would do something else. */
@@ -325,7 +342,8 @@ static tutti_status check_form(const tutti_collective *c, const tutti_comm_call 
 
 static tutti_status start(tutti_collective *c, const tutti_comm_call *given, bool folds)
 {
-    tutti_comm_call call = tutti__call_full(given);
+    tutti_comm_call call;
+    TUTTI_TRY(tutti__call_full(given, &call));
     TUTTI_TRY(check_form(c, &call));
     TUTTI_TRY(prepare(c, &call, folds));
     if (!(call.timeout >= 0))
@@ -378,11 +396,14 @@ tutti_status tutti_comm_reduce(tutti_comm *comm, const void *in, void *out, int6
 static tutti_status wire_of(const tutti_comm_call *call, tutti_dtype dtype,
                             const tutti_comm_codec **ret_codec)
 {
-    if (!call || (!call->wire && !call->codec) || call->wire == dtype) {
+    if (!call || (!call->wire && !call->codec) || (call->wire == dtype && !call->codec)) {
         *ret_codec = NULL;
         return TUTTI_OK;
     }
     const tutti_comm_codec *codec = call->codec;
+    if (codec && call->wire)
+        return tutti_fail(TUTTI_INVALID,
+                          "all_reduce: .wire and .codec both say what travels; leave one out");
     if (codec && (!codec->name || !codec->bound || !codec->encode || !codec->decode))
         return tutti_fail(TUTTI_INVALID,
                           "all_reduce: the codec '%s' lacks a name or one of bound, encode, decode",
@@ -416,21 +437,23 @@ tutti_status tutti_comm_all_reduce(tutti_comm *comm, const void *in, void *out, 
                                    const tutti_comm_call *given)
 {
     TUTTI_GIVEN(comm);
-    tutti_comm_call call = tutti__call_full(given);
+    tutti_comm_call call;
+    TUTTI_TRY(tutti__call_full(given, &call));
     tutti_collective c = {
         .comm = comm, .in = in, .out = out, .count = count, .dtype = dtype, .reduction = reduction};
     TUTTI_TRY(all_reduce_of(&c, &call));
     return start(&c, &call, true);
 }
 
-tutti_status tutti__all_reduce_now(tutti_comm *comm, const void *in, void *out, int64_t count,
+tutti_status tutti__all_reduce_now(tutti_comm *comm, void *data, int64_t count, uint64_t pieces,
                                    tutti_dtype dtype, tutti_reduction reduction,
                                    const tutti_comm_call *call, int64_t deadline_ns)
 {
     tutti_collective c = {.comm = comm,
-                          .in = in,
-                          .out = out,
+                          .in = data,
+                          .out = data,
                           .count = count,
+                          .pieces = pieces,
                           .dtype = dtype,
                           .reduction = reduction,
                           .deadline_ns = deadline_ns};

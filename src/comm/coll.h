@@ -50,6 +50,7 @@ typedef struct tutti_collective {
     void *out;
     int64_t count;         /* elements of one rank's block, see tutti/comm.h */
     const int64_t *counts; /* all_gather: of each rank, or NULL when all have `count` */
+    uint64_t pieces;       /* all_reduce: a hash of the sizes of which `count` is the sum; 0: one */
     tutti_dtype dtype;
     size_t element; /* bytes */
     tutti_reduction reduction;

@@ -38,6 +38,8 @@ struct tutti_comm {
     const tutti_coll *chosen[TUTTI_OPERATION_COUNT][65]; /* by cost, for each power of two */
     double timeout;
     uint64_t sequence; /* of collectives; equal on all ranks */
+    uint64_t history;  /* of their calls: number.h; the same */
+    uint64_t before;   /* the call that was done last */
     _Atomic int64_t bytes_sent;
     void *scratch, *bucket; /* both stay; `bucket` is from the arena */
     size_t scratch_bytes, bucket_bytes;
@@ -86,8 +88,9 @@ tutti_status tutti__collective_run(tutti_collective *collective, const tutti_com
 tutti_status tutti__collective_choose(tutti_collective *collective, const tutti_comm_call *call,
                                       const tutti_coll **ret_by);
 
-/* The same as tutti_comm_all_reduce, at once on this thread, whatever is queued: for jobs. */
-tutti_status tutti__all_reduce_now(tutti_comm *comm, const void *in, void *out, int64_t count,
+/* The same as tutti_comm_all_reduce in place, at once on this thread, whatever is queued: for jobs.
+ * `pieces` as in tutti_collective. */
+tutti_status tutti__all_reduce_now(tutti_comm *comm, void *data, int64_t count, uint64_t pieces,
                                    tutti_dtype dtype, tutti_reduction reduction,
                                    const tutti_comm_call *call, int64_t deadline_ns);
 /* Sums: block `rank` of `data` [size * count], in place, and `common` as a whole, for all ranks.
@@ -100,8 +103,9 @@ tutti_status tutti__reduce_scatter_common(tutti_comm *comm, void *data, int64_t 
 tutti_status tutti__all_gather_into(tutti_comm *comm, const void *in, const int64_t *counts,
                                     void *out, tutti_dtype dtype, const tutti_comm_into *into,
                                     const tutti_comm_call *call);
-/* `call` with zeros for what its caller's header did not know yet; NULL is fine. */
-tutti_comm_call tutti__call_full(const tutti_comm_call *call);
+/* `call` with zeros for what its caller's header did not know yet; NULL is fine. Refused where it
+ * does not say how much of it there is. */
+tutti_status tutti__call_full(const tutti_comm_call *call, tutti_comm_call *ret_full);
 /* "all_reduce bucket 3", for good; without a label the operation itself. */
 const char *tutti__comm_label(const char *operation, const char *label);
 

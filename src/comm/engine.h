@@ -45,6 +45,9 @@ typedef struct tutti_engine {
     tutti_status (*send)(void *state, int peer, const struct iovec *parts, int count,
                          size_t *ret_done);
     tutti_status (*recv)(void *state, int peer, void *data, size_t size, size_t *ret_done);
+    /* How many of those bytes will leave all the same, though the last call took nothing: they are
+     * in hands that do not give them back. (optional: none) */
+    size_t (*handed_over)(void *state, int peer);
     /* What to poll for a peer, when `wanted` more bytes are sure to come from it, or 1.
      * (optional: without it waiting goes by the segment's bell) */
     void (*descriptor)(void *state, int peer, bool sending, size_t wanted, struct pollfd *ret);

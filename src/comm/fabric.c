@@ -241,20 +241,62 @@ tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, cons
     return tutti__error_restore(&fabric->error);
 }
 
+/* Of the collective that this rank is in: ", to which ranks 0, 2 had come". */
+static void name_come(const tutti_fabric *fabric, char *ret_text, size_t size)
+{
+    enum { NAMED = 16 };
+    uint64_t own = atomic_load(&fabric->family[fabric->rank].entered);
+    int named = 0;
+    size_t used = (size_t)snprintf(ret_text, size, ", to which ranks");
+    for (int i = 0; i < fabric->size && named <= NAMED && used < size; i++) {
+        uint64_t at = atomic_load(&fabric->family[i].entered);
+        if (at >> 32 != own >> 32 || (uint32_t)at < (uint32_t)own)
+            continue;
+        used += (size_t)(named == NAMED ? snprintf(ret_text + used, size - used, ", …")
+                                        : snprintf(ret_text + used, size - used, "%s %d",
+                                                   named ? "," : "", i));
+        named++;
+    }
+    if (used < size)
+        snprintf(ret_text + used, size - used, " had come");
+}
+
+/* How a process ended is told to its parent, which is rank 0, alone: false where that is another.
+ */
+static bool name_ending(const tutti_fabric *fabric, int rank, char *ret_text, size_t size)
+{
+    siginfo_t info = {0};
+    ret_text[0] = 0;
+    if (waitid(P_PID, (id_t)atomic_load(&fabric->family[rank].id), &info,
+               WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == 0)
+        return false;
+    snprintf(ret_text, size,
+             info.si_code == CLD_EXITED ? ", exit code %d" : ", killed by signal %d",
+             info.si_status);
+    return true;
+}
+
+/* So others give it a moment to say so: it looks as often as they do. */
+static bool await_parent(const tutti_fabric *fabric)
+{
+    enum { LOOKS = 100, BETWEEN_US = 2000 };
+    for (int i = 0; i < LOOKS && !tutti__fabric_is_told(fabric); i++)
+        usleep(BETWEEN_US);
+    return tutti__fabric_is_told(fabric);
+}
+
 static tutti_status rank_ended(tutti_fabric *fabric, int rank)
 {
-    char text[700], ending[64] = "", inside[160] = "", name[320];
+    char text[900], ending[64], inside[400] = "", come[200], name[320];
     const char *operation = atomic_load(&fabric->operation);
-    siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)atomic_load(&fabric->family[rank].id), &info,
-               WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid != 0)
-        snprintf(ending, sizeof ending,
-                 info.si_code == CLD_EXITED ? ", exit code %d" : ", killed by signal %d",
-                 info.si_status);
+    if (!name_ending(fabric, rank, ending, sizeof ending) && fabric->rank > 0 && rank > 0 &&
+        await_parent(fabric))
+        return tutti__fabric_check(fabric);
+    name_come(fabric, come, sizeof come);
     if (operation)
-        snprintf(inside, sizeof inside, "; rank %d was in %s number %llu", fabric->rank, operation,
-                 (unsigned long long)atomic_load(&fabric->sequence));
+        snprintf(inside, sizeof inside, "; rank %d was in %s number %llu%s", fabric->rank,
+                 operation, (unsigned long long)atomic_load(&fabric->sequence), come);
     snprintf(text, sizeof text, "%s ended without closing the group%s%s",
              tutti__fabric_name(fabric, rank, name, sizeof name), ending, inside);
     return tutti__fabric_break(fabric, TUTTI_CLOSED, text);

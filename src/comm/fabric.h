@@ -78,6 +78,8 @@ typedef struct tutti_server {
 typedef struct tutti_process {
     atomic_int id;   /* 0 until it runs */
     atomic_int left; /* it has closed the group, whatever it does then */
+    /* The collective that it has entered last: the group's context, and the number's lower half. */
+    _Atomic uint64_t entered;
 } tutti_process;
 
 struct tutti_fabric {
@@ -183,6 +185,8 @@ void tutti__fabric_doze(tutti_fabric *fabric, const int *peers, const bool *outg
                         int64_t ns);
 /* Bytes that are still to come of the message under way, whatever comes then; 1 when none is. */
 size_t tutti__stream_wanted(const tutti_stream *stream);
+/* Bytes of a message to a peer that have left, or will whatever happens to it now. */
+size_t tutti__fabric_sent(tutti_fabric *fabric, const tutti_message *message);
 /* Takes it out of every queue: its memory is not touched any more. What has come of a user's
  * message is kept for the next receive with its tag. */
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
@@ -190,12 +194,19 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
-/* Of a forked group: this rank is in collective number `sequence`; NULL: in none. */
-static inline void tutti__fabric_note(tutti_fabric *fabric, const char *operation,
+/* Of a forked group: this rank is in collective number `sequence` of the group with this context;
+ * then: in none any more. */
+static inline void tutti__fabric_note(tutti_fabric *fabric, uint32_t context, const char *operation,
                                       uint64_t sequence)
 {
+    uint64_t place = (uint64_t)context << 32 | (uint32_t)sequence;
     atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
+    atomic_store_explicit(&fabric->family[fabric->rank].entered, place, memory_order_relaxed);
+}
+static inline void tutti__fabric_note_left(tutti_fabric *fabric)
+{
+    atomic_store_explicit(&fabric->operation, NULL, memory_order_relaxed);
 }
 /* Of a forked group: whether a rank's process is stopped, by a signal or a debugger. */
 bool tutti__fabric_is_stopped(const tutti_fabric *fabric, int rank);

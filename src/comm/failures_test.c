@@ -246,6 +246,81 @@ TUTTI_TEST(ranks_with_other_sizes_are_told)
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 20), other_sizes, NULL);
 }
 
+/* Sixteen bits on the wire of one rank only, which goes by messages; the other in shared memory. */
+static tutti_status other_wires(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[100] = {0};
+    tutti_dtype wire = tutti_comm_rank(comm) == 1 ? TUTTI_BF16 : 0;
+    EXPECT(tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM, TUTTI_CALL(.wire = wire)) ==
+           TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "in the same order"));
+    EXPECT(!comm->area || strstr(tutti_error_message(), "100 x f32, as bf16 on the wire"));
+    return TUTTI_OK;
+}
+
+/* Each is a root that waits for the other: by messages, which nobody sends. */
+static tutti_status roots_that_wait(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[100] = {0};
+    EXPECT(tutti_comm_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM, tutti_comm_rank(comm),
+                             TUTTI_CALL(.algorithm = "tree", .timeout = 0.3)) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "f32 with root 0"));
+    EXPECT(strstr(tutti_error_message(), "f32 with root 1"));
+    return TUTTI_OK;
+}
+
+/* As many elements, of other tensors. */
+static tutti_status other_pieces(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[10] = {0};
+    int64_t first = tutti_comm_rank(comm) == 1 ? 4 : 5;
+    tutti_comm_piece pieces[] = {{x, first}, {x + first, 10 - first}};
+    EXPECT(tutti_comm_all_reduce_many(comm, pieces, 2, TUTTI_F32, TUTTI_SUM, NULL, NULL) ==
+           TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "in the same order"));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(ranks_with_other_forms_roots_and_pieces_are_told)
+{
+    tutti__test_engines(2, other_wires, NULL);
+    tutti__test_engines(2, other_pieces, NULL);
+    tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "local"), roots_that_wait, NULL);
+    tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "shm"), roots_that_wait, NULL);
+}
+
+/* In a collective in which nobody waits for anybody; `context`: which of them. */
+static tutti_status other_roots(tutti_comm *comm, void *context)
+{
+    bool broadcasts = *(const bool *)context;
+    int rank = tutti_comm_rank(comm);
+    float x[4] = {0}, all[4 * 5] = {0};
+    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
+    tutti_status status = broadcasts  ? tutti_comm_broadcast(comm, x, 4, TUTTI_F32, rank, NULL)
+                          : rank == 0 ? tutti_comm_scatter(comm, all, x, 4, TUTTI_F32, 0, NULL)
+                                      : tutti_comm_gather(comm, x, all, 4, TUTTI_F32, 0, NULL);
+    if (status == TUTTI_OK) /* of messages it is the next one that shows it */
+        status = tutti_comm_barrier(comm, NULL);
+    if (status != TUTTI_INVALID || !strstr(tutti_error_message(), "in the same order"))
+        return tutti__error_prefix(TUTTI_CHECK_FAILED, "status %d", (int)status);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(ranks_that_all_send_in_another_collective_are_told_in_the_next)
+{
+    static const int sizes[] = {2, 5};
+    for (int e = 0; e < TUTTI_TEST_ENGINES; e++)
+        for (size_t i = 0; i < TUTTI_COUNT(sizes); i++)
+            for (int kind = 0; kind < 2; kind++)
+                tutti__test_ranks(
+                    sizes[i],
+                    TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .timeout = 20),
+                    other_roots, &(bool){kind});
+}
+
 /* More than a stream between two ranks holds: both send before they receive; then rank 0 sends what
  * rank 1 asks for only after a collective. */
 static tutti_status send_first(tutti_comm *comm, void *context)
@@ -321,4 +396,76 @@ static tutti_status give_nowhere(tutti_comm *comm, void *context)
 TUTTI_TEST(comm_memory_that_is_missing_is_refused)
 {
     tutti__test_engines(2, give_nowhere, NULL);
+}
+
+/* What one rank writes while another, or itself, still reads it gives sums of something else. */
+static tutti_status overlap(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8];
+    int rank = tutti_comm_rank(comm);
+    EXPECT(tutti_comm_all_reduce(comm, x, x + 1, 2, TUTTI_F32, TUTTI_SUM, NULL) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "all_reduce: in and out overlap"));
+    EXPECT(tutti_comm_all_gather(comm, x + 1, x, 2, TUTTI_F32, NULL) == TUTTI_INVALID);
+    EXPECT(tutti_comm_reduce_scatter(comm, x, x + 1, 2, TUTTI_F32, TUTTI_SUM, NULL) ==
+           TUTTI_INVALID);
+    EXPECT(tutti_comm_all_to_all(comm, x, x, 2, TUTTI_F32, NULL) == TUTTI_INVALID);
+    if (rank == 0) { /* the others have none */
+        EXPECT(tutti_comm_reduce(comm, x, x + 1, 2, TUTTI_F32, TUTTI_SUM, 0, NULL) ==
+               TUTTI_INVALID);
+        EXPECT(tutti_comm_gather(comm, x + 1, x, 2, TUTTI_F32, 0, NULL) == TUTTI_INVALID);
+        EXPECT(tutti_comm_scatter(comm, x, x + 1, 2, TUTTI_F32, 0, NULL) == TUTTI_INVALID);
+    }
+    EXPECT(x[0] == 1 && x[7] == 8);
+    /* Side by side, and in place. */
+    TUTTI_TRY(tutti_comm_all_reduce(comm, x, x + 2, 2, TUTTI_F32, TUTTI_SUM, NULL));
+    EXPECT(x[2] == 2 && x[3] == 4);
+    TUTTI_TRY(tutti_comm_all_gather(comm, x + 2 * rank, x, 2, TUTTI_F32, NULL));
+    EXPECT(x[0] == 1 && x[3] == 4);
+    TUTTI_TRY(tutti_comm_all_to_all(comm, x, y, 2, TUTTI_F32, NULL));
+    int64_t counts[] = {1, 3};
+    EXPECT(tutti_comm_all_gather_uneven(comm, x + 2, counts, x, TUTTI_F32, NULL) == TUTTI_INVALID);
+    return tutti_comm_all_gather_uneven(comm, x + rank, counts, x, TUTTI_F32, NULL);
+}
+
+TUTTI_TEST(comm_memory_that_overlaps_is_refused)
+{
+    tutti__test_engines(2, overlap, NULL);
+}
+
+/* The own block of the larger memory is the smaller one, by every algorithm. */
+static tutti_status in_own_block(tutti_comm *comm, void *context)
+{
+    enum { BLOCK = 5000, RANKS = 3 };
+    static const char *const algorithms[] = {NULL, "naive", "ring", "halving", "pairwise", "mesh"};
+    (void)context;
+    int rank = tutti_comm_rank(comm);
+    int32_t *x = malloc(sizeof *x * BLOCK * RANKS), *own = x + rank * BLOCK;
+    EXPECT(x != NULL);
+    for (size_t a = 0; a < TUTTI_COUNT(algorithms); a++) {
+        const tutti_comm_call *call = TUTTI_CALL(.algorithm = algorithms[a]);
+        for (int i = 0; i < BLOCK * RANKS; i++)
+            x[i] = i + rank;
+        tutti_status status =
+            tutti_comm_reduce_scatter(comm, x, own, BLOCK, TUTTI_I32, TUTTI_SUM, call);
+        EXPECT(status == TUTTI_OK || status == TUTTI_INVALID); /* not every one does it */
+        for (int i = 0; status == TUTTI_OK && i < BLOCK; i++)
+            EXPECT(own[i] == 3 * (rank * BLOCK + i) + 3);
+        for (int i = 0; i < BLOCK; i++)
+            own[i] = rank * BLOCK + i;
+        if (tutti_comm_gather(comm, own, x, BLOCK, TUTTI_I32, 1, call) != TUTTI_OK)
+            continue;
+        for (int i = 0; rank == 1 && i < BLOCK * RANKS; i++)
+            EXPECT(x[i] == i);
+        TUTTI_TRY(tutti_comm_scatter(comm, x, own, BLOCK, TUTTI_I32, 1, call));
+        for (int i = 0; i < BLOCK; i++)
+            EXPECT(own[i] == rank * BLOCK + i);
+    }
+    free(x);
+    return tutti_comm_barrier(comm, NULL);
+}
+
+TUTTI_TEST(comm_the_own_block_may_be_a_part_of_the_others_memory)
+{
+    tutti__test_engines(3, in_own_block, NULL);
 }

@@ -7,6 +7,7 @@
 #include "base/world.h"
 #include "comm/native.h"
 #include "comm/testing.h"
+#include "comm/wire.h"
 
 /* Every rank receives first: nothing may depend on the order of posting. Large ones do not fit into
  * any buffer on the way. */
@@ -413,6 +414,11 @@ TUTTI_TEST(comm_algorithms_by_size)
     CHECK_STATUS(tutti_comm_spec_check("tree:4k:ring:2k:tree"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("postman"), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "tree:64k:ring");
+    CHECK_STATUS(tutti_comm_spec_check("ring#1000000"), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "a number of 1 to 1024 is expected at '1000000'");
+    CHECK_STATUS(tutti_comm_spec_check("tree:9g:ring:99999999999g:tree"), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "a number of 1 to 9223372036854775807 is expected");
+    CHECK_STATUS(tutti_comm_spec_check("tree:99999999999999999999:ring"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("hierarchical/ring"), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check("ring/compressed"), TUTTI_INVALID);
 }
@@ -636,14 +642,25 @@ TUTTI_TEST(comm_more_addresses_than_there_are_names_the_option)
 
 TUTTI_TEST(comm_options_that_cannot_be_are_refused)
 {
-    tutti_comm *comms[2];
+    tutti_comm *comms[8];
     tutti_comm_cost cost = {.link = {{.alpha = NAN}}};
     CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.streams = -1), comms), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), ".streams of -1");
     CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.arena_bytes = -5), comms), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), ".arena_bytes of -5");
+    static const int64_t vast[] = {INT64_MAX, INT64_MAX - 4095, INT64_C(1) << 62, INT64_C(1) << 46};
+    for (size_t i = 0; i < TUTTI_COUNT(vast); i++)
+        for (int e = 0; e < 2; e++) { /* those that share memory */
+            const tutti_comm_options *options =
+                TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e], .arena_bytes = vast[i]);
+            CHECK_STATUS(tutti_comm_local(8, options, comms),
+                         i < 3 ? TUTTI_TOO_LARGE : TUTTI_NO_MEMORY);
+            CHECK_CONTAINS(tutti_error_message(), "arena");
+        }
     CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.cost = &cost), comms), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), ".cost has an alpha of");
+    CHECK_STATUS(tutti_comm_local(2, &(tutti_comm_options){.engine = "tcp"}, comms), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "TUTTI_COMM_OPTIONS");
     CHECK_STATUS(tutti_comm_local(2, NULL, NULL), TUTTI_INVALID);
     CHECK_STATUS(tutti_comm_spec_check(NULL), TUTTI_INVALID);
     CHECK(isinf(tutti_comm_predict(NULL, "all_reduce", "ring", 2, 8)));
@@ -795,6 +812,17 @@ static tutti_status ask_too_much(tutti_comm *comm, void *context)
     EXPECT(tutti_comm_agree(comm, "schedule", NULL, 0, 0, TUTTI_CALL(.request = &request)) ==
            TUTTI_INVALID);
     EXPECT(request == NULL);
+    EXPECT(tutti_comm_agree(comm, "schedule", NULL, -1, 0, NULL) == TUTTI_INVALID);
+    EXPECT(tutti_comm_all_reduce(comm, x, x, 2, TUTTI_F32, TUTTI_SUM,
+                                 TUTTI_CALL(.wire = TUTTI_BF16, .codec = tutti__wire_codec(
+                                                                    TUTTI_F16))) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "leave one out"));
+    /* A call that does not say how much of it there is: nothing of it would be read. */
+    EXPECT(tutti_comm_barrier(comm, &(tutti_comm_call){.timeout = 1}) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "TUTTI_CALL"));
+    EXPECT(tutti_comm_recv(comm, 1 - comm->rank, 0, x, 4, &(tutti_comm_call){.timeout = 1}) ==
+           TUTTI_INVALID);
+    TUTTI_TRY(tutti_comm_barrier(comm, &(tutti_comm_call){0})); /* asks for nothing */
     TUTTI_TRY(tutti_comm_all_reduce(comm, x, x, 2, TUTTI_F32, TUTTI_SUM, NULL));
     EXPECT(x[0] == (float)comm->size);
     return TUTTI_OK;

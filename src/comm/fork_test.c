@@ -130,6 +130,9 @@ static tutti_status lose_one(tutti_comm *comm, void *context)
     EXPECT(seconds < (signal_number == SIGKILL ? 1.0 : 4.0));
     EXPECT(strstr(tutti_error_message(), "rank 2 (host ") &&
            strstr(tutti_error_message(), "all_reduce number 2"));
+    EXPECT(signal_number != SIGKILL ||
+           (strstr(tutti_error_message(), "killed by signal 9") &&
+            strstr(tutti_error_message(), ", to which ranks 0, 1, 3 had come")));
     EXPECT(signal_number == SIGKILL || strstr(tutti_error_message(), " is stopped"));
     return TUTTI_OK;
 }

@@ -41,6 +41,7 @@ tutti_status tutti__comm_check_seconds(const char *what, double seconds)
 tutti_status tutti__comm_check_options(const tutti_comm_options *options)
 {
     enum { STREAMS = 64 };
+    const int64_t most_arena = INT64_C(1) << 46; /* of all ranks together it can still be counted */
     TUTTI_TRY(tutti__comm_check_seconds(".timeout", options->timeout));
     TUTTI_TRY(tutti__comm_check_seconds(".join_timeout", options->join_timeout));
     if (options->streams < 0 || options->streams > STREAMS)
@@ -49,6 +50,11 @@ tutti_status tutti__comm_check_options(const tutti_comm_options *options)
     if (options->arena_bytes < 0)
         return tutti_fail(TUTTI_INVALID, ".arena_bytes of %lld; give bytes, or 0 for the default",
                           (long long)options->arena_bytes);
+    if (options->arena_bytes > most_arena)
+        return tutti_fail(TUTTI_TOO_LARGE,
+                          ".arena_bytes of %lld; no process has address space for more than %lld "
+                          "for each rank",
+                          (long long)options->arena_bytes, (long long)most_arena);
     for (int link = 0; options->cost && link < TUTTI_LINK_COUNT; link++)
         if (!(options->cost->link[link].alpha >= 0) || !(options->cost->link[link].beta[0] >= 0))
             return tutti_fail(TUTTI_INVALID, ".cost has an alpha of %g s and a beta of %g s a byte",

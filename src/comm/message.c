@@ -120,10 +120,31 @@ static tutti_status check_fit(const tutti_message *message, uint32_t tag, uint64
     if (message->tag != tag)
         return tutti_fail(TUTTI_INVALID,
                           "rank %d is in another operation, or in one with another type, "
-                          "reduction, root, count, algorithm or form on the wire; ranks must call "
-                          "the same operations with the same sizes in the same order",
+                          "reduction, root, count, algorithm or form on the wire, or was before; "
+                          "ranks must call the same operations with the same sizes in the same "
+                          "order",
                           message->peer);
     return TUTTI_OK;
+}
+
+/* Collectives of a group run one at a time, and a rank's messages come in the order in which it
+ * sent them: one of another collective that comes before what is waited for will never be asked
+ * for. */
+static bool is_astray(const tutti_message *waiting, uint32_t context, uint32_t tag)
+{
+    return (waiting->tag & tag & TUTTI_COLLECTIVE_TAG) && waiting->context == context &&
+           !same_tag(waiting->tag, tag);
+}
+
+static tutti_status went_astray(const tutti_fabric *fabric, const tutti_message *waiting,
+                                uint32_t tag, uint64_t size)
+{
+    return tutti_fail(
+        TUTTI_INVALID,
+        "rank %d sent %llu bytes in operation number %u of the group that rank %d did "
+        "not ask for there; ranks must call the same operations with the same sizes "
+        "and roots in the same order",
+        waiting->peer, (unsigned long long)size, tag & TUTTI_SEQUENCE_MASK, fabric->rank);
 }
 
 /* Behind those that came before; its bytes come next. */
@@ -171,6 +192,9 @@ static tutti_status match(tutti_fabric *fabric, tutti_stream *stream, int peer)
         stream->in.matched = true;
         return TUTTI_OK;
     }
+    for (const tutti_message *m = stream->posted.first; m; m = m->next)
+        if (is_astray(m, context, tag))
+            return went_astray(fabric, m, tag, size);
     uint64_t most = EARLY_BYTES;
     if (stream->posted.first && (uint64_t)tutti__memory_limit() / EARLY_PART > most)
         most = (uint64_t)tutti__memory_limit() / EARLY_PART;
@@ -357,12 +381,19 @@ void tutti__fabric_send(tutti_fabric *fabric, tutti_message *message)
 static bool take_early(tutti_fabric *fabric, tutti_stream *stream, tutti_message *message)
 {
     tutti_unexpected *early = stream->early;
+    bool astray = false;
     while (early && (early->context != message->context || !same_tag(message->tag, early->tag) ||
-                     early->waiting || early->unwanted))
+                     early->waiting || early->unwanted)) {
+        astray =
+            !early->waiting && !early->unwanted && is_astray(message, early->context, early->tag);
+        if (astray)
+            break;
         early = early->next;
+    }
     if (!early)
         return false;
-    tutti_status fits = check_fit(message, early->tag, early->size);
+    tutti_status fits = astray ? went_astray(fabric, message, early->tag, early->size)
+                               : check_fit(message, early->tag, early->size);
     if (fits != TUTTI_OK) {
         finish(fabric, message, fits);
     } else if (early->done < early->size) {
@@ -441,11 +472,25 @@ static void let_go(tutti_fabric *fabric, tutti_stream *stream, const tutti_messa
     }
 }
 
-/* Bytes of a message that have left, without its header. */
-static size_t sent_of(const tutti_message *message)
+/* Of a message under way, header and all: what an engine has in its hands leaves all the same. */
+static size_t gone_of(const tutti_stream *stream, const tutti_message *message)
 {
-    size_t header = sizeof message->header;
-    return message->done > header ? message->done - header : 0;
+    bool held = stream->engine->handed_over && stream->sending.first == message;
+    return message->done + (held ? stream->engine->handed_over(stream->state, message->peer) : 0);
+}
+
+/* Bytes of a message that have left, without its header. */
+static size_t sent_of(size_t gone)
+{
+    return gone > TUTTI_HEADER_BYTES ? gone - TUTTI_HEADER_BYTES : 0;
+}
+
+size_t tutti__fabric_sent(tutti_fabric *fabric, const tutti_message *message)
+{
+    pthread_mutex_lock(&fabric->lock);
+    size_t sent = sent_of(gone_of(&fabric->streams[message->peer], message));
+    pthread_mutex_unlock(&fabric->lock);
+    return sent;
 }
 
 void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
@@ -453,12 +498,14 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message)
     pthread_mutex_lock(&fabric->lock);
     if (!atomic_load(&message->complete)) {
         tutti_stream *stream = &fabric->streams[message->peer];
+        size_t gone = gone_of(stream, message);
         if (take_out(&stream->sending, message)) {
-            if (message->done > 0)
+            message->done = gone;
+            if (gone > 0)
                 fail_stream(fabric, stream,
                             tutti_fail(TUTTI_CANCELLED,
                                        "a message to rank %d was given up after %zu of %zu bytes",
-                                       message->peer, sent_of(message), message->size));
+                                       message->peer, sent_of(gone), message->size));
         } else if (!take_out(&stream->posted, message)) {
             let_go(fabric, stream, message);
         }

@@ -33,6 +33,13 @@ static tutti_status recv_memory(void *state, int peer, void *data, size_t size, 
     return left == 0 ? tutti_fail(TUTTI_CLOSED, "no more") : TUTTI_OK;
 }
 
+/* Of a send that takes nothing: header and five bytes are in hands that do not give them back. */
+static size_t hand_over(void *state, int peer)
+{
+    (void)state, (void)peer;
+    return TUTTI_HEADER_BYTES + 5;
+}
+
 static void detach(tutti_fabric *fabric, void *state)
 {
     (void)fabric, (void)state;
@@ -41,14 +48,25 @@ static void detach(tutti_fabric *fabric, void *state)
 static const tutti_engine engine = {
     .name = "memory", .send = send_nothing, .recv = recv_memory, .detach = detach};
 
-static tutti_fabric *fabric_over(memory *state)
+static const tutti_engine greedy = {.name = "greedy",
+                                    .send = send_nothing,
+                                    .recv = recv_memory,
+                                    .handed_over = hand_over,
+                                    .detach = detach};
+
+static tutti_fabric *fabric_by(const tutti_engine *by, memory *state)
 {
     tutti_fabric *fabric;
     CHECK_OK(tutti__fabric_create(0, 2, &fabric));
-    fabric->engines[1] = &engine;
-    tutti__fabric_add(fabric, &engine, state);
+    fabric->engines[1] = by;
+    tutti__fabric_add(fabric, by, state);
     CHECK_OK(tutti__fabric_ready(fabric));
     return fabric;
+}
+
+static tutti_fabric *fabric_over(memory *state)
+{
+    return fabric_by(&engine, state);
 }
 
 static size_t put(char *to, uint32_t context, uint32_t tag, uint64_t size, const char *data)
@@ -154,5 +172,66 @@ TUTTI_TEST(comm_messages_whose_receive_was_given_up_half_way_come_whole)
     wait[0] = &next; /* who stood behind it gets the message */
     CHECK_OK(tutti__fabric_wait(fabric, wait, 1, tutti__now_ns() + 100000000));
     CHECK(memcmp(other, "first", 5) == 0);
+    tutti__fabric_release(fabric);
+}
+
+static tutti_status send_late(tutti_fabric *fabric, size_t size, size_t *ret_done)
+{
+    char data[8] = "";
+    tutti_message message = {.peer = 1, .context = 1, .tag = 7, .data = data, .size = size};
+    tutti_message *all = &message;
+    tutti__fabric_send(fabric, &message);
+    tutti_status status = tutti__fabric_wait(fabric, &all, 1, tutti__now_ns() + 5000000);
+    *ret_done = message.done;
+    return status;
+}
+
+/* A send that nobody waits for any more may be repeated only where nothing of it can come. */
+TUTTI_TEST(comm_bytes_that_an_engine_keeps_count_as_sent)
+{
+    char bytes[1] = "";
+    size_t done;
+    memory nothing = {bytes, 1, 0, 1, 1};
+    tutti_fabric *fabric = fabric_over(&nothing);
+    for (int i = 0; i < 2; i++) {
+        CHECK_STATUS(send_late(fabric, 8, &done), TUTTI_DEADLINE);
+        CHECK_CONTAINS(tutti_error_message(), "0 of 8 bytes sent");
+        CHECK_INT(done, 0);
+    }
+    tutti__fabric_release(fabric);
+
+    fabric = fabric_by(&greedy, &nothing);
+    CHECK_STATUS(send_late(fabric, 8, &done), TUTTI_DEADLINE);
+    CHECK_CONTAINS(tutti_error_message(), "5 of 8 bytes sent");
+    CHECK_INT(done, TUTTI_HEADER_BYTES + 5);
+    CHECK_STATUS(send_late(fabric, 8, &done), TUTTI_CANCELLED); /* nothing can follow */
+    CHECK_CONTAINS(tutti_error_message(), "given up after 5 of 8 bytes");
+    tutti__fabric_release(fabric);
+}
+
+/* What a rank sends in a collective comes before what it sends in the next one. */
+TUTTI_TEST(comm_messages_of_collectives_that_nobody_asks_for_are_found)
+{
+    char bytes[200], got[8] = "";
+    uint32_t first = TUTTI_COLLECTIVE_TAG | 1, next = TUTTI_COLLECTIVE_TAG | 2;
+    size_t size = put(bytes, 1, first, TUTTI_HEADER_MARK | 5, "stray");
+    size += put(bytes + size, 1, 7, TUTTI_HEADER_MARK | 5, "users");
+    size += put(bytes + size, 1, next, TUTTI_HEADER_MARK | 5, "after");
+    for (int early = 0; early < 2; early++) { /* it comes before the next receive, or behind it */
+        memory state = {bytes, size, 0, 200};
+        tutti_fabric *fabric = fabric_over(&state);
+        if (early)
+            CHECK_OK(receive(fabric, 7, got, 5));
+        CHECK_STATUS(receive(fabric, next, got, 5), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(),
+                       "rank 1 sent 5 bytes in operation number 1 of the group that rank 0 did not "
+                       "ask for there");
+        tutti__fabric_release(fabric);
+    }
+    memory state = {bytes, size, 0, 200};
+    tutti_fabric *fabric = fabric_over(&state);
+    CHECK_OK(receive(fabric, first, got, 5));
+    CHECK_OK(receive(fabric, next, got, 5)); /* users' messages may wait */
+    CHECK(memcmp(got, "after", 5) == 0);
     tutti__fabric_release(fabric);
 }

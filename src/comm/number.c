@@ -5,39 +5,68 @@
 
 #include "base/container.h"
 #include "comm/fabric.h"
+#include "comm/wire.h"
 
 enum {
     OPERATION_BITS = 4,
     DTYPE_BITS = 5,
     REDUCTION_BITS = 3,
     UNEVEN_BITS = 1,
+    FORM_BITS = 3,
     ROOT_BITS = 12,
-    COUNT_BITS = 64 - OPERATION_BITS - DTYPE_BITS - REDUCTION_BITS - UNEVEN_BITS - ROOT_BITS,
+    COUNT_BITS =
+        64 - OPERATION_BITS - DTYPE_BITS - REDUCTION_BITS - UNEVEN_BITS - FORM_BITS - ROOT_BITS,
     DTYPE_AT = OPERATION_BITS,
     REDUCTION_AT = DTYPE_AT + DTYPE_BITS,
     UNEVEN_AT = REDUCTION_AT + REDUCTION_BITS,
-    ROOT_AT = UNEVEN_AT + UNEVEN_BITS,
+    FORM_AT = UNEVEN_AT + UNEVEN_BITS,
+    ROOT_AT = FORM_AT + FORM_BITS,
     COUNT_AT = ROOT_AT + ROOT_BITS,
 };
 _Static_assert(TUTTI_OPERATION_COUNT <= 1 << OPERATION_BITS, "operations fit into the number");
 
-/* Elements; of blocks that are not alike a hash of how many each has. */
+/* Elements; of blocks or tensors that are not alike a hash of how many each has. */
 static uint64_t sizes_of(const tutti_collective *c)
 {
+    if (c->pieces)
+        return c->pieces;
     return c->counts ? tutti__hash_bytes(0, c->counts, (size_t)c->size * sizeof *c->counts)
                      : (uint64_t)c->count;
+}
+
+/* In what form elements travel. */
+typedef enum travel { PLAIN, AS_F16, AS_BF16, BY_CODEC, COMPRESSED, SHARDED, FORMS } travel;
+_Static_assert(FORMS <= 1 << FORM_BITS, "forms fit into the number");
+
+static travel travel_of(const tutti_collective *c)
+{
+    return c->compressor                               ? COMPRESSED
+           : c->shards                                 ? SHARDED
+           : !c->codec                                 ? PLAIN
+           : c->codec == tutti__wire_codec(TUTTI_F16)  ? AS_F16
+           : c->codec == tutti__wire_codec(TUTTI_BF16) ? AS_BF16
+                                                       : BY_CODEC;
 }
 
 uint64_t tutti__call_number(const tutti_collective *c)
 {
     return (uint64_t)c->operation | (uint64_t)c->dtype << DTYPE_AT |
-           (uint64_t)c->reduction << REDUCTION_AT | (uint64_t)(c->counts != NULL) << UNEVEN_AT |
+           (uint64_t)c->reduction << REDUCTION_AT |
+           (uint64_t)(c->counts || c->pieces) << UNEVEN_AT | (uint64_t)travel_of(c) << FORM_AT |
            (uint64_t)(c->root & ((1 << ROOT_BITS) - 1)) << ROOT_AT | sizes_of(c) << COUNT_AT;
 }
 
-uint32_t tutti__call_tag(const tutti_collective *c, uint64_t sequence)
+static const uint64_t spreads = UINT64_C(0x9e3779b97f4a7c15);
+
+uint64_t tutti__call_history(uint64_t before, const tutti_collective *c, uint32_t form)
 {
-    uint64_t hash = tutti__call_number(c) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = ((before ^ tutti__call_number(c)) * spreads + form) * spreads;
+    return hash ^ hash >> 32;
+}
+
+uint32_t tutti__call_tag(uint64_t number, uint64_t sequence)
+{
+    uint64_t hash = number * spreads;
     return TUTTI_COLLECTIVE_TAG | (TUTTI_CALL_MASK & (uint32_t)(hash >> 33)) |
            ((uint32_t)sequence & TUTTI_SEQUENCE_MASK);
 }
@@ -62,6 +91,12 @@ const char *tutti__call_words(uint64_t number, char *ret_text, size_t size)
                  operation == TUTTI_REDUCE_SCATTER;
     bool rooted = operation == TUTTI_BROADCAST || operation == TUTTI_REDUCE ||
                   operation == TUTTI_GATHER || operation == TUTTI_SCATTER;
+    static const char *const forms[1 << FORM_BITS] = {
+        [AS_F16] = ", as f16 on the wire", [AS_BF16] = ", as bf16 on the wire",
+        [BY_CODEC] = ", by a codec",       [COMPRESSED] = ", by a compressor",
+        [SHARDED] = ", of shards",
+    };
+    const char *form = forms[bits(number, FORM_AT, FORM_BITS)];
     char how[64] = "", root[32] = "";
     if (folds && reduction)
         snprintf(how, sizeof how, " (%s)", reduction);
@@ -70,9 +105,10 @@ const char *tutti__call_words(uint64_t number, char *ret_text, size_t size)
     if (operation >= TUTTI_OPERATION_COUNT || operation == TUTTI_BARRIER)
         snprintf(ret_text, size, "%s", name);
     else if (bits(number, UNEVEN_AT, UNEVEN_BITS))
-        snprintf(ret_text, size, "%s of uneven blocks of %s", name, dtype);
+        snprintf(ret_text, size, "%s%s of %s of %s%s", name, how,
+                 folds ? "several tensors" : "uneven blocks", dtype, form ? form : "");
     else
-        snprintf(ret_text, size, "%s%s of %llu x %s%s", name, how,
-                 (unsigned long long)(number >> COUNT_AT), dtype, root);
+        snprintf(ret_text, size, "%s%s of %llu x %s%s%s", name, how,
+                 (unsigned long long)(number >> COUNT_AT), dtype, root, form ? form : "");
     return ret_text;
 }

@@ -33,3 +33,20 @@ TUTTI_TEST(comm_calls_are_numbers_that_say_what_they_are)
     c.counts = others;
     CHECK(tutti__call_number(&c) != number);
 }
+
+TUTTI_TEST(comm_calls_that_once_differed_have_another_history_for_good)
+{
+    enum { CALLS = 50 };
+    tutti_collective c = {.operation = TUTTI_BROADCAST, .size = 3, .count = 7, .dtype = TUTTI_F32};
+    tutti_collective other = c;
+    other.root = 1;
+    uint64_t one = tutti__call_history(1, &c, 0), two = tutti__call_history(1, &other, 0);
+    CHECK(tutti__call_history(1, &c, 1) != one); /* in another form */
+    int alike = 0;
+    for (int i = 1; i <= CALLS; i++) {
+        alike += tutti__call_tag(one, (uint64_t)i) == tutti__call_tag(two, (uint64_t)i);
+        one = tutti__call_history(one, &c, 0);
+        two = tutti__call_history(two, &c, 0);
+    }
+    CHECK(alike < CALLS / 10); /* by chance */
+}

@@ -100,6 +100,7 @@ static tutti_status settle_all(int size, tutti_comm **comms, const tutti_comm_op
 tutti_status tutti_comm_local(int size, const tutti_comm_options *given, tutti_comm **ret_comms)
 {
     TUTTI_GIVEN(ret_comms);
+    TUTTI_OPTIONS_GIVEN(given, "TUTTI_COMM_OPTIONS(...)");
     tutti_comm_options options = tutti__comm_defaults(given);
     const tutti_engine *engine;
     void *shared;
@@ -184,6 +185,7 @@ static tutti_status become(int rank, int size, const tutti_engine *engine, void 
 tutti_status tutti_comm_fork(int size, const tutti_comm_options *given, tutti_comm **ret_comm)
 {
     TUTTI_GIVEN(ret_comm);
+    TUTTI_OPTIONS_GIVEN(given, "TUTTI_COMM_OPTIONS(...)");
     tutti_comm_options options = tutti__comm_defaults(given);
     const tutti_engine *engine;
     void *shared;
@@ -391,6 +393,7 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
 {
     TUTTI_GIVEN(cluster);
     TUTTI_GIVEN(ret_comm);
+    TUTTI_OPTIONS_GIVEN(given, "TUTTI_COMM_OPTIONS(...)");
     tutti_comm_options options = tutti__comm_defaults(given);
     TUTTI_TRY(tutti__comm_check_options(&options));
     int64_t deadline = tutti__comm_deadline_in(options.join_timeout);

@@ -20,9 +20,11 @@ static tutti_status broke_half_way(tutti_comm *comm, tutti_status status, const 
                                    const tutti_message *message)
 {
     char what[160];
+    bool whole = message->done == message->size + TUTTI_HEADER_BYTES;
     snprintf(what, sizeof what, "%s, tag %u", name, message->tag);
     return tutti__comm_broke(comm, status, what,
-                             "; the rest cannot follow, so the group is broken");
+                             whole ? "; they cannot be taken back, so the group is broken"
+                                   : "; the rest cannot follow, so the group is broken");
 }
 
 tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,
@@ -50,7 +52,8 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
     if (!data && bytes > 0)
         return tutti_fail(TUTTI_INVALID, "%s: the data is NULL, for %lld bytes", name,
                           (long long)bytes);
-    tutti_comm_call full = tutti__call_full(call);
+    tutti_comm_call full;
+    TUTTI_TRY(tutti__call_full(call, &full));
     TUTTI_TRY(tutti__comm_check_seconds(".timeout", full.timeout));
     if (tutti__fabric_is_broken(comm->fabric))
         TUTTI_TRY(tutti__fabric_check(comm->fabric));

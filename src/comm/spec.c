@@ -1,4 +1,5 @@
 /* spec.c: algorithms by size: "NAME[/BETWEEN][#PARTS][:LIMIT:…]". */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +39,16 @@ static tutti_status read_name(const char *text, const char **at, tutti_operation
 
 static tutti_status read_number(const char *text, const char **at, int64_t most, int64_t *ret)
 {
-    char *end;
+    char *end, what[64];
+    errno = 0;
     long long value = strtoll(*at, &end, 10);
     int shift = *end == 'k' || *end == 'K'   ? 10
                 : *end == 'm' || *end == 'M' ? 20
                 : *end == 'g' || *end == 'G' ? 30
                                              : 0;
-    if (end == *at || value < 1 || value > most >> shift)
-        return wrong(text, *at, "a number is expected");
+    snprintf(what, sizeof what, "a number of 1 to %lld is expected", (long long)most);
+    if (end == *at || errno == ERANGE || value < 1 || value > most >> shift)
+        return wrong(text, *at, what);
     *ret = (int64_t)value << shift;
     *at = end + (shift != 0);
     return TUTTI_OK;

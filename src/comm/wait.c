@@ -107,12 +107,11 @@ static tutti_status late(tutti_fabric *fabric, tutti_message *const *messages, i
     char name[320];
     for (int i = 0; i < count; i++)
         if (!atomic_load(&messages[i]->complete)) {
-            size_t done = messages[i]->done,
-                   header = messages[i]->outgoing ? TUTTI_HEADER_BYTES : 0;
+            size_t done =
+                messages[i]->outgoing ? tutti__fabric_sent(fabric, messages[i]) : messages[i]->done;
             return tutti_fail(TUTTI_DEADLINE, "waited too long for %s, %zu of %zu bytes %s",
                               tutti__fabric_name(fabric, messages[i]->peer, name, sizeof name),
-                              done > header ? done - header : 0, messages[i]->size,
-                              messages[i]->outgoing ? "sent" : "received");
+                              done, messages[i]->size, messages[i]->outgoing ? "sent" : "received");
         }
     return tutti_fail(TUTTI_DEADLINE, "waited too long");
 }

@@ -187,6 +187,10 @@ TUTTI_TEST(strategies_say_what_is_wrong)
     CHECK_STATUS(tutti_strategy_check(s), TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "multi_worker_mirrored");
     tutti_strategy_close(s);
+    s = tutti_strategy_create("mirrored", &(tutti_strategy_options){.devices = "cpu:0"});
+    CHECK_STATUS(tutti_strategy_check(s), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "struct_size of 0");
+    tutti_strategy_close(s);
     s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:0");
     CHECK_STATUS(tutti_strategy_check(s), TUTTI_INVALID);
     tutti_eager *eager; /* nobody trains alone because the others cannot be reached */

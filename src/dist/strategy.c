@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "base/params.h"
 #include "program/target.h"
 #include "tables/strategy_kind.h"
@@ -254,10 +255,12 @@ tutti_strategy *tutti__strategy_new(const char *name, const tutti_strategy_optio
         return NULL;
     }
     s->references = 1;
-    s->kind = find_kind(name);
-    keep_options(s, options);
+    tutti_status given = tutti__options_given(options, sizeof *options, "tutti_strategy_create",
+                                              "TUTTI_OPTIONS(tutti_strategy_options, ...)");
+    s->kind = given == TUTTI_OK ? find_kind(name) : NULL;
+    keep_options(s, given == TUTTI_OK ? options : NULL);
     if (!s->kind)
-        tutti__error_capture(unknown_kind(name), &s->error);
+        tutti__error_capture(given == TUTTI_OK ? unknown_kind(name) : given, &s->error);
     return s;
 }
 

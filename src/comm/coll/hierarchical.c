@@ -5,6 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Of a step's messages, with what ranks of the whole group have called so far. */
+static uint32_t part_tag(const tutti_collective *c, const tutti_collective *known, tutti_comm *part)
+{
+    return tutti__call_tag(tutti__call_number(known), ++part->sequence) ^
+           (c->tag & TUTTI_CALL_MASK);
+}
+
 /* One step of the call in a part of the group. */
 static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation operation,
                          const void *in, void *out, int64_t count, int root, const char *algorithm)
@@ -20,7 +27,7 @@ static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation 
     inner.count = count;
     inner.root = root;
     inner.reduction = c->reduction == TUTTI_MEAN ? TUTTI_SUM : c->reduction;
-    inner.tag = tutti__call_tag(&known, ++part->sequence);
+    inner.tag = part_tag(c, &known, part);
     if (part->size == 1) {
         if (operation != TUTTI_BARRIER)
             tutti__coll_copy(c, out, in, (size_t)count * c->element);
@@ -120,7 +127,7 @@ static tutti_status reduce(tutti_collective *c)
     if (at_home && root > 0) {
         tutti_collective inner = *c;
         inner.comm = comm->within;
-        inner.tag = tutti__call_tag(c, ++comm->within->sequence);
+        inner.tag = part_tag(c, c, comm->within);
         if (comm->between)
             TUTTI_TRY(tutti__coll_send(&inner, root, sum, bytes));
         else if (c->rank == c->root)

@@ -216,6 +216,13 @@ static tutti_status send_bytes(void *given, int peer, const struct iovec *parts,
     return TUTTI_OK;
 }
 
+/* Not every MPI can take back what it was told to send. */
+static size_t handed_over(void *given, int peer)
+{
+    const peer_state *to = &((state *)given)->peers[peer];
+    return to->sending ? to->sending_size : 0;
+}
+
 static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, size_t *ret_done)
 {
     state *own = given;
@@ -347,12 +354,15 @@ static tutti_status native(void *given, tutti_collective *c)
 {
     state *own = given;
     int type = type_number(c->dtype), *blocks = NULL;
+    size_t before = (size_t)c->rank * (size_t)c->count * c->element;
+    bool in_place = c->in == c->out || (c->operation == TUTTI_ALL_GATHER &&
+                                        (const char *)c->in == (const char *)c->out + before);
     tutti_mpi_operation operation = {.operation = (int)c->operation,
                                      .type = type < 0 ? TUTTI_MPI_U8 : type,
                                      .reduction = (int)c->reduction,
                                      .root = own->peers[c->root].rank,
                                      .count = (int)(c->count * units_of(c)),
-                                     .in = c->in == c->out ? NULL : c->in,
+                                     .in = in_place ? NULL : c->in,
                                      .out = c->out};
     if (c->counts)
         TUTTI_TRY(place_blocks(own, c, &operation, &blocks));
@@ -381,5 +391,6 @@ const tutti_engine tutti_engine_mpi = {
     .detach = detach,
     .send = send_bytes,
     .recv = recv_bytes,
+    .handed_over = handed_over,
     .native = &natives,
 };

@@ -59,7 +59,12 @@ static tutti_status fill(int file, const char *where, size_t bytes, uint64_t res
                          void **ret_memory)
 {
     TUTTI_TRY(check_limit(bytes, size));
-    if (ftruncate(file, (off_t)bytes) != 0 || !tutti__file_reserve(file, 0, reserved))
+    if (ftruncate(file, (off_t)bytes) != 0)
+        return tutti_fail(TUTTI_NO_MEMORY,
+                          "a file of %llu KiB (most of it never used) for %d ranks in %s: %s; give "
+                          "a smaller .arena_bytes",
+                          (unsigned long long)bytes >> 10, size, where, strerror(errno));
+    if (!tutti__file_reserve(file, 0, reserved))
         return tutti_fail(TUTTI_NO_MEMORY, "%llu KiB for %d ranks in %s: %s",
                           (unsigned long long)reserved >> 10, size, where, strerror(errno));
     TUTTI_TRY(tutti__shm_map(file, bytes, ret_memory));
