@@ -115,7 +115,7 @@ struct tutti_graph {
     /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
     bool trace;
     uint32_t initializers; /* of a trace: made since tutti__graph_reset and not run by themselves */
-    uint32_t drawn;        /* of a trace: random nodes since tutti__graph_reset; see random_salt */
+    uint32_t drawn; /* of a trace: unnamed random nodes since tutti__graph_reset; see random_salt */
     /* Of a trace: handles live here through tutti__graph_reset, and so does the memory of all
      * nodes, so that symbols of earlier steps can be told. */
     tutti_arena *lasting;
