@@ -114,13 +114,15 @@ static tutti_status check_channel(const tutti_node *node, const char *op, tutti_
 {
     if (node->dead || !tutti__is(node, op))
         return TUTTI_OK;
+    char places[2][TUTTI_PLACE_TEXT];
     const char *channel = tutti__str(node, "channel");
     const tutti_node *other = tutti__map_get(seen, channel);
     if (other)
         return tutti_fail(TUTTI_INVALID,
-                          "%s '%s' and '%s' use the same channel '%s' in one step; "
+                          "%s '%s'%s and '%s'%s use the same channel '%s' in one step; "
                           "give each a channel of its own",
-                          op, other->name, node->name, channel);
+                          op, other->name, tutti__node_place(other, places[0]), node->name,
+                          tutti__node_place(node, places[1]), channel);
     return tutti__map_set(seen, channel, (void *)(uintptr_t)node);
 }
 
