@@ -12,7 +12,7 @@
 #include "device/cpu/tile/loops.h"
 #include "program/kernel.h"
 
-enum { ROW_SUMS = 4, ROW_BLOCK = 32 * ROW_SUMS * VEC_LANES, ROW_PIECE_FLOATS = 8192 };
+enum { ROW_SUMS = 4, ROW_BLOCK = 64 * ROW_SUMS * VEC_LANES, ROW_PIECE_FLOATS = 8192 };
 
 /* x as a matrix: all axes but the last are rows. */
 typedef struct row_matrix {
