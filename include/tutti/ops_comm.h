@@ -39,7 +39,8 @@ TUTTI_API tutti_sym tutti_all_to_all(tutti_sym x, const char *axis, int64_t size
 
 /* A value to another device: `channel` names the pair of send and recv, one of each in a step. `to`
  * and `from` name the devices for whoever reads the graph or a message; where both run is what
- * their own device scopes say. Send has no output; recv's type is what send's input is. */
+ * their own device scopes say. Send has no output; recv's type is what send's input is. Gradients
+ * flow from recv back to what is sent, where the send was built first. */
 TUTTI_API tutti_sym tutti_send(tutti_sym x, const char *channel, const char *to);
 #define tutti_send(...) TUTTI_AT(tutti_send(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_recv(tutti_graph *graph, const char *channel, const char *from,

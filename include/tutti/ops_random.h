@@ -1,7 +1,8 @@
 /* ops_random.h: random numbers. A number is a function of the seed, the node's name, the graph's
  * step counter and the element's index, so a run can be repeated, and a tensor cut in pieces has
  * the same numbers as the whole one. Two nodes differ even with one seed; every step gives new
- * numbers. */
+ * numbers. On a tape, where nodes have no lasting names, one that was not given a name counts by
+ * its place among the unnamed random nodes of its step. */
 #ifndef TUTTI_OPS_RANDOM_H
 #define TUTTI_OPS_RANDOM_H
 

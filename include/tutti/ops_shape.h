@@ -139,8 +139,8 @@ TUTTI_API tutti_sym tutti_put_along(tutti_sym indices, tutti_sym updates, tutti_
 #define tutti_put_along(...) TUTTI_AT(tutti_put_along(__VA_ARGS__))
 
 /* take_along, but an index may be negative and then counts from the end, and the indices may be
- * fewer than x's elements along the other axes (ONNX GatherElements, PyTorch's gather); where how
- * many of them there are is not known when this is called, they must be as many. */
+ * fewer than x's elements along the other axes (ONNX GatherElements, PyTorch's gather), also where
+ * how many of them there are is known only when it runs. */
 TUTTI_API tutti_sym tutti_gather_elements(tutti_sym x, tutti_sym indices, int axis);
 #define tutti_gather_elements(...) TUTTI_AT(tutti_gather_elements(__VA_ARGS__))
 /* x with elements replaced: y[i, indices[i, j]] = updates[i, j] for axis 1. `reduction` "add",

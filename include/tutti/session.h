@@ -39,7 +39,10 @@ typedef struct tutti_session_options {
     tutti_strategy *strategy; /* how runs are spread; NULL: not at all. Must outlive the session */
     int64_t memory_limit; /* bytes that the values of a run with gradients may take on each device
                              beside variables; 0: any number. Forward values are computed again
-                             where that is needed; TOO_LARGE says what is needed at least */
+                             where that is needed; TOO_LARGE says what is needed at least. A body of
+                             while is a program of its own, compiled when it first runs, with the
+                             same limit. Devices that plan their memory by themselves (whole) take
+                             no notice of it */
 } tutti_session_options;
 
 /* The graph must outlive the session; it may grow while the session is open. */

@@ -625,17 +625,18 @@ TUTTI_TEST(comm_unknown_engines_and_sizes_are_refused)
     CHECK_STATUS(tutti_comm_local(0, NULL, comms), TUTTI_INVALID);
 }
 
-/* Or as with a limit of addresses. */
+/* As many as one rank may have: 16 of them have more than a process can address. */
 TUTTI_TEST(comm_more_addresses_than_there_are_names_the_option)
 {
-    tutti_comm *comms[2], *comm;
+    enum { RANKS = 16 };
+    tutti_comm *comms[RANKS], *comm;
     const tutti_comm_options *huge =
-        TUTTI_COMM_OPTIONS(.engine = "local", .arena_bytes = INT64_C(1) << 47);
-    CHECK_STATUS(tutti_comm_local(2, huge, comms), TUTTI_NO_MEMORY);
+        TUTTI_COMM_OPTIONS(.engine = "local", .arena_bytes = INT64_C(1) << 46);
+    CHECK_STATUS(tutti_comm_local(RANKS, huge, comms), TUTTI_NO_MEMORY);
     CHECK_CONTAINS(tutti_error_message(),
                    "('ulimit -v unlimited'), or give a smaller .arena_bytes");
-    huge = TUTTI_COMM_OPTIONS(.engine = "shm", .arena_bytes = INT64_C(1) << 47);
-    CHECK_STATUS(tutti_comm_fork(2, huge, &comm), TUTTI_NO_MEMORY);
+    huge = TUTTI_COMM_OPTIONS(.engine = "shm", .arena_bytes = INT64_C(1) << 46);
+    CHECK_STATUS(tutti_comm_fork(RANKS, huge, &comm), TUTTI_NO_MEMORY);
     CHECK_CONTAINS(tutti_error_message(),
                    "('ulimit -v unlimited'), or give a smaller .arena_bytes");
 }

@@ -26,7 +26,8 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const
                       .counts = request->counts,
                       .count_count = request->count_count,
                       .spread_already = true,
-                      .watched = request->watched};
+                      .watched = request->watched,
+                      .ticket = request->ticket};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
     for (int i = 0; status == TUTTI_OK && ret_values && i < plan->fetch_count; i++) {
         int from = plan->fetches[i];
@@ -98,6 +99,13 @@ static tutti_run new_run(tutti_engine *engine)
                        .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
 }
 
+/* A ticket is returned by whoever took it. */
+static void end_ticket(const tutti_plan *plan, const tutti_run *run)
+{
+    if (plan->counter)
+        tutti__ticket_return(run->state, &run->ticket);
+}
+
 static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan, const tutti_ask *request,
                              tutti_tensor *const *values, tutti_tensor **ret_values)
 {
@@ -106,19 +114,26 @@ static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan, const
     run.watched = request->watched && plan->piece_count == 1 ? request->watched : &run.cancelled;
     run.deadline =
         request->deadline ? request->deadline : tutti__now_ns() + engine->options.deadline_ns;
-    if (!plan->rest)
-        return tutti__plan_run(plan, &run, values, ret_values);
+    run.ticket = request->ticket;
+    if (!plan->rest) {
+        tutti_status status = tutti__plan_run(plan, &run, values, ret_values);
+        end_ticket(plan, &run);
+        return status;
+    }
     tutti_tensor **results = calloc((size_t)plan->result_count + 1, sizeof *results);
     if (!results)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     tutti_status status = tutti__plan_run(plan, &run, values, results);
     if (status == TUTTI_OK) {
-        tutti_ask with_deadline = *request;
-        with_deadline.deadline = run.deadline;
-        status = run_rest(engine, plan, &with_deadline, results, ret_values);
+        tutti_ask same_run = *request;
+        same_run.deadline = run.deadline;
+        same_run.ticket = run.ticket;
+        same_run.ticket.seen = true;
+        status = run_rest(engine, plan, &same_run, results, ret_values);
         for (int i = 0; i < plan->result_count; i++)
             tutti_tensor_release(results[i]);
     }
+    end_ticket(plan, &run);
     free(results);
     return status;
 }

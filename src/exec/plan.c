@@ -9,12 +9,18 @@
 #include "exec/parts.h"
 #include "exec/segment.h"
 
+static tutti_status find_variable(tutti_state *state, const tutti_node *node,
+                                  tutti_state_variable **ret)
+{
+    return tutti__state_variable(state, tutti__state_name(node), &node->types[0],
+                                 tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
+                                 ret);
+}
+
 static tutti_status add_updated(tutti_plan *plan, tutti_state *state, const tutti_node *node)
 {
     tutti_state_variable *variable;
-    TUTTI_TRY(tutti__state_variable(state, tutti__state_name(node), &node->types[0],
-                                    tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
-                                    &variable));
+    TUTTI_TRY(find_variable(state, node, &variable));
     for (size_t i = 0; i < plan->updated.count; i++)
         if (plan->updated.data[i] == variable)
             return TUTTI_OK;
@@ -108,13 +114,15 @@ static tutti_status check_channel(const tutti_node *node, const char *op, tutti_
 {
     if (node->dead || !tutti__is(node, op))
         return TUTTI_OK;
+    char places[2][TUTTI_PLACE_TEXT];
     const char *channel = tutti__str(node, "channel");
     const tutti_node *other = tutti__map_get(seen, channel);
     if (other)
         return tutti_fail(TUTTI_INVALID,
-                          "%s '%s' and '%s' use the same channel '%s' in one step; "
+                          "%s '%s'%s and '%s'%s use the same channel '%s' in one step; "
                           "give each a channel of its own",
-                          op, other->name, node->name, channel);
+                          op, other->name, tutti__node_place(other, places[0]), node->name,
+                          tutti__node_place(node, places[1]), channel);
     return tutti__map_set(seen, channel, (void *)(uintptr_t)node);
 }
 
@@ -221,14 +229,26 @@ static tutti_status spread(const tutti_engine_options *options, const tutti_ask 
     return TUTTI_OK;
 }
 
+/* A job whose random numbers are new in every run: it advances their counter, which no update of
+ * the user's does. */
+static tutti_status rewrite_job(tutti_engine *engine, const tutti_engine_options *options,
+                                tutti_graph *graph, tutti_plan *plan)
+{
+    tutti_pass_context context = {.deterministic = options->deterministic};
+    bool users = tutti__random_advanced(graph) != NULL;
+    TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, graph, &context, "job"));
+    const tutti_node *counter = tutti__random_advanced(graph);
+    return counter && !users ? find_variable(tutti__engine_state(engine), counter, &plan->counter)
+                             : TUTTI_OK;
+}
+
 static tutti_status compile(tutti_engine *engine, const tutti_engine_options *options,
                             const tutti_ask *request, int64_t batch, tutti_graph **graph,
                             tutti_plan *plan)
 {
-    tutti_pass_context context = {.deterministic = options->deterministic};
     plan->trains = has_gradients(*graph);
     TUTTI_TRY(tutti__specialize(*graph));
-    TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, *graph, &context, "job"));
+    TUTTI_TRY(rewrite_job(engine, options, *graph, plan));
     TUTTI_TRY(spread(options, request, batch, graph));
     const char *fallback = request->device ? request->device : options->device;
     TUTTI_TRY(cut(*graph, fallback, plan));

@@ -24,6 +24,8 @@ typedef struct tutti_plan {
      * claims them. */
     TUTTI_VEC(tutti_state_variable *) updated;
     bool shadows;
+    /* That it draws from, and which it or its rest advances, or NULL: each run has a ticket. */
+    tutti_state_variable *counter;
     bool trains; /* it takes gradients, and updates variables */
     bool meets;  /* other processes, in collectives */
     bool joins;  /* its devices meet each other, in collectives */

@@ -271,7 +271,7 @@ static tutti_status begin(tutti_run *run)
     const tutti_rendezvous *r = run->rendezvous;
     tutti__run_let_go(run); /* a partition without variables need not have said that it took them */
     TUTTI_TRY(tutti__state_commit_begin_on(run->state, r->update_count, r->updates, run->deadline));
-    tutti_status status = TUTTI_OK;
+    tutti_status status = r->advances ? tutti__ticket_commit(run->state, &run->ticket) : TUTTI_OK;
     for (int i = 0; status == TUTTI_OK && i < r->shared_count; i += r->parts)
         status = tutti__pieces_share(run->state, r->parts, r->shared + i);
     if (status != TUTTI_OK)

@@ -16,6 +16,7 @@ typedef struct tutti_rendezvous {
     int arrived;              /* at the commit point */
     int left;                 /* it */
     tutti_error error;        /* the first */
+    bool advances;            /* the counter that the run has a ticket for */
     int update_count;         /* variables that must be nobody's claim when the commit begins */
     tutti_state_variable *const *updates;
     int shared_count, parts; /* pieces that get one memory before anybody writes, `parts` of each */

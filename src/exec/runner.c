@@ -88,11 +88,23 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
     return status;
 }
 
+/* Whether it updates the counter that the run has a ticket for. */
+static bool advances(const tutti_plan *plan, const tutti_run *run)
+{
+    for (size_t i = 0; i < plan->updated.count; i++)
+        if (plan->updated.data[i] == run->ticket.counter)
+            return true;
+    return false;
+}
+
 static tutti_status run_pieces(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
                                tutti_tensor **results)
 {
     tutti_rendezvous rendezvous;
+    if (plan->counter)
+        run->ticket = tutti__ticket_take(run->state, plan->counter);
     tutti__rendezvous_init(&rendezvous, plan->piece_count);
+    rendezvous.advances = advances(plan, run);
     if (!plan->shadows) {
         rendezvous.update_count = (int)plan->updated.count;
         rendezvous.updates = plan->updated.data;

@@ -157,6 +157,16 @@ static tutti_status check_sym(const tutti_session *session, tutti_sym sym, const
     return TUTTI_OK;
 }
 
+static tutti_status no_output(tutti_sym sym, int position)
+{
+    const tutti_node *node = sym.node;
+    if (node->output_count == 0)
+        return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output; name it as a target",
+                          position, node->op->name, node->name);
+    return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output %u; the last is %d", position,
+                      node->op->name, node->name, sym.index, node->output_count - 1);
+}
+
 static tutti_status check_feed(const tutti_session *session, const tutti_feed *feed, int position)
 {
     TUTTI_TRY(check_sym(session, feed->sym, "feed", position));
@@ -165,8 +175,8 @@ static tutti_status check_feed(const tutti_session *session, const tutti_feed *f
         return tutti_fail(TUTTI_INVALID, "feed %d: the value of '%s' is NULL", position,
                           node->name);
     if ((int)feed->sym.index >= node->output_count || node->types[feed->sym.index].handle)
-        return tutti_fail(TUTTI_INVALID, "feed %d: '%s' is a %s and cannot be fed", position,
-                          node->name, node->op->name);
+        return tutti_fail(TUTTI_INVALID, "feed %d: %s '%s' has no value %u that could be fed",
+                          position, node->op->name, node->name, feed->sym.index);
     const tutti_type *want = &node->types[feed->sym.index], *have = tutti_tensor_type(feed->value);
     bool fits = want->dtype == have->dtype && want->rank == have->rank;
     for (int i = 0; fits && i < want->rank; i++)
@@ -232,13 +242,11 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
                               fetch->sym.node->name);
         l->fetches[i] = tutti__edge(fetch->sym);
         if ((int)fetch->sym.index >= fetch->sym.node->output_count)
-            return tutti_fail(TUTTI_INVALID,
-                              "fetch %d: %s '%s' has no output %u; name it as a target", i,
-                              fetch->sym.node->op->name, fetch->sym.node->name, fetch->sym.index);
+            return no_output(fetch->sym, i);
         if (fetch->sym.node->types[fetch->sym.index].handle &&
             !tutti__is(fetch->sym.node, "variable"))
-            return tutti_fail(TUTTI_INVALID, "fetch %d: '%s' is a %s, which has no value", i,
-                              fetch->sym.node->name, fetch->sym.node->op->name);
+            return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no value that could be fetched",
+                              i, fetch->sym.node->op->name, fetch->sym.node->name);
     }
     int targets = 0;
     for (int i = 0; i < options->targets.count; i++) {
@@ -313,8 +321,8 @@ static tutti_status check_variable(const tutti_session *session, tutti_sym sym)
 {
     TUTTI_TRY(check_sym(session, sym, "variable", 0));
     if (!tutti__is(sym.node, "variable"))
-        return tutti_fail(TUTTI_INVALID, "'%s' is a %s, not a variable", sym.node->name,
-                          sym.node->op->name);
+        return tutti_fail(TUTTI_INVALID, "%s '%s' is no variable", sym.node->op->name,
+                          sym.node->name);
     return TUTTI_OK;
 }
 

@@ -19,6 +19,7 @@ typedef struct diff {
     bool *reached;        /* by id: some x reaches it, through whatever */
     bool *carries;        /* by id: a gradient of it is asked for, or of something before it */
     bool *wanted;         /* by id: it reaches some y */
+    tutti_edge *sent;     /* by id: of a recv what its send sends; else no node */
     contribution ***sums; /* by id, by output */
     tutti_arena arena;
 } diff;
@@ -142,6 +143,33 @@ static bool passes_gradients(const diff *d, const tutti_node *node)
     return is_recorded(d, node->id) && !(node->op->flags & TUTTI_OP_NO_GRADIENT);
 }
 
+/* A recv gives what the send of its channel takes. */
+static void pair_sends(diff *d)
+{
+    for (size_t r = 0; r < d->count; r++) {
+        const tutti_node *recv = d->graph->nodes.data[r];
+        if (recv->dead || !tutti__is(recv, "recv") || !is_recorded(d, r))
+            continue;
+        for (size_t s = 0; s < d->count && !d->sent[r].node; s++) {
+            const tutti_node *send = d->graph->nodes.data[s];
+            if (!send->dead && tutti__is(send, "send") && is_recorded(d, s) &&
+                strcmp(tutti__str(send, "channel"), tutti__str(recv, "channel")) == 0)
+                d->sent[r] = send->inputs[0];
+        }
+    }
+}
+
+static int source_count(const diff *d, const tutti_node *node)
+{
+    return d->sent[node->id].node ? 1 : node->input_count;
+}
+
+/* What a node's value is made of: its inputs, or what was sent. */
+static tutti_edge source(const diff *d, const tutti_node *node, int i)
+{
+    return d->sent[node->id].node ? d->sent[node->id] : node->inputs[i];
+}
+
 /* reached: forwards from xs. */
 static void mark_reached(diff *d, int x_count, const tutti_sym *xs)
 {
@@ -149,8 +177,8 @@ static void mark_reached(diff *d, int x_count, const tutti_sym *xs)
         d->reached[xs[i].node->id] = true;
     for (size_t n = 0; n < d->count; n++) {
         const tutti_node *node = d->graph->nodes.data[n];
-        for (int i = 0; is_recorded(d, n) && !d->reached[n] && i < node->input_count; i++)
-            d->reached[n] = d->reached[node->inputs[i].node->id];
+        for (int i = 0; is_recorded(d, n) && !d->reached[n] && i < source_count(d, node); i++)
+            d->reached[n] = d->reached[source(d, node, i).node->id];
     }
 }
 
@@ -168,8 +196,8 @@ static void mark_carries(diff *d, int x_count, const tutti_sym *xs)
     for (size_t n = 0; n < d->count; n++) {
         const tutti_node *node = d->graph->nodes.data[n];
         bool passes = passes_gradients(d, node);
-        for (int i = 0; passes && !d->carries[n] && i < node->input_count; i++)
-            d->carries[n] = flows(d, node->inputs[i]);
+        for (int i = 0; passes && !d->carries[n] && i < source_count(d, node); i++)
+            d->carries[n] = flows(d, source(d, node, i));
     }
 }
 
@@ -180,8 +208,8 @@ static void mark_wanted(diff *d, int y_count, const tutti_sym *ys)
         d->wanted[ys[i].node->id] = true;
     for (size_t n = d->count; n-- > 0;) {
         const tutti_node *node = d->graph->nodes.data[n];
-        for (int i = 0; d->wanted[n] && i < node->input_count; i++)
-            d->wanted[node->inputs[i].node->id] = true;
+        for (int i = 0; d->wanted[n] && i < source_count(d, node); i++)
+            d->wanted[source(d, node, i).node->id] = true;
     }
 }
 
@@ -201,6 +229,31 @@ static tutti_status seed(diff *d, int y_count, const tutti_sym *ys, const tutti_
 static bool keeps_rows(const tutti_node *node)
 {
     return (node->op->flags & TUTTI_OP_TAKES_HANDLE) && tutti__is(node, "read");
+}
+
+/* The gradient of what was sent is that of what came: partitioning lets it travel back. */
+static tutti_status send_back(diff *d, const tutti_node *recv, tutti_grad grad)
+{
+    tutti_edge sent = d->sent[recv->id];
+    return is_gradient_of(d, grad, sent) ? contribute(d, sent, grad) : refuse(grad, sent, "recv");
+}
+
+/* Nodes are visited by id: a recv must stand behind what it gets. */
+static tutti_status check_recvs(const diff *d)
+{
+    char place[TUTTI_PLACE_TEXT];
+    for (size_t n = 0; n < d->count; n++) {
+        const tutti_node *recv = d->graph->nodes.data[n];
+        tutti_edge sent = d->sent[n];
+        if (sent.node && sent.node->id > n && d->wanted[n] && flows(d, sent))
+            return tutti_fail(TUTTI_UNSUPPORTED,
+                              "recv '%s'%s was built before '%s', which it gets on channel '%s': "
+                              "no gradient finds its way back; build tutti_send first, or use "
+                              "device scopes alone, between which values travel by themselves",
+                              recv->name, tutti__node_place(recv, place), sent.node->name,
+                              tutti__str(recv, "channel"));
+    }
+    return TUTTI_OK;
 }
 
 /* Calls one node's rule and hands its results on. */
@@ -262,12 +315,14 @@ static tutti_status visit(diff *d, tutti_node *node)
     }
     bool goes_on = false;
     char place[TUTTI_PLACE_TEXT];
-    for (int i = 0; i < node->input_count; i++)
-        goes_on = goes_on || flows(d, node->inputs[i]);
+    for (int i = 0; i < source_count(d, node); i++)
+        goes_on = goes_on || flows(d, source(d, node, i));
     if (!any || !goes_on || !passes_gradients(d, node))
         return TUTTI_OK;
     if (keeps_rows(node))
         return contribute(d, node->inputs[0], outputs[0]);
+    if (d->sent[node->id].node)
+        return send_back(d, node, outputs[0]);
     if (!node->op->gradient)
         return tutti_fail(
             TUTTI_UNSUPPORTED,
@@ -279,9 +334,11 @@ static tutti_status visit(diff *d, tutti_node *node)
 static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_sym *y_grads,
                         int x_count, const tutti_sym *xs, tutti_sym *ret_grads, tutti_sym *ret_rows)
 {
+    pair_sends(d);
     mark_reached(d, x_count, xs);
     mark_carries(d, x_count, xs);
     mark_wanted(d, y_count, ys);
+    TUTTI_TRY(check_recvs(d));
     TUTTI_TRY(seed(d, y_count, ys, y_grads));
     for (size_t n = d->count; n-- > 0;)
         if (d->wanted[n] && d->carries[n] && d->sums[n])
@@ -325,9 +382,10 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     d.carries = calloc(d.count + 1, 1);
     d.wanted = calloc(d.count + 1, 1);
     d.sums = calloc(d.count + 1, sizeof *d.sums);
+    d.sent = calloc(d.count + 1, sizeof *d.sent);
     tutti_name_push(graph, "gradients");
     graph->differentiated++;
-    tutti_status status = d.reached && d.carries && d.wanted && d.sums
+    tutti_status status = d.reached && d.carries && d.wanted && d.sums && d.sent
                               ? run(&d, y_count, ys, y_grads, x_count, xs, ret_grads, ret_rows)
                               : tutti_fail(TUTTI_NO_MEMORY, "gradients");
     graph->differentiated--;
@@ -336,6 +394,7 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     free(d.carries);
     free(d.wanted);
     free(d.sums);
+    free(d.sent);
     tutti__arena_free(&d.arena);
     return status;
 }

@@ -50,10 +50,14 @@ tutti_status tutti__node_failed(const tutti_node *node, tutti_status status)
     tutti__error_say(status, who);
     int size = snprintf(head, sizeof head, "%s: ", who);
     snprintf(message, sizeof message, "%s", tutti_error_message());
-    if (!node->file || size >= (int)sizeof head || strncmp(message, head, (size_t)size) != 0)
+    if (!node->file || size >= (int)sizeof head)
         return status;
-    return tutti_fail(status, "%.*s (%s:%d): %s", size - 2, head, node->file, node->line,
-                      message + size);
+    if (strncmp(message, head, (size_t)size) == 0)
+        return tutti_fail(status, "%.*s (%s:%d): %s", size - 2, head, node->file, node->line,
+                          message + size);
+    if (strstr(message, node->file)) /* it names a place already, of a node in a body */
+        return status;
+    return tutti_fail(status, "%s (%s, %s:%d)", message, who, node->file, node->line);
 }
 
 tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)

@@ -115,7 +115,7 @@ struct tutti_graph {
     /* A trace of a tape: names are not looked up, updates take effect in the order of building. */
     bool trace;
     uint32_t initializers; /* of a trace: made since tutti__graph_reset and not run by themselves */
-    uint32_t drawn;        /* of a trace: random nodes since tutti__graph_reset; see random_salt */
+    uint32_t drawn; /* of a trace: unnamed random nodes since tutti__graph_reset; see random_salt */
     /* Of a trace: handles live here through tutti__graph_reset, and so does the memory of all
      * nodes, so that symbols of earlier steps can be told. */
     tutti_arena *lasting;
@@ -149,7 +149,8 @@ tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name,
 bool tutti__op_is_built_in(const tutti_op *op);
 
 /* After a failure of the node at run time: a message that begins with its name, "op 'name': …",
- * gets the user's place, where it is known. Returns the status. */
+ * gets the user's place there, where it is known, and one that names no place at its end. Returns
+ * the status. */
 tutti_status tutti__node_failed(const tutti_node *node, tutti_status status);
 /* " (file:line)" where the user built the node, for messages; "" where that is not known, as of a
  * graph that was read. */

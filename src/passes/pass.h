@@ -37,6 +37,9 @@ tutti_status tutti__passes_run(tutti_pass_stage stage, tutti_graph *graph,
  * and the user's place. */
 tutti_status tutti__specialize(tutti_graph *graph);
 
+/* The counter of random numbers, where something in the graph updates it; else NULL. */
+const tutti_node *tutti__random_advanced(const tutti_graph *graph);
+
 /* Gives every node the full local name of its device ("cpu:0"): scopes, colocation, what the device
  * supports; free nodes go to the device of their inputs or to `fallback`. */
 tutti_status tutti__place(tutti_graph *graph, const char *fallback);

@@ -36,6 +36,12 @@ static usage find_usage(const tutti_graph *graph)
     return found;
 }
 
+const tutti_node *tutti__random_advanced(const tutti_graph *graph)
+{
+    usage found = find_usage(graph);
+    return found.updated ? found.counter : NULL;
+}
+
 static tutti_status advance(tutti_rewrite *rewrite, tutti_node *counter)
 {
     tutti_edge inputs[2] = {{counter, 0}}, step;

@@ -90,11 +90,35 @@ static tutti_status take_all(const tutti_program *program, tutti_run *run,
 {
     if (program->variable_count == 0)
         return TUTTI_OK;
+    int counter = -1;
+    int64_t ahead = 0;
     TUTTI_TRY(read_begin(program, run));
-    for (int v = 0; v < program->variable_count; v++)
-        ret_snapshots[v] = tutti__piece_take(program->variables[v].piece);
+    for (int v = 0; v < program->variable_count; v++) {
+        const tutti_piece *piece = program->variables[v].piece;
+        ret_snapshots[v] = tutti__piece_take(piece);
+        if (piece->variable == run->ticket.counter) {
+            counter = v;
+            ahead = tutti__ticket_ahead(&run->ticket, piece->variable);
+        }
+    }
     tutti__state_read_end(run->state);
-    return TUTTI_OK;
+    return counter < 0 ? TUTTI_OK
+                       : tutti__ticket_apply(program->variables[counter].piece, ahead,
+                                             &ret_snapshots[counter]);
+}
+
+tutti_status tutti__variable_missing(const tutti_graph *graph, const char *name)
+{
+    char place[TUTTI_PLACE_TEXT] = "";
+    for (size_t n = 0; n < graph->nodes.count && place[0] == '\0'; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if (tutti__is(node, "variable") && strcmp(tutti__state_name(node), name) == 0)
+            tutti__node_place(node, place);
+    }
+    return tutti_fail(TUTTI_UNINITIALIZED,
+                      "variable '%s'%s is used before it was initialised; run "
+                      "tutti_initialize_all(graph) first",
+                      name, place);
 }
 
 tutti_status tutti__program_snapshot(const tutti_program *program, tutti_run *run,
@@ -105,10 +129,7 @@ tutti_status tutti__program_snapshot(const tutti_program *program, tutti_run *ru
     for (int v = 0; v < program->variable_count; v++) {
         const tutti_program_variable *variable = &program->variables[v];
         if (!ret_snapshots[v] && (variable->read || (variable->updated && variable->keep)))
-            return tutti_fail(
-                TUTTI_UNINITIALIZED,
-                "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
-                variable->piece->variable->name);
+            return tutti__variable_missing(program->graph, variable->piece->variable->name);
     }
     return TUTTI_OK;
 }

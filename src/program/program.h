@@ -139,6 +139,8 @@ void tutti__run_taken(tutti_run *run);
 /* The run no longer keeps commits from beginning, whoever has yet to take values. */
 void tutti__run_let_go(tutti_run *run);
 
+/* UNINITIALIZED: that variable of the graph has no value; where it was built stands there too. */
+tutti_status tutti__variable_missing(const tutti_graph *graph, const char *name);
 /* A reference to the present value of every variable, NULL where there is none yet; UNINITIALIZED
  * names one that the program needs. What was taken is the caller's to drop, also on failure. Says
  * tutti__run_taken. */

@@ -135,6 +135,7 @@ struct tutti_run {
     const _Atomic bool *watched; /* what waiting kernels look at: `cancelled`, or in a run inside
                                     another one the flag of that one; NULL: nothing */
     tutti_state *state;
+    tutti_ticket ticket;     /* of a run that draws from a counter */
     tutti_between between;   /* of a rehearsal */
     const tutti_mesh *mesh;  /* or NULL */
     struct tutti_team *team; /* the replicas of the job, or NULL */

@@ -48,6 +48,12 @@ typedef enum tutti_held {
     TUTTI_HELD_TORN      /* a commit failed half-way */
 } tutti_held;
 
+/* Of a counter, see ticket.c; under the lock. */
+typedef struct tutti_tickets {
+    int64_t next, done;
+    int out; /* tickets that were not returned yet */
+} tutti_tickets;
+
 typedef struct tutti_state_variable {
     char *name;
     char *slot_of; /* the variable whose optimizer slot this is, or "" */
@@ -63,6 +69,7 @@ typedef struct tutti_state_variable {
     tutti_piece *owned_piece;       /* which that was */
     _Atomic uint64_t owned_commits; /* those commits, the one under way too: all processes have as
                                        many when a step is over */
+    tutti_tickets tickets;
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
 
@@ -177,6 +184,27 @@ tutti_status tutti__pieces_share(tutti_state *state, int count, tutti_piece *con
 
 /* Inside a commit: puts a new tensor (consumed) in the place of the value. */
 void tutti__piece_replace(tutti_state *state, tutti_piece *piece, tutti_tensor *value);
+
+/* ---- ticket.c ---- */
+/* A counter is a variable, an i64 scalar, to which every run that draws from it adds 1 at its
+ * commit. Each such run has a ticket, so that several at once see different values of the counter:
+ * each the value that it has when all who came before have committed. */
+typedef struct tutti_ticket {
+    tutti_state_variable *counter; /* NULL: there is none, and the run draws nothing */
+    int64_t number;
+    bool seen; /* what it draws is drawn: the counter is only to be advanced */
+} tutti_ticket;
+/* A run that claims the counter takes its ticket after that. */
+tutti_ticket tutti__ticket_take(tutti_state *state, tutti_state_variable *counter);
+/* When the run is over. */
+void tutti__ticket_return(tutti_state *state, const tutti_ticket *ticket);
+/* What a run with this ticket has to add to a value of the variable that it takes, between
+ * tutti__state_read_begin and _end; 0 but of the counter. */
+int64_t tutti__ticket_ahead(const tutti_ticket *ticket, const tutti_state_variable *variable);
+/* After that: puts the sum, a tensor of its own, in the place of the value that was taken. */
+tutti_status tutti__ticket_apply(const tutti_piece *piece, int64_t ahead, tutti_tensor **value);
+/* Inside a commit, before it adds 1: sees to it that the counter never goes back. */
+tutti_status tutti__ticket_commit(tutti_state *state, const tutti_ticket *ticket);
 
 /* ---- owned.c ---- */
 /* How a process gets at others' elements. */

@@ -75,16 +75,18 @@ static tutti_status cpu_compile(tutti_device *device, const tutti_partition *par
     return TUTTI_OK;
 }
 
+enum { MOST = 4096 };
+
+/* What is no number is refused when a device is opened. */
 static int cpu_count(void)
 {
-    int64_t count = tutti__param_int(&devices_param);
-    return count < 1 ? 1 : (int)count;
+    int64_t count;
+    return tutti__param_in(&devices_param, 1, MOST, &count) == TUTTI_OK ? (int)count : 1;
 }
 
 /* The cores are dealt out evenly; every logical device has at least one thread. */
 static tutti_status cpu_open(tutti_device *device)
 {
-    enum { MOST = 4096 };
     int64_t threads, devices;
     bool pins, helps;
     TUTTI_TRY(tutti__param_in(&threads_param, 0, MOST, &threads));

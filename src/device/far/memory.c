@@ -40,6 +40,14 @@ static bool map(int file, size_t size, int protection, char **ret)
     return true;
 }
 
+/* Whether the process could have so much memory at all: a memory file takes pages only when they
+ * are written, and would let anything begin. */
+static bool could_have(size_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at != MAP_FAILED && munmap(at, size) == 0;
+}
+
 static bool map_region(tutti_far_region *region, int file)
 {
     size_t size = region->size;
@@ -64,7 +72,8 @@ tutti_status tutti__far_region_create(tutti_far_memory *memory, size_t size, int
     if (ok) {
         region->size = (size / TUTTI_FAR_ALIGNMENT + 1) * TUTTI_FAR_ALIGNMENT;
         region->stream_count = stream_count;
-        ok = ftruncate(file, (off_t)region->size) == 0 && map_region(region, file);
+        ok = could_have(region->size) && ftruncate(file, (off_t)region->size) == 0 &&
+             map_region(region, file);
     }
     int error = errno;
     if (file >= 0)

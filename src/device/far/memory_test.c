@@ -1,6 +1,7 @@
 /* memory_test.c: host code cannot touch far memory; copies in and out are checked. */
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,5 +96,20 @@ TUTTI_TEST(far_memory_opens_what_a_stream_may_touch)
     tutti__far_protect(second, 8, TUTTI_FAR_CLOSED);
     CHECK(is_closed(second, false));
     tutti__far_region_destroy(memory, region);
+    tutti__far_memory_destroy(memory);
+}
+
+/* As much as malloc would give, and no more: pages of a memory file come when they are written. */
+TUTTI_TEST(far_memory_is_not_more_than_there_is)
+{
+    size_t size = (size_t)1 << 45;
+    tutti_far_memory *memory;
+    tutti_far_region *region;
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at != MAP_FAILED) /* a machine that promises anything */
+        munmap(at, size);
+    CHECK_OK(tutti__far_memory_create("far:0", &memory));
+    tutti_status status = tutti__far_region_create(memory, size, 2, &region);
+    CHECK_INT(status == TUTTI_NO_MEMORY, at == MAP_FAILED);
     tutti__far_memory_destroy(memory);
 }

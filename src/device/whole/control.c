@@ -88,7 +88,7 @@ static tutti_status advance(tutti_whole_run *r, const tutti_node *node, tutti_te
                             tutti_tensor **next)
 {
     if (tutti__now_ns() > r->run->deadline)
-        return tutti_fail(TUTTI_DEADLINE, "%s '%s' was still looping at the run's deadline",
+        return tutti_fail(TUTTI_DEADLINE, "%s '%s': it was still looping at the run's deadline",
                           node->op->name, node->name);
     if (!r->committing && r->run->cancelled)
         return tutti_fail(TUTTI_CANCELLED, "%s '%s': the run was cancelled", node->op->name,

@@ -121,10 +121,8 @@ tutti_status tutti__whole_node(tutti_whole_run *r, const tutti_node *node,
 
 static tutti_status no_value(const tutti_whole_run *r, int32_t variable)
 {
-    return tutti_fail(
-        TUTTI_UNINITIALIZED,
-        "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
-        r->executable->variables[variable].piece->variable->name);
+    const tutti_whole_executable *e = r->executable;
+    return tutti__variable_missing(e->graph, e->variables[variable].piece->variable->name);
 }
 
 static tutti_status copy_of(tutti_tensor *from, tutti_tensor **ret)

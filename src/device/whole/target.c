@@ -52,18 +52,20 @@ static tutti_status take_values(tutti_whole_run *r)
             tutti__run_let_go(r->run); /* it becomes whole by a commit */
         TUTTI_TRY(tutti__variable_whole(r->run->state, variable));
     }
+    int64_t ahead = 0;
     tutti__state_read_begin(r->run->state);
-    for (int v = 0; v < e->variable_count; v++)
+    for (int v = 0; v < e->variable_count; v++) {
         r->before[v] = tutti__piece_take(e->variables[v].piece);
+        ahead += tutti__ticket_ahead(&r->run->ticket, e->variables[v].piece->variable);
+    }
     tutti__state_read_end(r->run->state);
     tutti__run_taken(r->run);
     for (int v = 0; v < e->variable_count; v++) {
+        if (e->variables[v].piece->variable == r->run->ticket.counter)
+            TUTTI_TRY(tutti__ticket_apply(e->variables[v].piece, ahead, &r->before[v]));
         tutti_tensor *device = r->before[v];
         if (!device && e->variables[v].needed)
-            return tutti_fail(
-                TUTTI_UNINITIALIZED,
-                "variable '%s' is used before it was initialised; run tutti_initialize_all(graph) first",
-                e->variables[v].piece->variable->name);
+            return tutti__variable_missing(e->graph, e->variables[v].piece->variable->name);
         if (!device)
             continue;
         r->before[v] = NULL;

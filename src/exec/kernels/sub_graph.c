@@ -86,8 +86,9 @@ tutti_status tutti__loop_run(const tutti_call *call,
         if (status != TUTTI_OK || !more)
             break;
         if (tutti__now_ns() > call->deadline)
-            status = tutti_fail(TUTTI_DEADLINE, "%s '%s' was still looping at the run's deadline",
-                                call->op->name, call->name);
+            status =
+                tutti_fail(TUTTI_DEADLINE, "%s '%s': it was still looping at the run's deadline",
+                           call->op->name, call->name);
         const tutti_run *run = tutti__context(call)->run;
         if (status == TUTTI_OK && run->watched && *run->watched)
             status = tutti_fail(TUTTI_CANCELLED, "%s '%s': the run was cancelled while it looped",

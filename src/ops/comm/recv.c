@@ -40,7 +40,7 @@ const tutti_op tutti_op_recv = {
     .doc = "recv(): y = the value that the send of the same channel sent",
     .category = "communication",
     .outputs = 1,
-    .flags = TUTTI_OP_STATEFUL | TUTTI_OP_BLOCKING | TUTTI_OP_HOST | TUTTI_OP_NO_GRADIENT,
+    .flags = TUTTI_OP_STATEFUL | TUTTI_OP_BLOCKING | TUTTI_OP_HOST,
     .attrs = attrs,
     .infer = infer,
     .cost = tutti__cost_comm,

@@ -230,6 +230,10 @@ TUTTI_TEST(elementwise_gradients_at_the_kinks)
     gradients_at((tutti_pow), 0, 2, &da, &db);
     CHECK_NEAR(da, 0, 0);
     CHECK_NEAR(db, 0, 0);
+    gradients_at((tutti_pow), 0, -1, &da, &db); /* y is infinite */
+    CHECK_NEAR(db, 0, 0);
+    gradients_at((tutti_pow), -2, 0.5, &da, &db); /* y is no number */
+    CHECK_NEAR(db, 0, 0);
     gradients_at((tutti_maximum), 1, 1, &da, &db);
     CHECK_NEAR(da, 1, 0);
     CHECK_NEAR(db, 0, 0);

@@ -34,13 +34,14 @@ static tutti_sym base_gradient(const tutti_gradient *node)
     return tutti_mul(node->output_grads[0], tutti_mul(b, tutti_pow(a, lower)));
 }
 
-/* db = dy * y * log(a) where a > 0, else 0. */
+/* db = dy * y * log(a) where a > 0, else 0: there y may be no number, or infinite. */
 static tutti_sym exponent_gradient(const tutti_gradient *node)
 {
     tutti_sym a = node->inputs[0], y = node->outputs[0], one = tutti_scalar_like(a, 1);
     tutti_sym positive = tutti_greater(a, tutti_scalar_like(a, 0));
     tutti_sym log_a = tutti_log(tutti_where(positive, a, one));
-    return tutti_mul(node->output_grads[0], tutti_mul(y, log_a));
+    tutti_sym power = tutti_where(positive, y, tutti_scalar_like(y, 0));
+    return tutti_mul(node->output_grads[0], tutti_mul(power, log_a));
 }
 
 /* The gradients of both, summed over the axes along which each was repeated. */

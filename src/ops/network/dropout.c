@@ -88,13 +88,12 @@ tutti_sym(tutti_dropout_of)(tutti_sym x, tutti_sym counter, double rate,
     TAKE_OPTIONS(tutti_dropout_options, options, given);
     if (!tutti_sym_ok(x))
         return TUTTI_NO_SYM;
-    if (!tutti_sym_ok(counter))
-        counter = tutti__random_counter(tutti_sym_graph(x));
-    tutti_sym inputs[] = {x, counter};
+    bool own = tutti_sym_ok(counter);
+    tutti_sym inputs[] = {x, own ? counter : tutti__random_counter(tutti_sym_graph(x))};
     tutti_sym y = TUTTI_NARY(&tutti_op_dropout, inputs, TUTTI_FLOAT("rate", rate),
                              TUTTI_INT("seed", options.seed), TUTTI_INT("salt", options.salt));
     if (tutti_sym_ok(y) && options.salt == 0)
-        tutti__attr_set_int(y.node, "salt", tutti__random_salt(y.node));
+        tutti__attr_set_int(y.node, "salt", tutti__random_salt(y.node, NULL, own));
     return y;
 }
 

@@ -42,13 +42,47 @@ bool tutti__random_begins(tutti_graph *graph)
            (!graph->holds || !graph->holds(graph, TUTTI_RANDOM_COUNTER));
 }
 
-int64_t tutti__random_salt(const tutti_node *node)
+/* Whether a random node of the step has that salt, in a first step or a later one. */
+static bool is_drawn(const tutti_graph *graph, uint64_t salt)
+{
+    uint64_t first = tutti__hash_mix(salt, FIRST);
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        const tutti_node *node = graph->nodes.data[i];
+        if (!(node->op->flags & TUTTI_OP_RANDOM))
+            continue;
+        uint64_t other = (uint64_t)tutti__int(node, "salt");
+        if (other == salt || other == first)
+            return true;
+    }
+    return false;
+}
+
+/* Of the name that the node would have in a graph: "scope/name", "scope/name_1" and so on. In a
+ * trace its number follows. */
+static uint64_t salt_of_name(const tutti_node *node)
+{
+    tutti_graph *graph = node->graph;
+    int size = (int)(strrchr(node->name, '_') - node->name);
+    uint64_t salt = tutti__hash_bytes(0, node->name, (size_t)size);
+    for (unsigned n = 1; is_drawn(graph, salt); n++)
+        salt = tutti__hash_string(
+            0, tutti__arena_format(&graph->arena, "%.*s_%u", size, node->name, n));
+    return salt;
+}
+
+int64_t tutti__random_salt(const tutti_node *node, const char *wished, bool own_counter)
 {
     tutti_graph *graph = node->graph;
     if (!graph->trace)
         return (int64_t)tutti__hash_string(0, node->name);
-    uint64_t kind = tutti__hash_string(0, node->op->name);
-    return (int64_t)tutti__hash_mix(kind, ++graph->drawn);
+    uint32_t first = own_counter ? 0 : graph->drawn & FIRST;
+    if (!wished || !wished[0]) {
+        uint64_t kind = tutti__hash_string(0, node->op->name);
+        uint32_t number = ++graph->drawn & ~FIRST;
+        return (int64_t)tutti__hash_mix(kind, first | number);
+    }
+    uint64_t salt = salt_of_name(node);
+    return (int64_t)(first ? tutti__hash_mix(salt, first) : salt);
 }
 
 tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
@@ -70,7 +104,8 @@ tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
         given[1 + i] = attrs[i];
     tutti_sym sym = tutti__build(graph, op, own.name, 1 + input_count, all, 1 + attr_count, given);
     if (tutti_sym_ok(sym))
-        tutti__attr_set_int(sym.node, "salt", tutti__random_salt(sym.node));
+        tutti__attr_set_int(sym.node, "salt",
+                            tutti__random_salt(sym.node, own.name, tutti_sym_ok(own.counter)));
     return sym;
 }
 

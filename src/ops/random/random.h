@@ -32,10 +32,11 @@ void tutti__cost_random(const tutti_infer *node, tutti_cost *ret);
 tutti_sym tutti__random_counter(tutti_graph *graph);
 /* Whether this step of a trace gives the counter its first value, or would if something drew. */
 bool tutti__random_begins(tutti_graph *graph);
-/* What tells a random node from others of one seed: its name, or in a trace, whose names depend on
- * what was made before, its number among the step's random nodes: a step that is restored draws
- * what it drew. */
-int64_t tutti__random_salt(const tutti_node *node);
+/* What tells a random node from others of one seed: its name. In a trace, whose names depend on
+ * what was made before, that is the name which was `wished`, in its scopes, as a graph would have
+ * it; or without one (NULL) its number among those of the step: a step that is repeated or restored
+ * draws with the same salts. `own_counter`: it draws by a counter of its own, not the graph's. */
+int64_t tutti__random_salt(const tutti_node *node, const char *wished, bool own_counter);
 
 /* Builds a random node: input 0 the options' counter or the graph's, then `inputs`; gives it its
  * seed, and a salt from its name. */

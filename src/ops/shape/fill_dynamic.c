@@ -1,6 +1,23 @@
 /* fill_dynamic.c: one value in a shape that is known only when it runs. With reshape_like and
  * broadcast_like, which look at its shape alone, it stands for shapes that were computed. */
 #include "ops/shape/rule.h"
+#include "tensor/type.h"
+
+/* What is said of the shape beforehand, dims, must be so. */
+static bool is_as_said(int rank, const int64_t *dims, int hints, const int64_t *hint)
+{
+    for (int i = 0; i < rank && i < hints; i++)
+        if (hint[i] >= 0 && dims[i] >= 0 && dims[i] != hint[i])
+            return false;
+    return hints == 0 || hints == rank;
+}
+
+#define OTHER_SHAPE(node, rank, shape, hints, said)                                                \
+    RULE_FAIL(node, TUTTI_INVALID,                                                                 \
+              "the shape that it is given is %s, its dims say %s; give TUTTI_ANY where a "         \
+              "dimension is not known",                                                            \
+              tutti__dims_text(rank, shape, (char[TUTTI_TYPE_TEXT]){0}),                           \
+              tutti__dims_text(hints, said, (char[TUTTI_TYPE_TEXT]){0}))
 
 static tutti_status infer(tutti_infer *node)
 {
@@ -27,18 +44,23 @@ static tutti_status infer(tutti_infer *node)
         if (dims[i] < TUTTI_ANY)
             return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld", i, (long long)dims[i]);
     }
+    if (!is_as_said(rank, dims, hints, hint))
+        return OTHER_SHAPE(node, rank, dims, hints, hint);
     return tutti__shape_output(node, 0, dtype, rank, dims);
 }
 
 static tutti_status reference(const tutti_call *call)
 {
     int64_t dims[TUTTI_MAX_RANK];
-    int rank = (int)call->inputs[0].dims[0];
+    const int64_t *hint;
+    int rank = (int)call->inputs[0].dims[0], hints = RULE_INTS(call, "dims", &hint);
     for (int i = 0; i < rank; i++) {
         dims[i] = tutti_view_get_int(&call->inputs[0], i);
         if (dims[i] < 0)
             return RULE_FAIL(call, TUTTI_INVALID, "dimension %d is %lld", i, (long long)dims[i]);
     }
+    if (!is_as_said(rank, dims, hints, hint))
+        return OTHER_SHAPE(call, rank, dims, hints, hint);
     TUTTI_TRY(tutti_call_allocate(call, 0, rank, dims));
     tutti__fill_view(&call->outputs[0], RULE_FLOAT(call, "value"));
     return TUTTI_OK;

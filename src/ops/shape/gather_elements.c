@@ -1,5 +1,5 @@
 /* gather_elements.c: take_along for indices that may be negative, or fewer beside the axis. */
-#include "ops/shape/rule.h"
+#include "ops/shape/scatter.h"
 
 /* A negative index counts from the end: i + size where i < 0. */
 static tutti_sym from_the_front(tutti_sym x, tutti_sym indices, int axis)
@@ -17,9 +17,14 @@ tutti_sym(tutti_gather_elements)(tutti_sym x, tutti_sym indices, int axis)
     tutti_type type = tutti_sym_type(x), places = tutti_sym_type(indices);
     if (type.rank != places.rank || axis < -type.rank || axis >= type.rank)
         return tutti_take_along(x, indices, axis);
-    for (int i = 0; i < type.rank; i++)
-        if (i != tutti__axis_of(axis, type.rank) && places.dims[i] != TUTTI_ANY &&
-            (type.dims[i] == TUTTI_ANY || type.dims[i] > places.dims[i]))
+    bool unknown = false;
+    for (int i = 0; i < type.rank; i++) {
+        if (i == tutti__axis_of(axis, type.rank))
+            continue;
+        if (places.dims[i] == TUTTI_ANY)
+            unknown = true;
+        else if (type.dims[i] == TUTTI_ANY || type.dims[i] > places.dims[i])
             x = tutti_slice_axis(x, i, 0, places.dims[i]);
-    return tutti_take_along(x, from_the_front(x, indices, axis), axis);
+    }
+    return tutti__take_along(x, from_the_front(x, indices, axis), axis, unknown);
 }

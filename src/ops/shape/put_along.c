@@ -7,6 +7,7 @@ static tutti_status infer(tutti_infer *node)
     const tutti_type *indices = &node->inputs[0], *updates = &node->inputs[1];
     tutti_type like;
     int64_t merged;
+    bool fewer = RULE_INT(node, "fewer");
     int axis;
     TUTTI_TRY(tutti__shape_indices(node, 0));
     TUTTI_TRY(tutti__shape_numbers(node, 1));
@@ -15,7 +16,7 @@ static tutti_status infer(tutti_infer *node)
     bool agree = indices->rank == like.rank && updates->rank == like.rank;
     for (int i = 0; agree && i < like.rank; i++)
         agree = tutti__shape_merge(updates->dims[i], indices->dims[i], &merged) &&
-                (i == axis || tutti__shape_merge(like.dims[i], merged, &merged));
+                (i == axis || tutti__along_agrees(like.dims[i], merged, fewer));
     if (!agree)
         return RULE_FAIL(
             node, TUTTI_INVALID,
@@ -30,39 +31,37 @@ static tutti_status gradient(tutti_gradient *node)
 {
     if (node->wanted[1])
         node->input_grads[1] =
-            tutti_take_along(node->output_grads[0], node->inputs[0], (int)RULE_INT(node, "axis"));
+            tutti__take_along(node->output_grads[0], node->inputs[0], (int)RULE_INT(node, "axis"),
+                              RULE_INT(node, "fewer"));
     return TUTTI_OK;
 }
 
-typedef struct {
-    const tutti_view *indices;
-    int64_t count, size, inner; /* indices along the axis, the axis of y, elements behind it */
-} along_state;
-
 static int64_t start_of(const void *context, int64_t n)
 {
-    const along_state *s = context;
-    int64_t outer = n / (s->count * s->inner);
-    return (outer * s->size + tutti__index_at(s->indices, n)) * s->inner + n % s->inner;
+    return tutti__along_place(context, n);
 }
 
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
-    along_state s = {indices, indices->dims[axis], y->dims[axis], tutti__blocks(y, axis).inner};
-    tutti_scatter scatter = {tutti_view_count(indices), 1, start_of, &s};
+    tutti_along along = tutti__along(indices, y->dims, axis);
+    tutti_scatter scatter = {tutti_view_count(indices), 1, start_of, &along};
     TUTTI_TRY(tutti__indices_check(call, 0, axis, 1, y->dims));
     tutti__scatter_add(&scatter, &call->inputs[1], y);
     return TUTTI_OK;
 }
 
-/* Beside the axis all are cut; along it each piece of the indices adds its part. */
+/* Beside the axis all are cut, unless the indices are fewer; along it each piece of the indices
+ * adds its part. */
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     for (int i = 0; i < node->inputs[0].rank; i++) {
+        if (i != axis && RULE_INT(node, "fewer") &&
+            node->inputs[0].dims[i] != node->outputs[0].dims[i])
+            continue;
         tutti_split *way = tutti__cut(&cuts);
         way->inputs[0] = way->inputs[1] = (int8_t)i;
         way->outputs[0] = (int8_t)(i == axis ? TUTTI_PARTIAL_SUM : i);
@@ -85,13 +84,22 @@ tutti_sym(tutti_put_along)(tutti_sym indices, tutti_sym updates, tutti_sym like,
                       TUTTI_INT("axis", axis));
 }
 
+tutti_sym tutti__put_along(tutti_sym indices, tutti_sym updates, tutti_sym like, int axis,
+                           bool fewer)
+{
+    return TUTTI_NARY(&tutti_op_put_along, ((tutti_sym[]){indices, updates, like}),
+                      TUTTI_INT("axis", axis), TUTTI_INT("fewer", fewer));
+}
+
 static const tutti_attr_spec attrs[] = {
     {"axis", TUTTI_ATTR_INT, "-1"},
     {"dims", TUTTI_ATTR_INTS, "[]"},
+    {"fewer", TUTTI_ATTR_INT, "0"}, /* the indices may be, beside the axis */
     {NULL},
 };
 static const char *const samples[] = {
     "i32[3,2]{0:5} f32[3,2] f32[3,5]",
+    "i32[2,3,3]{0:5} f32[2,3,3] f32[3,5,4] | axis=1 fewer=1",
     "i64[3,2,3]{0:4} f32[3,2,3] f32[4,2,3] | axis=0",
     "i32[2,5]{0:2} bf16[2,5] f32[2,2]",
     "i32[3,2]{0:5} f32[3,2] | dims=[3,5]",

@@ -27,6 +27,25 @@ typedef struct tutti_scatter {
 void tutti__scatter_add(const tutti_scatter *scatter, const tutti_view *updates,
                         const tutti_view *y);
 
+/* take_along and put_along whose indices may be `fewer` than x's, or like's, elements beside the
+ * axis, as far as shapes are known: they name the first ones. */
+tutti_sym tutti__take_along(tutti_sym x, tutti_sym indices, int axis, bool fewer);
+tutti_sym tutti__put_along(tutti_sym indices, tutti_sym updates, tutti_sym like, int axis,
+                           bool fewer);
+/* Whether sizes agree beside the axis: equal, or those of the indices at most as large. */
+bool tutti__along_agrees(int64_t size, int64_t indices, bool fewer);
+/* Indices beside a tensor of which they name elements. */
+typedef struct tutti_along {
+    const tutti_view *indices;
+    const int64_t *dims; /* of the tensor */
+    int axis;
+    bool fewer;                 /* beside the axis */
+    int64_t count, size, inner; /* indices along the axis, the tensor's, elements behind it */
+} tutti_along;
+tutti_along tutti__along(const tutti_view *indices, const int64_t *dims, int axis);
+/* Where the element that index n names stands in the tensor. */
+int64_t tutti__along_place(const tutti_along *along, int64_t n);
+
 /* indices [.., k] as starts in a tensor: for gather_nd and scatter_nd. */
 typedef struct tutti_index_rows {
     const tutti_view *indices;

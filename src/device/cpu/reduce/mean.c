@@ -6,7 +6,7 @@ REDUCE_KERNEL(true)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_mean) = {
     .name = "mean.blocks",
-    .version = 1,
+    .version = 2,
     .op = "mean",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -17,7 +17,8 @@ enum {
     REDUCE_PIECE = 16384,  /* elements that one piece reads, about */
     REDUCE_WIDE = 1024,    /* columns from which on pieces take columns instead of rows */
     REDUCE_COLUMNS = 2048, /* of such a piece */
-    REDUCE_ROWS = 64,      /* rows that are summed before they go into the total */
+    REDUCE_ROWS = 64,      /* rows that are summed before they go into a larger sum, */
+    REDUCE_MANY = 4096,    /* and these before they go into the total */
 };
 
 typedef enum reduce_kind { REDUCE_SUM, REDUCE_PRODUCT, REDUCE_MAX, REDUCE_MIN } reduce_kind;
@@ -201,8 +202,8 @@ REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
 /* The element types: the same walk. */
 #define REDUCE_WALKS(T, suffix)                                                                    \
     /* Rows [first, end) of columns [column, column + width), into `to`. */                        \
-    VEC_INLINE void reduce_columns_##suffix(const reduce_work *w, const T *x, int64_t first,       \
-                                            int64_t end, int64_t width, T *to)                     \
+    VEC_INLINE void reduce_some_##suffix(const reduce_work *w, const T *x, int64_t first,          \
+                                         int64_t end, int64_t width, T *to)                        \
     {                                                                                              \
         T block[REDUCE_COLUMNS];                                                                   \
         for (int64_t row = first; row < end;) {                                                    \
@@ -214,6 +215,17 @@ REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
             if (sum == block)                                                                      \
                 reduce_join_##suffix(w->kind, to, block, width);                                   \
             row = stop;                                                                            \
+        }                                                                                          \
+    }                                                                                              \
+    VEC_INLINE void reduce_columns_##suffix(const reduce_work *w, const T *x, int64_t first,       \
+                                            int64_t end, int64_t width, T *to)                     \
+    {                                                                                              \
+        T some[REDUCE_COLUMNS];                                                                    \
+        for (int64_t row = first; row < end; row += REDUCE_MANY) {                                 \
+            int64_t stop = end - row < REDUCE_MANY ? end : row + REDUCE_MANY;                      \
+            reduce_some_##suffix(w, x, row, stop, width, row == first ? to : some);                \
+            if (row != first)                                                                      \
+                reduce_join_##suffix(w->kind, to, some, width);                                    \
         }                                                                                          \
     }                                                                                              \
     VEC_INLINE void reduce_piece_##suffix(const reduce_work *w, int64_t piece)                     \

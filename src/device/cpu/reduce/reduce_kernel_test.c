@@ -3,6 +3,7 @@
 
 #include "base/test.h"
 #include "device/cpu/kernel_check.h"
+#include "tutti/tutti.h"
 
 TUTTI_TEST(kernel_reductions_match)
 {
@@ -147,4 +148,37 @@ TUTTI_TEST(kernel_positions_match)
         for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
             CHECK(tutti__kernel_check(ops[o], samples[i], 0) > 0);
     }
+}
+
+/* Equal numbers, whose roundings all go one way: the mean is theirs within a few last places,
+ * however long the axis is. */
+static void check_mean(int64_t rows, int64_t columns, int axis, bool fused, bool deterministic)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *value, *mean;
+    int64_t dims[] = {rows, columns};
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, dims, &value));
+    for (int64_t i = 0; i < rows * columns; i++)
+        ((float *)tutti_tensor_data(value))[i] = 0.1F;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, rows, columns);
+    tutti_sym y = fused ? tutti_neg(tutti_scale(x, -1)) : x;
+    y = tutti_mean(y, .axes = TUTTI_AXES(axis));
+    CHECK_OK(tutti_session_open(&s, g, .deterministic = deterministic));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({y, &mean})));
+    for (int64_t i = 0; i < tutti_tensor_count(mean); i++)
+        CHECK_NEAR(tutti_tensor_get(mean, i), (double)0.1F, 1e-7);
+    tutti_tensor_release(mean);
+    tutti_tensor_release(value);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(means_over_long_axes_are_exact)
+{
+    const int64_t sizes[][2] = {{1, 30000}, {100000, 1}, {3, 200000}, {100000, 3}, {20000, 1030}};
+    for (size_t i = 0; i < TUTTI_COUNT(sizes); i++)
+        for (int how = 0; how < 4; how++)
+            check_mean(sizes[i][0], sizes[i][1], sizes[i][0]<sizes[i][1], how % 2, how> 1);
 }

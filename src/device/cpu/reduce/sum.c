@@ -6,7 +6,7 @@ REDUCE_KERNEL(false)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sum) = {
     .name = "sum.blocks",
-    .version = 1,
+    .version = 2,
     .op = "sum",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

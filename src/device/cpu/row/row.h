@@ -1,7 +1,8 @@
 /* row.h: work on rows of floats, for files that are compiled once for each instruction set.
  *
- * A sum is taken in ROW_SUMS vectors side by side and finished over one binary tree, so it depends
- * on the row only. */
+ * A sum is taken in ROW_SUMS vectors side by side and finished over one binary tree, block by
+ * block, and of blocks in a double: it depends on the row only, and of a long row it is as exact as
+ * of a block. */
 #ifndef TUTTI_DEVICE_CPU_ROW_ROW_H
 #define TUTTI_DEVICE_CPU_ROW_ROW_H
 
@@ -11,7 +12,7 @@
 #include "device/cpu/tile/loops.h"
 #include "program/kernel.h"
 
-enum { ROW_SUMS = 4, ROW_PIECE_FLOATS = 8192 };
+enum { ROW_SUMS = 4, ROW_BLOCK = 64 * ROW_SUMS * VEC_LANES, ROW_PIECE_FLOATS = 8192 };
 
 /* x as a matrix: all axes but the last are rows. */
 typedef struct row_matrix {
@@ -65,6 +66,11 @@ VEC_INLINE float row_total(vec x)
     return (x + VEC_TURN(x, 1))[0];
 }
 
+VEC_INLINE float row_total_of(const vec *sums)
+{
+    return row_total((sums[0] + sums[2]) + (sums[1] + sums[3]));
+}
+
 VEC_INLINE float row_largest(vec x)
 {
 #if VEC_LANES == 16
@@ -87,13 +93,22 @@ VEC_INLINE float row_largest(vec x)
 #define ROW_SUM(result, count, EACH)                                                               \
     do {                                                                                           \
         vec row_sums[ROW_SUMS] = {{0}};                                                            \
-        int64_t row_at = 0;                                                                        \
-        for (; row_at + ROW_SUMS * VEC_LANES <= (count); row_at += ROW_SUMS * VEC_LANES) {         \
-            VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++)                              \
-            {                                                                                      \
-                const int64_t row_i = row_at + row_k * VEC_LANES, row_rest = 0;                    \
-                (void)row_i, (void)row_rest;                                                       \
-                row_sums[row_k] = row_sums[row_k] + (EACH);                                        \
+        double row_before = 0;                                                                     \
+        int64_t row_at = 0, row_end = 0;                                                           \
+        while (row_end < (count)) {                                                                \
+            if (row_end > 0) {                                                                     \
+                row_before += (double)row_total_of(row_sums);                                      \
+                VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++) row_sums[row_k] =        \
+                    vec_splat(0);                                                                  \
+            }                                                                                      \
+            row_end = (count)-row_at < ROW_BLOCK ? (count) : row_at + ROW_BLOCK;                   \
+            for (; row_at + ROW_SUMS * VEC_LANES <= row_end; row_at += ROW_SUMS * VEC_LANES) {     \
+                VEC_UNROLL for (int row_k = 0; row_k < ROW_SUMS; row_k++)                          \
+                {                                                                                  \
+                    const int64_t row_i = row_at + row_k * VEC_LANES, row_rest = 0;                \
+                    (void)row_i, (void)row_rest;                                                   \
+                    row_sums[row_k] = row_sums[row_k] + (EACH);                                    \
+                }                                                                                  \
             }                                                                                      \
         }                                                                                          \
         for (; row_at + VEC_LANES <= (count); row_at += VEC_LANES) {                               \
@@ -106,7 +121,7 @@ VEC_INLINE float row_largest(vec x)
             (void)row_i, (void)row_rest;                                                           \
             row_sums[1] = row_sums[1] + (EACH);                                                    \
         }                                                                                          \
-        (result) = row_total((row_sums[0] + row_sums[2]) + (row_sums[1] + row_sums[3]));           \
+        (result) = (float)(row_before + (double)row_total_of(row_sums));                           \
     } while (0)
 
 /* to[..] = EACH for `count` elements, read as in ROW_SUM. Results may go over operands. */
