@@ -105,7 +105,7 @@ TUTTI_TEST(what_cannot_be_set_before_any_run_is_refused)
     CHECK_STATUS(tutti_session_set(s, v, wrong), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "variable 'v' is f32[2], the value is f32[]");
     CHECK_STATUS(tutti_session_set(s, tutti_scale(v, 2), wrong), TUTTI_INVALID);
-    CHECK_CONTAINS(tutti_error_message(), "not a variable");
+    CHECK_CONTAINS(tutti_error_message(), "is no variable");
     CHECK_STATUS(tutti_session_get(s, v, &value), TUTTI_UNINITIALIZED);
     tutti_tensor_release(wrong);
     tutti_session_close(s);
