@@ -148,22 +148,49 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
     return tell_why(fabric, status, why);
 }
 
+/* Of a forked group without shared memory: whether those that have begun the same collective are in
+ * the same call. */
+static tutti_status compare_family(const tutti_comm *comm)
+{
+    const tutti_process *family = comm->fabric->family, *own = &family[comm->fabric->rank];
+    uint64_t place = atomic_load(&own->entered), mine = atomic_load(&own->call[place & 1]);
+    for (int i = 0; i < comm->size; i++) {
+        const tutti_process *other = &family[comm->members[i]];
+        bool beside = atomic_load(&other->entered) == place;
+        uint64_t call = atomic_load(&other->call[place & 1]);
+        if (beside && call != mine && atomic_load(&other->entered) == place)
+            return tutti__calls_differ(comm->fabric, comm->members[i], call, comm->fabric->rank,
+                                       mine);
+    }
+    return TUTTI_OK;
+}
+
+/* Where it is known of others what they are in: nobody is late then, they wait for another call. */
+static tutti_status compare_calls(const tutti_comm *comm)
+{
+    return comm->area             ? tutti__area_compare(comm->area)
+           : comm->fabric->family ? compare_family(comm)
+                                  : TUTTI_OK;
+}
+
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
-    char what[600], missing[700], after[200] = "", words[160];
-    if (status == TUTTI_DEADLINE && c->comm->area) {
-        tutti_status same = tutti__area_compare(c->comm->area);
-        status = same == TUTTI_OK ? status : same; /* nobody is late: they wait for another call */
-    }
+    char what[600], missing[700], after[200] = "", words[160], root[32] = "";
+    bool rooted = c->operation == TUTTI_BROADCAST || c->operation == TUTTI_REDUCE ||
+                  c->operation == TUTTI_GATHER || c->operation == TUTTI_SCATTER;
+    if (status == TUTTI_DEADLINE && compare_calls(c->comm) != TUTTI_OK)
+        status = TUTTI_INVALID;
     name_missing(c, by, missing, sizeof missing);
     if (status == TUTTI_INVALID &&
         c->comm->sequence > 1) /* perhaps it was there that they parted */
         snprintf(after, sizeof after, ", on rank %d after %s", c->comm->fabric->rank,
                  tutti__call_words(c->comm->before, words, sizeof words));
-    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s, %d ranks)%s", c->name,
+    if (rooted)
+        snprintf(root, sizeof root, ", root %d", c->root);
+    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s%s, %d ranks)%s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
-             tutti_dtype_name(c->dtype), c->size, after);
+             tutti_dtype_name(c->dtype), root, c->size, after);
     return tutti__comm_broke(c->comm, status, what, missing);
 }
 
@@ -225,7 +252,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         tutti__area_enter(comm->area, comm->sequence);
     }
     if (fabric->family)
-        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence);
+        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence, tutti__call_number(c));
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */

@@ -15,5 +15,8 @@ uint64_t tutti__call_history(uint64_t before, const tutti_collective *collective
 uint32_t tutti__call_tag(uint64_t number, uint64_t sequence);
 /* "all_reduce (sum) of 100 x f32"; returns `ret_text`. */
 const char *tutti__call_words(uint64_t number, char *ret_text, size_t size);
+/* Fails with what rank `one` of the fabric is in, and what `two`. */
+tutti_status tutti__calls_differ(const tutti_fabric *fabric, int one, uint64_t ones, int two,
+                                 uint64_t twos);
 
 #endif
