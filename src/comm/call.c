@@ -236,9 +236,9 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
     TUTTI_TRY(enter(fabric));
-    uint64_t before = comm->history;
+    uint64_t before = comm->history, number = tutti__call_number(c);
     comm->sequence++;
-    comm->history = tutti__call_history(before, c, form_of(call));
+    comm->history = tutti__call_history(before, number, form_of(call));
     c->tag = tutti__call_tag(comm->history, comm->sequence);
     if (c->size == 1 && !c->shards) {
         run_alone(c);
@@ -248,11 +248,11 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, true);
     if (comm->area) {
-        comm->area->call = tutti__call_number(c);
+        comm->area->call = number;
         tutti__area_enter(comm->area, comm->sequence);
     }
     if (fabric->family)
-        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence, tutti__call_number(c));
+        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence, number);
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */
@@ -265,7 +265,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         comm->history = before;
         return status;
     }
-    comm->before = tutti__call_number(c);
+    comm->before = number;
     return TUTTI_OK;
 }
 
@@ -324,7 +324,8 @@ static tutti_status check_memory(const tutti_collective *c, bool shards)
 tutti_status tutti__call_full(const tutti_comm_call *call, tutti_comm_call *ret_full)
 {
     *ret_full = (tutti_comm_call){.struct_size = sizeof *ret_full};
-    TUTTI_OPTIONS_GIVEN(call, "TUTTI_CALL(...)");
+    if (call && call->struct_size == 0)
+        TUTTI_OPTIONS_GIVEN(call, "TUTTI_CALL(...)");
     if (call)
         memcpy(ret_full, call,
                call->struct_size < sizeof *ret_full ? call->struct_size : sizeof *ret_full);
@@ -350,7 +351,7 @@ static tutti_status prepare(tutti_collective *c, const tutti_comm_call *call, bo
     c->name = tutti__comm_label(tutti__operation_names[c->operation], call->label);
     TUTTI_TRY(check(c, folds));
     TUTTI_TRY(check_memory(c, call->shards > 0));
-    return tutti__call_apart(c);
+    return c->in == c->out && c->operation <= TUTTI_ALL_REDUCE ? TUTTI_OK : tutti__call_apart(c);
 }
 
 /* What only an all_reduce does must not be asked of others, who would do something else. */

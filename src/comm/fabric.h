@@ -74,10 +74,10 @@ typedef struct tutti_server {
     void *context;
 } tutti_server;
 
-/* A process of a forked group. */
+/* A process of a forked group, in a line of its own: it writes there in every collective. */
 typedef struct tutti_process {
-    atomic_int id;   /* 0 until it runs */
-    atomic_int left; /* it has closed the group, whatever it does then */
+    _Alignas(128) atomic_int id; /* 0 until it runs */
+    atomic_int left;             /* it has closed the group, whatever it does then */
     /* The collective that it has entered last: the group's context, and the number's lower half;
      * and what the last even, and odd, one is (number.h). */
     _Atomic uint64_t entered, call[2];

@@ -59,9 +59,9 @@ uint64_t tutti__call_number(const tutti_collective *c)
 
 static const uint64_t spreads = UINT64_C(0x9e3779b97f4a7c15);
 
-uint64_t tutti__call_history(uint64_t before, const tutti_collective *c, uint32_t form)
+uint64_t tutti__call_history(uint64_t before, uint64_t number, uint32_t form)
 {
-    uint64_t hash = ((before ^ tutti__call_number(c)) * spreads + form) * spreads;
+    uint64_t hash = ((before ^ number) * spreads + form) * spreads;
     return hash ^ hash >> 32;
 }
 

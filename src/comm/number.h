@@ -8,7 +8,7 @@
 uint64_t tutti__call_number(const tutti_collective *collective);
 /* All calls of a group as one number, the last of them with a form that callers may ask for: ranks
  * that have once called differently stay apart for good. */
-uint64_t tutti__call_history(uint64_t before, const tutti_collective *collective, uint32_t form);
+uint64_t tutti__call_history(uint64_t before, uint64_t number, uint32_t form);
 /* The tag of a call's messages: which collective of the group it is, and a hash of the number, or
  * of the history, so that ranks that share no memory see it too when another is, or was, in
  * something else. */
