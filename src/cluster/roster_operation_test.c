@@ -233,6 +233,17 @@ TUTTI_TEST(verdict_at_a_deadline_names_who_does_not_answer)
     tutti__roster_free(&roster);
 }
 
+/* Each is a root that waits for the others. */
+TUTTI_TEST(verdict_at_a_deadline_to_which_all_have_come_doubts_the_calls)
+{
+    begin_job();
+    for (int r = 0; r < RANKS; r++)
+        is_in(r, 0, 0, 7, true);
+    const char *text = give_up(1, "reduce number 7 (tree): waited too long for rank 2", 0);
+    CHECK_CONTAINS(text, "missing: none (do all call it with the same sizes, type and root?)");
+    tutti__roster_free(&roster);
+}
+
 /* Of several under way it is the one whose deadline has passed. */
 TUTTI_TEST(verdict_at_a_deadline_names_the_operation_that_was_told_of)
 {

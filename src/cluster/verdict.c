@@ -92,6 +92,9 @@ static void write_operation(const tutti_verdict *v, int size, bool asked, tutti_
             tutti__ranks_add(&missing, r);
     tutti__text_add(text, "; missing: ");
     write_ranks(&missing, size, text);
+    if (v->why == TUTTI_FAILURE_BROKEN && v->detail == TUTTI_DEADLINE &&
+        tutti__ranks_count(&missing, size) == 0)
+        tutti__text_add(text, " (do all call it with the same sizes, type and root?)");
 }
 
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)

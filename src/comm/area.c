@@ -101,14 +101,19 @@ static bool here(tutti_slot *slot, uint64_t phase)
 
 /* A member as the whole job knows it: its number here is that of a subgroup, or of one machine's
  * part of `hierarchical`, which nobody outside of it can look up. */
-static const char *name_of(const tutti_area *area, int member, char *ret_text, size_t size)
+static int job_rank(const tutti_area *area, int member)
 {
     const tutti_fabric *fabric = area->fabric;
     int own = fabric->machine[fabric->rank], rank = 0;
     for (int before = area->places[member]; rank + 1 < fabric->size; rank++)
         if (fabric->machine[rank] == own && before-- == 0)
             break;
-    return tutti__fabric_name(fabric, rank, ret_text, size);
+    return rank;
+}
+
+static const char *name_of(const tutti_area *area, int member, char *ret_text, size_t size)
+{
+    return tutti__fabric_name(area->fabric, job_rank(area, member), ret_text, size);
 }
 
 typedef bool is_there(const tutti_area *area, int rank, uint64_t number);
@@ -174,18 +179,9 @@ static tutti_status late(tutti_area *area)
 /* `rank` is in `call`, and this one in `mine`. */
 static tutti_status compare(const tutti_area *area, int rank, uint64_t call, uint64_t mine)
 {
-    if (call == mine)
-        return TUTTI_OK;
-    char other[320], own[320], theirs[160], ours[160];
-    tutti__call_words(call, theirs, sizeof theirs);
-    tutti__call_words(mine, ours, sizeof ours);
-    bool alike = strcmp(theirs, ours) == 0; /* blocks that are not alike are not listed */
-    return tutti_fail(TUTTI_INVALID,
-                      "%s is in %s and %s in %s; ranks must call the same operations with the same "
-                      "sizes in the same order",
-                      name_of(area, rank, other, sizeof other), theirs,
-                      name_of(area, area->rank, own, sizeof own),
-                      alike ? "one with other counts" : ours);
+    return call == mine ? TUTTI_OK
+                        : tutti__calls_differ(area->fabric, job_rank(area, rank), call,
+                                              job_rank(area, area->rank), mine);
 }
 
 /* Who has come to something else would take other bytes than were given. */

@@ -148,22 +148,49 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
     return tell_why(fabric, status, why);
 }
 
+/* Of a forked group without shared memory: whether those that have begun the same collective are in
+ * the same call. */
+static tutti_status compare_family(const tutti_comm *comm)
+{
+    const tutti_process *family = comm->fabric->family, *own = &family[comm->fabric->rank];
+    uint64_t place = atomic_load(&own->entered), mine = atomic_load(&own->call[place & 1]);
+    for (int i = 0; i < comm->size; i++) {
+        const tutti_process *other = &family[comm->members[i]];
+        bool beside = atomic_load(&other->entered) == place;
+        uint64_t call = atomic_load(&other->call[place & 1]);
+        if (beside && call != mine && atomic_load(&other->entered) == place)
+            return tutti__calls_differ(comm->fabric, comm->members[i], call, comm->fabric->rank,
+                                       mine);
+    }
+    return TUTTI_OK;
+}
+
+/* Where it is known of others what they are in: nobody is late then, they wait for another call. */
+static tutti_status compare_calls(const tutti_comm *comm)
+{
+    return comm->area             ? tutti__area_compare(comm->area)
+           : comm->fabric->family ? compare_family(comm)
+                                  : TUTTI_OK;
+}
+
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
-    char what[600], missing[700], after[200] = "", words[160];
-    if (status == TUTTI_DEADLINE && c->comm->area) {
-        tutti_status same = tutti__area_compare(c->comm->area);
-        status = same == TUTTI_OK ? status : same; /* nobody is late: they wait for another call */
-    }
+    char what[600], missing[700], after[200] = "", words[160], root[32] = "";
+    bool rooted = c->operation == TUTTI_BROADCAST || c->operation == TUTTI_REDUCE ||
+                  c->operation == TUTTI_GATHER || c->operation == TUTTI_SCATTER;
+    if (status == TUTTI_DEADLINE && compare_calls(c->comm) != TUTTI_OK)
+        status = TUTTI_INVALID;
     name_missing(c, by, missing, sizeof missing);
     if (status == TUTTI_INVALID &&
         c->comm->sequence > 1) /* perhaps it was there that they parted */
         snprintf(after, sizeof after, ", on rank %d after %s", c->comm->fabric->rank,
                  tutti__call_words(c->comm->before, words, sizeof words));
-    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s, %d ranks)%s", c->name,
+    if (rooted)
+        snprintf(root, sizeof root, ", root %d", c->root);
+    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s%s, %d ranks)%s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
-             tutti_dtype_name(c->dtype), c->size, after);
+             tutti_dtype_name(c->dtype), root, c->size, after);
     return tutti__comm_broke(c->comm, status, what, missing);
 }
 
@@ -209,9 +236,9 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
     TUTTI_TRY(enter(fabric));
-    uint64_t before = comm->history;
+    uint64_t before = comm->history, number = tutti__call_number(c);
     comm->sequence++;
-    comm->history = tutti__call_history(before, c, form_of(call));
+    comm->history = tutti__call_history(before, number, form_of(call));
     c->tag = tutti__call_tag(comm->history, comm->sequence);
     if (c->size == 1 && !c->shards) {
         run_alone(c);
@@ -221,11 +248,11 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, true);
     if (comm->area) {
-        comm->area->call = tutti__call_number(c);
+        comm->area->call = number;
         tutti__area_enter(comm->area, comm->sequence);
     }
     if (fabric->family)
-        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence);
+        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence, number);
     tutti_status status = tutti__collective_choose(c, call, &by);
     if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
         return broke(c, by, status); /* nobody leaves an operation that fails */
@@ -238,7 +265,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         comm->history = before;
         return status;
     }
-    comm->before = tutti__call_number(c);
+    comm->before = number;
     return TUTTI_OK;
 }
 
@@ -297,7 +324,8 @@ static tutti_status check_memory(const tutti_collective *c, bool shards)
 tutti_status tutti__call_full(const tutti_comm_call *call, tutti_comm_call *ret_full)
 {
     *ret_full = (tutti_comm_call){.struct_size = sizeof *ret_full};
-    TUTTI_OPTIONS_GIVEN(call, "TUTTI_CALL(...)");
+    if (call && call->struct_size == 0)
+        TUTTI_OPTIONS_GIVEN(call, "TUTTI_CALL(...)");
     if (call)
         memcpy(ret_full, call,
                call->struct_size < sizeof *ret_full ? call->struct_size : sizeof *ret_full);
@@ -323,7 +351,7 @@ static tutti_status prepare(tutti_collective *c, const tutti_comm_call *call, bo
     c->name = tutti__comm_label(tutti__operation_names[c->operation], call->label);
     TUTTI_TRY(check(c, folds));
     TUTTI_TRY(check_memory(c, call->shards > 0));
-    return tutti__call_apart(c);
+    return c->in == c->out && c->operation <= TUTTI_ALL_REDUCE ? TUTTI_OK : tutti__call_apart(c);
 }
 
 /* What only an all_reduce does must not be asked of others, who would do something else. */

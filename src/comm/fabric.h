@@ -74,12 +74,13 @@ typedef struct tutti_server {
     void *context;
 } tutti_server;
 
-/* A process of a forked group. */
+/* A process of a forked group, in a line of its own: it writes there in every collective. */
 typedef struct tutti_process {
-    atomic_int id;   /* 0 until it runs */
-    atomic_int left; /* it has closed the group, whatever it does then */
-    /* The collective that it has entered last: the group's context, and the number's lower half. */
-    _Atomic uint64_t entered;
+    _Alignas(128) atomic_int id; /* 0 until it runs */
+    atomic_int left;             /* it has closed the group, whatever it does then */
+    /* The collective that it has entered last: the group's context, and the number's lower half;
+     * and what the last even, and odd, one is (number.h). */
+    _Atomic uint64_t entered, call[2];
 } tutti_process;
 
 struct tutti_fabric {
@@ -194,15 +195,17 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
-/* Of a forked group: this rank is in collective number `sequence` of the group with this context;
- * then: in none any more. */
+/* Of a forked group: this rank is in collective number `sequence` of the group with this context,
+ * which is `call`; then: in none any more. */
 static inline void tutti__fabric_note(tutti_fabric *fabric, uint32_t context, const char *operation,
-                                      uint64_t sequence)
+                                      uint64_t sequence, uint64_t call)
 {
     uint64_t place = (uint64_t)context << 32 | (uint32_t)sequence;
+    atomic_store_explicit(&fabric->family[fabric->rank].call[sequence & 1], call,
+                          memory_order_release);
     atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
-    atomic_store_explicit(&fabric->family[fabric->rank].entered, place, memory_order_relaxed);
+    atomic_store_explicit(&fabric->family[fabric->rank].entered, place, memory_order_release);
 }
 static inline void tutti__fabric_note_left(tutti_fabric *fabric)
 {

@@ -290,6 +290,7 @@ TUTTI_TEST(ranks_with_other_forms_roots_and_pieces_are_told)
     tutti__test_engines(2, other_pieces, NULL);
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "local"), roots_that_wait, NULL);
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "shm"), roots_that_wait, NULL);
+    tutti__test_forked(2, TUTTI_COMM_OPTIONS(.engine = "tcp"), roots_that_wait, NULL);
 }
 
 /* In a collective in which nobody waits for anybody; `context`: which of them. */

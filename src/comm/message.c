@@ -147,6 +147,18 @@ static tutti_status went_astray(const tutti_fabric *fabric, const tutti_message 
         waiting->peer, (unsigned long long)size, tag & TUTTI_SEQUENCE_MASK, fabric->rank);
 }
 
+/* A message has come that none of those posted is for. Apart from what every message passes. */
+__attribute__((noinline)) static tutti_status check_posted(const tutti_fabric *fabric,
+                                                           const tutti_stream *stream,
+                                                           uint32_t context, uint32_t tag,
+                                                           uint64_t size)
+{
+    for (const tutti_message *m = stream->posted.first; m; m = m->next)
+        if (is_astray(m, context, tag))
+            return went_astray(fabric, m, tag, size);
+    return TUTTI_OK;
+}
+
 /* Behind those that came before; its bytes come next. */
 static void keep_early(tutti_stream *stream, tutti_unexpected *early)
 {
@@ -192,9 +204,7 @@ static tutti_status match(tutti_fabric *fabric, tutti_stream *stream, int peer)
         stream->in.matched = true;
         return TUTTI_OK;
     }
-    for (const tutti_message *m = stream->posted.first; m; m = m->next)
-        if (is_astray(m, context, tag))
-            return went_astray(fabric, m, tag, size);
+    TUTTI_TRY(check_posted(fabric, stream, context, tag, size));
     uint64_t most = EARLY_BYTES;
     if (stream->posted.first && (uint64_t)tutti__memory_limit() / EARLY_PART > most)
         most = (uint64_t)tutti__memory_limit() / EARLY_PART;
@@ -418,7 +428,7 @@ void tutti__fabric_recv(tutti_fabric *fabric, tutti_message *message)
     atomic_store_explicit(&message->complete, false, memory_order_relaxed);
     pthread_mutex_lock(&fabric->lock);
     atomic_fetch_add(&fabric->pending, 1);
-    if (!take_early(fabric, stream, message))
+    if (!stream->early || !take_early(fabric, stream, message))
         push(&stream->posted, message);
     if (stream->error)
         fail_stream(fabric, stream, stream->error->status);

@@ -2,6 +2,7 @@
 #include "comm/number.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/container.h"
 #include "comm/fabric.h"
@@ -58,9 +59,9 @@ uint64_t tutti__call_number(const tutti_collective *c)
 
 static const uint64_t spreads = UINT64_C(0x9e3779b97f4a7c15);
 
-uint64_t tutti__call_history(uint64_t before, const tutti_collective *c, uint32_t form)
+uint64_t tutti__call_history(uint64_t before, uint64_t number, uint32_t form)
 {
-    uint64_t hash = ((before ^ tutti__call_number(c)) * spreads + form) * spreads;
+    uint64_t hash = ((before ^ number) * spreads + form) * spreads;
     return hash ^ hash >> 32;
 }
 
@@ -111,4 +112,19 @@ const char *tutti__call_words(uint64_t number, char *ret_text, size_t size)
         snprintf(ret_text, size, "%s%s of %llu x %s%s%s", name, how,
                  (unsigned long long)(number >> COUNT_AT), dtype, root, form ? form : "");
     return ret_text;
+}
+
+tutti_status tutti__calls_differ(const tutti_fabric *fabric, int one, uint64_t ones, int two,
+                                 uint64_t twos)
+{
+    char name[320], other[320], first[160], second[160];
+    tutti__call_words(ones, first, sizeof first);
+    tutti__call_words(twos, second, sizeof second);
+    bool alike = strcmp(first, second) == 0; /* blocks that are not alike are not listed */
+    return tutti_fail(TUTTI_INVALID,
+                      "%s is in %s and %s in %s; ranks must call the same operations with the same "
+                      "sizes in the same order",
+                      tutti__fabric_name(fabric, one, name, sizeof name), first,
+                      tutti__fabric_name(fabric, two, other, sizeof other),
+                      alike ? "one with other counts" : second);
 }
