@@ -230,41 +230,49 @@ static uint32_t form_of(const tutti_comm_call *call)
                                         call->algorithm ? call->algorithm : "");
 }
 
+/* What others may look at while they wait for this rank. */
+static void tell_others(const tutti_collective *c, uint64_t number, bool noted)
+{
+    const tutti_comm *comm = c->comm;
+    if (noted)
+        tutti__membership_note(comm->fabric->membership, comm->group, c->name, comm->sequence,
+                               true);
+    if (comm->area) {
+        comm->area->call = number;
+        tutti__area_enter(comm->area, comm->sequence);
+    }
+    if (comm->fabric->family)
+        tutti__fabric_note(comm->fabric, comm->context, c->name, comm->sequence, number);
+}
+
 tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *call)
 {
     tutti_comm *comm = c->comm;
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
+    int parts = 1;
+    bool alone = c->size == 1 && !c->shards, noted = fabric->membership && !comm->inner;
     TUTTI_TRY(enter(fabric));
-    uint64_t before = comm->history, number = tutti__call_number(c);
+    tutti_status status = alone ? TUTTI_OK : tutti__collective_choose(c, call, &by, &parts);
+    if (status == TUTTI_INVALID)
+        return status; /* before anybody hears of it: the next one has its number */
+    uint64_t number = tutti__call_number(c);
     comm->sequence++;
-    comm->history = tutti__call_history(before, number, form_of(call));
+    comm->history = tutti__call_history(comm->history, number, form_of(call));
     c->tag = tutti__call_tag(comm->history, comm->sequence);
-    if (c->size == 1 && !c->shards) {
+    if (alone) {
         run_alone(c);
         return TUTTI_OK;
     }
-    bool noted = fabric->membership && !comm->inner;
-    if (noted)
-        tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, true);
-    if (comm->area) {
-        comm->area->call = number;
-        tutti__area_enter(comm->area, comm->sequence);
-    }
-    if (fabric->family)
-        tutti__fabric_note(fabric, comm->context, c->name, comm->sequence, number);
-    tutti_status status = tutti__collective_choose(c, call, &by);
-    if (status != TUTTI_OK && !(by == NULL && status == TUTTI_INVALID))
+    tell_others(c, number, noted);
+    if (status == TUTTI_OK)
+        status = tutti__collective_do(c, by, parts);
+    if (status != TUTTI_OK)
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
     if (fabric->family)
         tutti__fabric_note_left(fabric);
-    if (status != TUTTI_OK) { /* refused before anybody heard of it: the next one has its number */
-        comm->sequence--;
-        comm->history = before;
-        return status;
-    }
     comm->before = number;
     return TUTTI_OK;
 }

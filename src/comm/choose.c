@@ -123,8 +123,8 @@ static bool has_spec(const tutti_collective *c)
 }
 
 /* By a list of sizes. */
-static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
-                                const tutti_coll **ret_by)
+static tutti_status by_spec(tutti_collective *c, const tutti_spec *spec, const tutti_coll **ret_by,
+                            int *ret_parts)
 {
     int i = range_of(c, spec);
     const char *name = spec->range[i].within;
@@ -135,19 +135,20 @@ static tutti_status run_by_spec(tutti_collective *c, const tutti_spec *spec,
     }
     /* Shards do not lie side by side, and a compressor knows its tensor as a whole. */
     int parts = c->shards || c->compressor ? 1 : spec->range[i].parts;
-    TUTTI_TRY(by_name(c, name, parts, ret_by));
-    return parts > 1 ? run_parts(c, *ret_by, parts) : tutti__coll_run(c, *ret_by);
+    *ret_parts = parts;
+    return by_name(c, name, parts, ret_by);
 }
 
 tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call *call,
-                                      const tutti_coll **ret_by)
+                                      const tutti_coll **ret_by, int *ret_parts)
 {
+    *ret_parts = 1;
     const char *asked = call ? call->algorithm : NULL;
     bool by_size = asked && strpbrk(asked, "/#:");
     if (by_size) {
         tutti_spec spec;
         TUTTI_TRY(tutti__comm_spec_parse(asked, c->operation, &spec));
-        return run_by_spec(c, &spec, ret_by);
+        return by_spec(c, &spec, ret_by, ret_parts);
     }
     if (asked)
         TUTTI_TRY(by_name(c, asked, 1, ret_by));
@@ -156,11 +157,16 @@ tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call
     else if (c->shards)
         *ret_by = tutti__coll_find("fixed");
     else if (has_spec(c))
-        return run_by_spec(c, &c->comm->spec, ret_by);
+        return by_spec(c, &c->comm->spec, ret_by, ret_parts);
     else
         *ret_by = tutti__coll_choose(c);
     if (!*ret_by)
         return tutti_fail(TUTTI_INTERNAL, "there is no algorithm for %s",
                           tutti__operation_names[c->operation]);
-    return tutti__coll_run(c, *ret_by);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__collective_do(tutti_collective *c, const tutti_coll *by, int parts)
+{
+    return parts > 1 ? run_parts(c, by, parts) : tutti__coll_run(c, by);
 }

@@ -84,9 +84,11 @@ tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const c
                                int64_t deadline_ns);
 /* Runs a collective on this thread: chooses the algorithm, waits, breaks the group on failure. */
 tutti_status tutti__collective_run(tutti_collective *collective, const tutti_comm_call *call);
-/* The part of it that chooses and runs. *ret_by is NULL while nothing was chosen. */
+/* The part of it that chooses, how many parts go one after the other too, and the one that runs.
+ * TUTTI_INVALID: no such call is possible in this group, which all ranks say alike. */
 tutti_status tutti__collective_choose(tutti_collective *collective, const tutti_comm_call *call,
-                                      const tutti_coll **ret_by);
+                                      const tutti_coll **ret_by, int *ret_parts);
+tutti_status tutti__collective_do(tutti_collective *collective, const tutti_coll *by, int parts);
 
 /* The same as tutti_comm_all_reduce in place, at once on this thread, whatever is queued: for jobs.
  * `pieces` as in tutti_collective. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/world.h"
 #include "comm/testing.h"
@@ -291,6 +292,24 @@ TUTTI_TEST(ranks_with_other_forms_roots_and_pieces_are_told)
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "local"), roots_that_wait, NULL);
     tutti__test_ranks(2, TUTTI_COMM_OPTIONS(.engine = "shm"), roots_that_wait, NULL);
     tutti__test_forked(2, TUTTI_COMM_OPTIONS(.engine = "tcp"), roots_that_wait, NULL);
+}
+
+/* One that was refused has begun nowhere, however long a rank stays there. */
+static tutti_status refused_first(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[4] = {0}, all[4 * 2] = {0};
+    EXPECT(tutti_comm_gather(comm, x, all, 4, TUTTI_F32, 0, TUTTI_CALL(.algorithm = "halving")) ==
+           TUTTI_INVALID);
+    if (tutti_comm_rank(comm) == 1)
+        usleep(200 * 1000);
+    return tutti_comm_barrier(comm, NULL);
+}
+
+TUTTI_TEST(comm_refused_collectives_are_no_others_business)
+{
+    tutti__test_engines(2, refused_first, NULL);
+    tutti__test_forked(2, TUTTI_COMM_OPTIONS(.engine = "tcp"), refused_first, NULL);
 }
 
 /* In a collective in which nobody waits for anybody; `context`: which of them. */
