@@ -250,10 +250,11 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     tutti_comm *comm = c->comm;
     tutti_fabric *fabric = comm->fabric;
     const tutti_coll *by = NULL;
+    tutti_spec spec;
     int parts = 1;
     bool alone = c->size == 1 && !c->shards, noted = fabric->membership && !comm->inner;
     TUTTI_TRY(enter(fabric));
-    tutti_status status = alone ? TUTTI_OK : tutti__collective_choose(c, call, &by, &parts);
+    tutti_status status = alone ? TUTTI_OK : tutti__collective_choose(c, call, &spec, &by, &parts);
     if (status == TUTTI_INVALID)
         return status; /* before anybody hears of it: the next one has its number */
     uint64_t number = tutti__call_number(c);

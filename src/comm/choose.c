@@ -140,15 +140,14 @@ static tutti_status by_spec(tutti_collective *c, const tutti_spec *spec, const t
 }
 
 tutti_status tutti__collective_choose(tutti_collective *c, const tutti_comm_call *call,
-                                      const tutti_coll **ret_by, int *ret_parts)
+                                      tutti_spec *room, const tutti_coll **ret_by, int *ret_parts)
 {
     *ret_parts = 1;
     const char *asked = call ? call->algorithm : NULL;
     bool by_size = asked && strpbrk(asked, "/#:");
     if (by_size) {
-        tutti_spec spec;
-        TUTTI_TRY(tutti__comm_spec_parse(asked, c->operation, &spec));
-        return by_spec(c, &spec, ret_by, ret_parts);
+        TUTTI_TRY(tutti__comm_spec_parse(asked, c->operation, room));
+        return by_spec(c, room, ret_by, ret_parts);
     }
     if (asked)
         TUTTI_TRY(by_name(c, asked, 1, ret_by));

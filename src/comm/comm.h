@@ -85,9 +85,10 @@ tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const c
 /* Runs a collective on this thread: chooses the algorithm, waits, breaks the group on failure. */
 tutti_status tutti__collective_run(tutti_collective *collective, const tutti_comm_call *call);
 /* The part of it that chooses, how many parts go one after the other too, and the one that runs.
+ * `room`: for the call's own list of sizes, which the collective then points into.
  * TUTTI_INVALID: no such call is possible in this group, which all ranks say alike. */
 tutti_status tutti__collective_choose(tutti_collective *collective, const tutti_comm_call *call,
-                                      const tutti_coll **ret_by, int *ret_parts);
+                                      tutti_spec *room, const tutti_coll **ret_by, int *ret_parts);
 tutti_status tutti__collective_do(tutti_collective *collective, const tutti_coll *by, int parts);
 
 /* The same as tutti_comm_all_reduce in place, at once on this thread, whatever is queued: for jobs.
