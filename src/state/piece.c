@@ -13,6 +13,14 @@ tutti_piece *tutti__piece_find(const tutti_state_variable *variable, const char 
     return NULL;
 }
 
+tutti_piece *tutti__piece_at(tutti_state *state, const tutti_state_variable *variable, size_t index)
+{
+    pthread_mutex_lock(&state->lock);
+    tutti_piece *piece = index < variable->pieces.count ? variable->pieces.data[index] : NULL;
+    pthread_mutex_unlock(&state->lock);
+    return piece;
+}
+
 /* Under the lock. */
 static tutti_status make_piece(const tutti_state *state, tutti_state_variable *variable,
                                const char *device, const tutti_memory *memory, tutti_piece **ret)

@@ -40,6 +40,9 @@ void tutti__expected_free(tutti_map *all);
 
 /* NULL when the device holds none. Under the lock. */
 tutti_piece *tutti__piece_find(const tutti_state_variable *variable, const char *device);
+/* NULL past the end. Takes the lock: others may be adding pieces. */
+tutti_piece *tutti__piece_at(tutti_state *state, const tutti_state_variable *variable,
+                             size_t index);
 /* Gives a piece the value that waits for its variable, if there is one. Under the lock. */
 tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
 /* A new tensor in the piece's memory, through the host when need be; with `keep` it holds what

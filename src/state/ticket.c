@@ -71,15 +71,6 @@ tutti_status tutti__ticket_apply(const tutti_piece *piece, int64_t ahead, tutti_
     return TUTTI_OK;
 }
 
-/* Others may be making pieces meanwhile. NULL past the end. */
-static tutti_piece *piece_at(tutti_state *state, const tutti_state_variable *counter, size_t i)
-{
-    pthread_mutex_lock(&state->lock);
-    tutti_piece *piece = i < counter->pieces.count ? counter->pieces.data[i] : NULL;
-    pthread_mutex_unlock(&state->lock);
-    return piece;
-}
-
 tutti_status tutti__ticket_commit(tutti_state *state, const tutti_ticket *ticket)
 {
     tutti_state_variable *counter = ticket->counter;
@@ -87,7 +78,7 @@ tutti_status tutti__ticket_commit(tutti_state *state, const tutti_ticket *ticket
     int64_t after = tickets->done > ticket->number ? tickets->done : ticket->number + 1;
     int64_t ahead = after - 1 - tickets->done;
     tutti_piece *piece;
-    for (size_t i = 0; ahead != 0 && (piece = piece_at(state, counter, i)) != NULL; i++) {
+    for (size_t i = 0; ahead != 0 && (piece = tutti__piece_at(state, counter, i)) != NULL; i++) {
         tutti_tensor *own;
         if (!piece->value)
             continue;

@@ -88,15 +88,6 @@ static tutti_status clear_piece(tutti_state *state, tutti_piece *piece)
     return status;
 }
 
-/* NULL past the end. Others may be adding pieces. */
-static tutti_piece *piece_at(tutti_state *state, const tutti_state_variable *variable, size_t index)
-{
-    pthread_mutex_lock(&state->lock);
-    tutti_piece *piece = index < variable->pieces.count ? variable->pieces.data[index] : NULL;
-    pthread_mutex_unlock(&state->lock);
-    return piece;
-}
-
 /* No device holds it yet: the value waits for the first that does. As a copy, since the caller may
  * change what he gave. */
 static tutti_status wait_for_piece(tutti_state *state, const tutti_state_variable *variable,
@@ -124,7 +115,7 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
     tutti_status status = tutti__state_commit_begin_on(state, 1, &variable, TUTTI_NO_DEADLINE);
     tutti_piece *piece;
     size_t set = 0;
-    for (; status == TUTTI_OK && (piece = piece_at(state, variable, set)) != NULL; set++)
+    for (; status == TUTTI_OK && (piece = tutti__piece_at(state, variable, set)) != NULL; set++)
         status = variable->partial && (set > 0 || state->follows) ? clear_piece(state, piece)
                                                                   : set_piece(state, piece, host);
     tutti__state_commit_end(state);
