@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/params.h"
 #include "base/pool.h"
 #include "base/test.h"
+#include "device/cpu/tile/chain.h"
 #include "ops/build.h"
 #include "program/kernel.h"
 
@@ -320,4 +322,15 @@ const char *tutti__kernel_error(const char *op, const char *text, tutti_status s
     free(memory);
     tutti__sample_free(sample);
     return tutti_error_message();
+}
+
+const char *const tutti__kernel_check_isas[] = {"base", "avx2", "avx512", "sve", NULL};
+
+bool tutti__kernel_check_under(const char *isa)
+{
+    CHECK_OK(tutti__param_set("ISA", NULL));
+    if (isa && !tutti__isa_present(isa))
+        return false;
+    CHECK_OK(tutti__param_set("ISA", isa));
+    return tutti__chain() != NULL; /* else left out of a build for this machine alone */
 }

@@ -25,6 +25,11 @@ int tutti__kernel_check_fused(const char *op, const char *pattern, tutti_graph *
  * some kernel bid for one of them. */
 void tutti__kernel_check_op(const char *op);
 
+/* Instruction sets of all machines, NULL after the last; tutti__kernel_check_under takes one for
+ * the kernels from now on, where this machine and the build have it, NULL the best. */
+extern const char *const tutti__kernel_check_isas[];
+bool tutti__kernel_check_under(const char *isa);
+
 /* The message with which the best kernel refuses a sample; its status must be the one given. */
 const char *tutti__kernel_error(const char *op, const char *text, tutti_status status);
 

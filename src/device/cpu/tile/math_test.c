@@ -1,9 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/params.h"
 #include "base/test.h"
-#include "device/cpu/tile/chain.h"
+#include "device/cpu/kernel_check.h"
 #include "device/cpu/tile/tile.h"
 #include "program/kernel.h"
 
@@ -107,18 +106,13 @@ static void check_function(int function, double limit)
 /* Without fused multiply-adds the sums that need them lose some bits. */
 TUTTI_TEST(tile_functions_are_within_four_units)
 {
-    static const char *const isas[] = {"base", "avx2", "avx512", "sve"};
     int sets = 0;
-    for (size_t s = 0; s < TUTTI_COUNT(isas); s++) {
-        CHECK_OK(tutti__param_set("ISA", NULL));
-        if (!tutti__isa_present(isas[s]))
+    for (const char *const *isa = tutti__kernel_check_isas; *isa; isa++) {
+        if (!tutti__kernel_check_under(*isa))
             continue;
-        CHECK_OK(tutti__param_set("ISA", isas[s]));
-        if (tutti__chain() == NULL)
-            continue; /* left out of a build for this machine alone */
         sets++;
 #if defined(__x86_64__)
-        double limit = strcmp(isas[s], "base") == 0 ? 200 : 4;
+        double limit = strcmp(*isa, "base") == 0 ? 200 : 4;
 #else
         double limit = 4;
 #endif
@@ -126,7 +120,7 @@ TUTTI_TEST(tile_functions_are_within_four_units)
             check_function((int)f, limit);
     }
     CHECK(sets > 0);
-    CHECK_OK(tutti__param_set("ISA", NULL));
+    CHECK(tutti__kernel_check_under(NULL));
 }
 
 TUTTI_TEST(tile_loops_leave_what_lies_behind)
