@@ -21,7 +21,8 @@
 static const char usage[] =
     "usage: tutti bench collectives [-n RANKS] [--engine E] [--op OP] [--algorithm A] [--bytes N] [--rounds N] [--json]\n\n"
     "  -n RANKS       processes or threads (2); under tutti run or mpirun the job's own ranks\n"
-    "  --engine E     shm (default), tcp, local (threads of one process), mpi (by mpirun)\n"
+    "  --engine E     shm (default), tcp, local (threads of one process), mpi (by mpirun); tcp with\n"
+    "                 TLS: tutti run -n 2 --engine tcp tutti bench collectives\n"
     "  --op OP        all_reduce (default), broadcast, reduce, reduce_scatter, all_gather, gather,\n"
     "                 scatter, all_to_all, barrier, all; copy (what memory can do), socket (what a\n"
     "                 plain connection can do, there and back), async (all_reduce, started and waited for)\n"

@@ -96,12 +96,24 @@ static int run_processes(const tutti_bench_ranks *ranks, tutti_cluster *cluster)
     return status == TUTTI_OK ? TUTTI_EXIT_OK : TUTTI_EXIT_FAILED;
 }
 
+/* Connections that are made before a fork need no certificates, and are not what was asked for. */
+static void say_plain(const tutti_bench_ranks *ranks)
+{
+    const char *certificate = getenv("TUTTI_TLS_CERT");
+    if (certificate && *certificate)
+        tutti__complain("ranks that the benchmark starts itself speak without TLS; with it: "
+                        "tutti run -n %d --engine tcp tutti bench ...",
+                        ranks->count);
+}
+
 int tutti__bench_run_ranks(const tutti_bench_ranks *ranks)
 {
     tutti_cluster *cluster;
     tutti__bench_must(tutti_cluster_resolve(NULL, &cluster));
     bool job = tutti_cluster_size(cluster) > 1;
     const char *engine = ranks->options->engine;
+    if (!job && engine && strcmp(engine, "tcp") == 0)
+        say_plain(ranks);
     int code = !job && engine && strcmp(engine, "local") == 0
                    ? run_threads(ranks)
                    : run_processes(ranks, job ? cluster : NULL);

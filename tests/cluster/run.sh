@@ -1286,6 +1286,9 @@ test_tls() {
     done
     openssl x509 -req -in rank.csr -CA ca.pem -CAkey ca.key -days 0 -out old-rank.pem 2> /dev/null
     export TUTTI_TLS_CERT=$folder/ca-rank.pem TUTTI_TLS_KEY=$folder/ca-rank.key TUTTI_TLS_CA=$folder/ca.pem
+    timeout 60 "$tutti" bench collectives --engine tcp --op async --bytes 8 > out 2>&1
+    code $? 0
+    has out "starts itself speak without TLS; with it: tutti run -n 2 --engine tcp" 1
     ranks 3 timeout 20 "$member" exchange 5 channel
     wait "${pids[@]}"
     for rank in 0 1 2; do
