@@ -77,6 +77,7 @@ void tutti_eager_close(tutti_eager *eager)
     TUTTI_VEC_FREE(&eager->values);
     TUTTI_VEC_FREE(&eager->stack);
     TUTTI_VEC_FREE(&eager->seen);
+    tutti__step_key_free(eager);
     if (!eager->shared)
         tutti__engine_destroy(eager->engine);
     tutti_graph_destroy(eager->graph);
@@ -201,6 +202,7 @@ tutti_status tutti_step(tutti_eager *eager)
     forget_values(eager);
     tutti__graph_reset(eager->graph);
     eager->done = eager->hashed = 0;
+    eager->numbers.count = 0;
     eager->batch = 0;
     eager->hash = 0;
     eager->failed.status = TUTTI_OK;

@@ -1,7 +1,7 @@
 /* eager.h: a step as a graph that grows (a trace), shared by eager.c, flush.c and tape.c.
  *
  * Reading a value flushes: everything queued that has an effect runs, with the wanted value, as one
- * program; its plan is found by a hash of the trace.
+ * program; its plan is found by a hash of the trace (step_key.c).
  *
  * Invariants:
  *  1. Nodes below `done` have run. Their values are known (`known`) or can be computed again from
@@ -24,6 +24,24 @@ typedef struct tutti_known {
 
 typedef TUTTI_VEC(tutti_edge) tutti_edges;
 
+/* A constant of one floating-point element; fed: its value is known, and not in the step's key. */
+typedef struct tutti_number {
+    tutti_node *node;
+    uint64_t hash;
+    bool fed;
+} tutti_number;
+
+/* Numbers of a trace that steps before had, and how often they changed. */
+typedef struct tutti_seen_number {
+    uint64_t hash;
+    int changes;
+} tutti_seen_number;
+typedef struct tutti_seen_trace {
+    uint64_t hash, used;
+    size_t count;
+    tutti_seen_number *numbers;
+} tutti_seen_trace;
+
 struct tutti_eager {
     tutti_engine *engine;
     bool shared; /* the engine is somebody else's */
@@ -35,8 +53,11 @@ struct tutti_eager {
     bool own_rows;      /* values hold this process's rows only, as processes agreed */
     tutti_error failed; /* of a run of this step: nothing of the step runs any more */
     tutti_error first;  /* of the first step that failed since tutti_eager_check */
-    uint64_t hash;      /* of nodes [0, hashed) */
+    uint64_t hash;      /* of nodes [0, hashed), numbers' values left out */
     uint32_t hashed;
+    TUTTI_VEC(tutti_number) numbers; /* among these nodes */
+    TUTTI_VEC(tutti_seen_trace) traces;
+    uint64_t looks;             /* at traces; the clock of their use */
     tutti_edges feeds, fetches; /* of the flush at hand; kept for their memory */
     TUTTI_VEC(tutti_node *) targets;
     TUTTI_VEC(tutti_tensor *) values;
@@ -65,6 +86,13 @@ tutti_status tutti__eager_run(tutti_eager *eager);
 /* What went wrong in the step at hand, or in an earlier one that tutti_eager_check was not asked
  * about: who counts or saves steps asks this, and leaves it for tutti_eager_check. */
 tutti_status tutti__eager_failure(const tutti_eager *eager);
+
+/* ---- step_key.c ---- */
+/* What the plan of a flush is found by, beside its feeds, fetches and targets. */
+tutti_status tutti__step_key(tutti_eager *eager, uint64_t *ret_key);
+/* Numbers that change from step to step become known values, and so feeds. */
+tutti_status tutti__step_numbers(tutti_eager *eager);
+void tutti__step_key_free(tutti_eager *eager);
 
 /* ---- first_values.c ---- */
 /* Runs the initialisers of the step's new variables, where they need nothing of the rest. */

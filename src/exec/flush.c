@@ -1,5 +1,4 @@
-/* flush.c: runs what a step has queued: finds what has an effect, what is known, and a plan by the
- * trace's hash. See eager.h. */
+/* flush.c: runs what a step has queued: finds what has an effect and what is known. See eager.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,33 +27,6 @@ tutti_tensor *tutti__eager_known(const tutti_eager *eager, tutti_edge edge)
             eager->known.data[i].edge.index == edge.index)
             return eager->known.data[i].value;
     return NULL;
-}
-static uint64_t hash_node(uint64_t h, const tutti_node *node)
-{
-    h = tutti__hash_mix(h, (uint64_t)(uintptr_t)node->op);
-    for (int i = 0; i < node->input_count; i++)
-        h = tutti__hash_mix(h, (uint64_t)node->inputs[i].node->id << 32 | node->inputs[i].index);
-    for (int i = 0; i < node->control_count; i++)
-        h = tutti__hash_mix(h, ~(uint64_t)node->controls[i]->id);
-    for (int i = 0; i < node->attr_count; i++)
-        h = tutti__attr_hash(h, &node->attrs[i]);
-    if (node->shardings)
-        h = tutti__hash_mix(h, 1);
-    if (node->device[0])
-        h = tutti__hash_string(h, node->device);
-    /* Messages name the line, and another step that does the same may stand elsewhere. */
-    h = tutti__hash_mix(h, (uint64_t)(uintptr_t)node->file ^ (uint64_t)(uint32_t)node->line);
-    if (node->remat)
-        h = tutti__hash_mix(h, ~(uint64_t)node->region);
-    return h;
-}
-
-/* Placeholders' shapes are in the key of the request; every other type follows from them. */
-static uint64_t trace_hash(tutti_eager *eager)
-{
-    for (; eager->hashed < eager->graph->nodes.count; eager->hashed++)
-        eager->hash = hash_node(eager->hash, eager->graph->nodes.data[eager->hashed]);
-    return tutti__hash_mix(eager->hash, eager->hashed) | 1;
 }
 
 static bool is_small(const tutti_type *type)
@@ -216,6 +188,8 @@ static void mark_done(tutti_eager *eager)
 tutti_status tutti__eager_run(tutti_eager *eager)
 {
     size_t count = eager->fetches.count;
+    uint64_t key;
+    TUTTI_TRY(tutti__step_key(eager, &key));
     tutti_tensor **values = calloc(count + 1, sizeof *values);
     if (!values)
         return no_memory();
@@ -226,7 +200,7 @@ tutti_status tutti__eager_run(tutti_eager *eager)
                          .fetches = eager->fetches.data,
                          .target_count = (int)eager->targets.count,
                          .targets = eager->targets.data,
-                         .key = trace_hash(eager)};
+                         .key = key};
     if (eager->own_rows)
         tutti__engine_own_rows(eager->engine, &request);
     tutti_status status = tutti__engine_run(eager->engine, eager->graph, &request, values);
@@ -254,6 +228,7 @@ tutti_status tutti__eager_flush(tutti_eager *eager, tutti_edge edge)
     TUTTI_TRY(collect_effects(eager));
     if (eager->targets.count == 0 && !edge.node)
         return TUTTI_OK;
+    TUTTI_TRY(tutti__step_numbers(eager));
     TUTTI_TRY(tutti__eager_find_feeds(eager));
     TUTTI_TRY(tutti__eager_run(eager));
     mark_done(eager);
