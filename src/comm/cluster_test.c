@@ -347,7 +347,7 @@ static tutti_status hierarchy_on_lanes(tutti_comm *comm, void *context)
                                                 TUTTI_CALL(.algorithm = "hierarchical"));
     bool right = true;
     for (int i = 0; i < COUNT; i++)
-        right &= data[i] == (float)(RANKS * (i % 1000) + RANKS * (RANKS - 1) / 2);
+        right &= data[i] == (float)(RANKS * (i % 1000) + RANKS * 0.5 * (RANKS - 1));
     free(data);
     TUTTI_TRY(status);
     EXPECT(right && !comm->lanes && !comm->within->lanes);

@@ -49,12 +49,12 @@ TUTTI_TEST(comm_operations_on_lanes_cost_what_one_takes_for_its_part)
     for (size_t i = 0; i < TUTTI_COUNT(all); i++)
         CHECK_NEAR(tutti_comm_predict(&lanes, "all_reduce", all[i], 8, M),
                    7e-6 + tutti_comm_predict(&one, "all_reduce", all[i], 8, M / 4), 1e-12);
-    CHECK_NEAR(tutti_comm_predict(&lanes, "broadcast", "central", 2, M), 7e-6 + 1e-5 + M / 4 * 2e-9,
-               1e-9);
+    CHECK_NEAR(tutti_comm_predict(&lanes, "broadcast", "central", 2, M),
+               7e-6 + 1e-5 + M / 4.0 * 2e-9, 1e-9);
     CHECK_NEAR(tutti_comm_predict(&lanes, "broadcast", "central", 3, M),
-               7e-6 + 2 * (1e-5 + M / 4 * 1.5e-9), 1e-9); /* the third waits */
+               7e-6 + 2 * (1e-5 + M / 4.0 * 1.5e-9), 1e-9); /* the third waits */
     CHECK_NEAR(tutti_comm_predict(&lanes, "broadcast", "tree", 8, M),
-               7e-6 + 3 * (1e-5 + M / 4 * 1.75e-9), 1e-9); /* 2, 4, then 8 are at work */
+               7e-6 + 3 * (1e-5 + M / 4.0 * 1.75e-9), 1e-9); /* 2, 4, then 8 are at work */
     CHECK_NEAR(tutti_comm_predict(&lanes, "all_gather", "ring", 8, M),
                tutti_comm_predict(&alone, "all_gather", "ring", 8, M), 1e-12); /* on one */
     CHECK_NEAR(tutti_comm_predict(&lanes, "all_reduce", "ring", 8, 1 << 18),

@@ -81,7 +81,7 @@ TUTTI_TEST(numbers_that_make_shapes_are_right_in_every_step)
         CHECK_NEAR(tutti_item(tutti_sum(range)), (double)(length * (2 * length - 1)), 0);
         tutti_sym direct =
             tutti_range_dynamic(number(e, 0), number(e, (double)length), number(e, 1));
-        CHECK_NEAR(tutti_item(tutti_sum(direct)), (double)(length * (length - 1) / 2), 0);
+        CHECK_NEAR(tutti_item(tutti_sum(direct)), 0.5 * (double)(length * (length - 1)), 0);
         CHECK_NEAR(tutti_item(tutti_sum(tutti_stack(0, limit, limit))), (double)(4 * length), 0);
         CHECK_OK(tutti_step(e));
     }

@@ -121,31 +121,41 @@ static bool note_latest(const tutti_order *o, const tutti_node *node, int32_t sl
     return any;
 }
 
+/* What a read follows, as far as it was looked at: nothing that stands before `least` counts. */
+typedef struct followed {
+    const tutti_order *order;
+    int32_t slot, least;
+    size_t depth;
+} followed;
+
+static void follow(followed *f, const tutti_node *before)
+{
+    const tutti_order *o = f->order;
+    tutti_order_index *index = o->index;
+    int32_t position = o->position[before->id];
+    if (position < f->least || !o->commits[before->id] || index->seen[before->id] == index->search)
+        return;
+    index->seen[before->id] = index->search;
+    index->stack[f->depth++] = before;
+    if (note_latest(o, before, f->slot) && f->slot >= 0)
+        f->least = position;
+}
+
 /* Notes the latest position where what a read follows updates a variable, or every one (slot -1).
  * What stands before the latest one found cannot follow a later one. */
 static void search(const tutti_order *o, const tutti_node *read, int32_t slot)
 {
     tutti_order_index *index = o->index;
-    int32_t least = slot < 0 ? 0 : index->updates[slot]->position;
-    size_t depth = 0;
+    followed f = {o, slot, slot < 0 ? 0 : index->updates[slot]->position, 0};
     index->search++;
-    index->stack[depth++] = read;
-    while (depth > 0) {
-        const tutti_node *node = index->stack[--depth];
-        for (int i = 0; i < node->input_count + node->control_count; i++) {
-            const tutti_node *before = i < node->input_count
-                                           ? node->inputs[i].node
-                                           : node->controls[i - node->input_count];
-            int32_t position = o->position[before->id];
-            if (position < least || !o->commits[before->id] ||
-                index->seen[before->id] == index->search ||
-                (i >= node->input_count && tutti__keeps_order(node, before)))
-                continue;
-            index->seen[before->id] = index->search;
-            index->stack[depth++] = before;
-            if (note_latest(o, before, slot) && slot >= 0)
-                least = position;
-        }
+    index->stack[f.depth++] = read;
+    while (f.depth > 0) {
+        const tutti_node *node = index->stack[--f.depth];
+        for (int i = 0; i < node->input_count; i++)
+            follow(&f, node->inputs[i].node);
+        for (int i = 0; i < node->control_count; i++)
+            if (!tutti__keeps_order(node, node->controls[i]))
+                follow(&f, node->controls[i]);
     }
 }
 

@@ -131,7 +131,7 @@ static void check_ended(const way *how, const program *p)
     if (how->epochs < 2)
         return;
     CHECK_OK(tutti_session_get(p->s, p->sum, &value));
-    CHECK_NEAR(tutti_tensor_get(value, 0), QUEUES * PUT * (PUT - 1) / 2, 0);
+    CHECK_NEAR(tutti_tensor_get(value, 0), QUEUES * PUT * 0.5 * (PUT - 1), 0);
     tutti_tensor_release(value);
     check_closed(how, p);
 }

@@ -126,7 +126,7 @@ void tutti__grid_sample_nodes(tutti_graph *body, int count, const tutti_sym *arg
                     .border = strcmp(padding, "border") == 0,
                     .reflection = strcmp(padding, "reflection") == 0,
                     .cubic = strcmp(RULE_STRING(node, "mode"), "cubic") == 0};
-    tutti_sym index[1 + TUTTI_GRID_AXES], weight = TUTTI_NO_SYM;
+    tutti_sym index[1 + TUTTI_GRID_AXES] = {{0}}, weight = TUTTI_NO_SYM;
     (void)body;
     (void)count;
     for (int axis = 0; axis < axes; axis++)
