@@ -122,8 +122,9 @@ struct tutti_fabric {
     uint64_t cpu_mask[TUTTI_CPU_WORDS]; /* this rank's, when it joined */
     int cpus;                           /* that ranks of this machine may use; 0: not counted yet */
     bool crowded;                       /* more ranks, or lanes of theirs, than CPUs here */
-    atomic_int strangers;               /* waits that sleep at once, because others want the CPUs */
-    int spin, yields; /* rounds of a wait before it yields, and then before it sleeps */
+    bool one_thread;      /* what carries it bears calls of the program's thread only */
+    atomic_int strangers; /* waits that sleep at once, because others want the CPUs */
+    int spin, yields;     /* rounds of a wait before it yields, and then before it sleeps */
     int64_t arena_bytes;
     tutti_server server;   /* of serve.h; under `lock` */
     atomic_uint questions; /* asked by this rank */

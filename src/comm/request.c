@@ -207,12 +207,26 @@ tutti_status tutti_comm_wait_for(tutti_request *request, double seconds)
     return status == TUTTI_DEADLINE ? TUTTI_CANCELLED : status; /* the handle is gone */
 }
 
+/* Where nobody else runs calls, who looks at one does. */
+static void run_alone(const tutti_request *request)
+{
+    tutti_worker *worker = request->comm->worker;
+    if (!worker->alone)
+        return;
+    pthread_mutex_lock(&worker->lock);
+    while (!done(request) && !worker->running)
+        tutti__worker_run_head(worker);
+    pthread_mutex_unlock(&worker->lock);
+}
+
 bool tutti_comm_test(tutti_request *request)
 {
     if (!request)
         return true;
-    if (!request->is_message)
+    if (!request->is_message) {
+        run_alone(request);
         return done(request);
+    }
     if (!atomic_load(&request->message.complete))
         tutti__fabric_progress(request->comm->fabric);
     return atomic_load_explicit(&request->message.complete, memory_order_acquire) ||

@@ -176,8 +176,9 @@ tutti_status tutti__worker_start(tutti_comm *comm)
     pthread_mutex_lock(&starting);
     tutti_worker *worker = atomic_load(&comm->worker) ? NULL : worker_new();
     if (worker) {
+        worker->alone = comm->fabric->one_thread;
         atomic_store(&comm->worker, worker);
-        if (pthread_create(&worker->thread, NULL, work, comm) != 0) {
+        if (!worker->alone && pthread_create(&worker->thread, NULL, work, comm) != 0) {
             atomic_store(&comm->worker, NULL);
             worker_free(worker);
         }
@@ -245,7 +246,10 @@ void tutti__worker_stop(tutti_comm *comm)
     pthread_cond_signal(&worker->work);
     pthread_mutex_unlock(&worker->lock);
     tutti__fabric_kick(comm->fabric);
-    pthread_join(worker->thread, NULL);
+    if (worker->alone)
+        (void)tutti__worker_drain(comm);
+    else
+        pthread_join(worker->thread, NULL);
     worker_free(worker);
     atomic_store(&comm->worker, NULL);
 }

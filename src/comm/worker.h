@@ -1,6 +1,7 @@
 /* worker.h: asynchronous calls. One thread for each group that has any: it runs queued collectives
  * in order, and between them moves messages that nobody waits for. Whoever waits for a call that
- * has not begun runs the queue himself up to there, which saves two changes of threads.
+ * has not begun runs the queue himself up to there, which saves two changes of threads. Where only
+ * the program's thread may call what carries messages (`alone`), that is all that runs them.
  *
  * Lock order: worker's lock before the fabric's. `running` is set while somebody runs the head of
  * the queue: collectives of a group are never run by two. */
@@ -35,9 +36,10 @@ typedef struct tutti_worker {
     tutti_request *held;     /* the newest that its caller has not waited for */
     uint64_t submitted;
     bool stop, asleep; /* asleep: `work` must be signalled */
+    bool alone;        /* there is no thread */
 } tutti_worker;
 
-/* Starts the group's thread, if it has none; several threads may make the first call at once. */
+/* Starts the group's worker, if it has none; several threads may make the first call at once. */
 tutti_status tutti__worker_start(tutti_comm *comm);
 
 /* Gives the worker a request: a message, or the new tail of the queue. */

@@ -1,16 +1,19 @@
 /* rank.c: a rank of collectives for the tests of this folder.
  *
- *     cluster_rank [--engine E] [--join SECONDS] [--call SECONDS] [--log none|silent] DEED...
+ *     cluster_rank [--engine E] [--join SECONDS] [--call SECONDS] [--log none|silent]
+ *                  [--mpi LIBRARY] DEED...
  *
- * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
- * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
- * (all-reduces for so long), file F (until it is there), slow S (the same, and rank 1 is late),
- * late N (N all-reduces, to which rank 1 comes 8 ms late), loop (the same until one fails), part
- * (all but the last rank are a group: the last of it does not come to its second operation, and the
- * last rank waits for all), agree (rank 1 has another schedule), memory M (an all-reduce in so many
- * MiB of the group's own memory), exit C (rank 1 ends with that code, its group open), again N
- * (closes the group and opens it anew, N times). Prints one line a deed; exit code 0 success, 3 a
- * failure of the group, 4 no group. */
+ * With --mpi the program starts MPI itself, as MPI_Init does. Deeds, in order: reduce N
+ * (all-reduces of several sizes by every algorithm that the group can, N times, checked), started N
+ * (N all-reduces that are started and then looked at or waited for), gather (all-gathers of blocks
+ * that differ, by every algorithm), seconds S (all-reduces for so long), file F (until it is
+ * there), slow S (the same, and rank 1 is late), late N (N all-reduces, to which rank 1 comes 8 ms
+ * late), loop (the same until one fails), part (all but the last rank are a group: the last of it
+ * does not come to its second operation, and the last rank waits for all), agree (rank 1 has
+ * another schedule), memory M (an all-reduce in so many MiB of the group's own memory), exit C
+ * (rank 1 ends with that code, its group open), again N (closes the group and opens it anew, N
+ * times). Prints one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 
 #include "base/world.h"
 #include "comm/comm.h"
+#include "comm/worker.h"
 
 enum { MOST = 1 << 18 };
 
@@ -52,6 +56,31 @@ static tutti_status reduce(tutti_comm *comm, int rounds)
                 TUTTI_TRY(check_sum(comm, counts[i], *name));
         }
     printf("reduced by %d algorithms\n", algorithms / rounds);
+    return TUTTI_OK;
+}
+
+/* Half of them are waited for, the last first; the others are looked at until they are done. */
+static tutti_status start_many(tutti_comm *comm, int count)
+{
+    tutti_request *requests[64];
+    float values[64];
+    int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
+    count = count < 64 ? count : 64;
+    for (int i = 0; i < count; i++) {
+        values[i] = (float)(rank + i);
+        TUTTI_TRY(tutti_comm_all_reduce(comm, &values[i], &values[i], 1, TUTTI_F32, TUTTI_SUM,
+                                        TUTTI_CALL(.request = &requests[i])));
+    }
+    for (int i = 0; i < count / 2; i++)
+        while (!tutti_comm_test(requests[i])) {
+        }
+    for (int i = count; i-- > 0;)
+        TUTTI_TRY(tutti_comm_wait(requests[i]));
+    for (int i = 0; i < count; i++)
+        if (values[i] != (float)(size * (size - 1) / 2 + size * i))
+            return tutti_fail(TUTTI_INTERNAL, "number %d is wrong", i);
+    printf("%d calls run by %s\n", count,
+           atomic_load(&comm->worker)->alone ? "who waits" : "a thread");
     return TUTTI_OK;
 }
 
@@ -103,6 +132,9 @@ static tutti_status ask_too_much(tutti_comm *comm)
     tutti_status extreme = tutti_comm_all_reduce(comm, &own, &most, 1, TUTTI_F32, TUTTI_MAX, call);
     printf("%s\n", extreme == TUTTI_INVALID ? tutti_error_message() : "a maximum was not refused");
     TUTTI_TRY(tutti_comm_all_reduce(comm, &own, &most, 1, TUTTI_F32, TUTTI_MAX, NULL));
+    uint8_t byte = tutti_comm_rank(comm) == 0 ? 10 : 200;
+    extreme = tutti_comm_all_reduce(comm, &byte, &byte, 1, TUTTI_U8, TUTTI_MAX, call);
+    printf("%s\n", extreme == TUTTI_INVALID ? tutti_error_message() : "bytes were not refused");
     int64_t whole = tutti_comm_rank(comm), last = -1;
     TUTTI_TRY(tutti_comm_all_reduce(comm, &whole, &last, 1, TUTTI_I64, TUTTI_MAX, call));
     if (!isnan(most) || last != tutti_comm_size(comm) - 1)
@@ -199,6 +231,8 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
 {
     if (strcmp(deed, "reduce") == 0)
         return reduce(comm, atoi(value));
+    if (strcmp(deed, "started") == 0)
+        return start_many(comm, atoi(value));
     if (strcmp(deed, "gather") == 0)
         return gather(comm);
     if (strcmp(deed, "too_much") == 0)
@@ -265,6 +299,28 @@ static void print_log(void *context, tutti_log_level level, const char *message)
     printf("log: %s\n", message);
 }
 
+static int (*finalize)(void);
+
+static void end_mpi(void)
+{
+    (void)finalize();
+}
+
+/* One thread may call it then. */
+static void start_mpi(const char *library)
+{
+    void *mpi = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+    int (*start)(int *, char ***) = NULL;
+    if (mpi) {
+        *(void **)(&start) = dlsym(mpi, "MPI_Init");
+        *(void **)(&finalize) = dlsym(mpi, "MPI_Finalize");
+    }
+    if (!start || !finalize || start(NULL, NULL) != 0 || atexit(end_mpi) != 0) {
+        printf("no MPI in '%s'\n", library);
+        exit(5);
+    }
+}
+
 int main(int argc, char **argv)
 {
     tutti_cluster *cluster;
@@ -278,6 +334,8 @@ int main(int argc, char **argv)
             log = argv[at + 1];
         else if (strcmp(argv[at], "--call") == 0)
             call_timeout = atof(argv[at + 1]);
+        else if (strcmp(argv[at], "--mpi") == 0)
+            start_mpi(argv[at + 1]);
         else
             join_timeout = atof(argv[at + 1]);
     if (strcmp(log, "none") != 0)
@@ -294,10 +352,11 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (; at < argc && code == 0; at++) {
         const char *deed = argv[at], *value = argv[at + 1];
-        bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
-                     strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0 ||
-                     strcmp(deed, "late") == 0 || strcmp(deed, "exit") == 0 ||
-                     strcmp(deed, "again") == 0 || strcmp(deed, "memory") == 0;
+        bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "started") == 0 ||
+                     strcmp(deed, "seconds") == 0 || strcmp(deed, "file") == 0 ||
+                     strcmp(deed, "slow") == 0 || strcmp(deed, "late") == 0 ||
+                     strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0 ||
+                     strcmp(deed, "memory") == 0;
         at += takes;
         status = strcmp(deed, "again") == 0 ? open_again(cluster, engine, atoi(value), &comm)
                                             : act(comm, deed, value);

@@ -1223,8 +1223,28 @@ test_what_mpi_lacks_is_refused() {
     code $? 0
     has out "all_reduce of 4 x bf16 by 'native' is not possible: MPI cannot add up .*; there are: .*ring" 2
     has out "all_reduce of 1 x f32 by 'native' is not possible: MPI's minima and maxima lose NaN; " 2
+    has out "all_reduce of 1 x u8 by 'native' is not possible: some MPIs compare bytes as signed numbers; " 2
     has out "broadcast of 2147483648 x f32 by 'native' is not possible: MPI counts no further .*; there are: .*tree" 2
     has out "closed" 2
+}
+
+# A program that has called MPI_Init itself may call MPI from one thread only.
+test_programs_that_start_mpi_themselves() {
+    [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }
+    local library
+    library=$(ldd "$build/src/comm/mpi/tutti_mpi.so" | sed -n 's/.*libmpi[^ ]* => \([^ ]*\) .*/\1/p' | head -1)
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    export TUTTI_MODULES=$build/src/comm/mpi
+    timeout -k 1 30 mpirun.openmpi -n 2 "$rank_program" --engine mpi --mpi "$library" reduce 1 started 40 > out 2>&1
+    code $? 0
+    has out "40 calls run by who waits" 2
+    has out "closed" 2
+    timeout -k 1 30 mpirun.openmpi -n 2 "$rank_program" --engine mpi started 40 > out 2>&1
+    code $? 0
+    has out "40 calls run by a thread" 2
+    TUTTI_MPI=pigeon timeout -k 1 30 mpirun.openmpi -n 2 "$rank_program" --engine mpi started 40 > out 2>&1
+    has out "TUTTI_MPI is 'pigeon'; it takes openmpi or mpich"
+    unset OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe TUTTI_MODULES
 }
 
 # job_of_mpich NUMBER ...: three ranks in out.NUMBER, behind a wrapper that is no parent of all.

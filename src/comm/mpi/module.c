@@ -28,9 +28,9 @@ static void finish(void)
         MPI_Finalize();
 }
 
-static int start(int *ret_rank, int *ret_size)
+static int start(int *ret_rank, int *ret_size, int *ret_threads)
 {
-    int running = 0, level, status = MPI_SUCCESS;
+    int running = 0, level = 0, status = MPI_SUCCESS;
     MPI_Initialized(&running);
     if (!running) {
         status = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
@@ -46,6 +46,8 @@ static int start(int *ret_rank, int *ret_size)
     if (status == MPI_SUCCESS) {
         MPI_Comm_rank(world, ret_rank);
         MPI_Comm_size(world, ret_size);
+        MPI_Query_thread(&level);
+        *ret_threads = level == MPI_THREAD_MULTIPLE;
     }
     return status;
 }

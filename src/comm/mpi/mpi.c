@@ -40,11 +40,16 @@ typedef struct state {
 
 /* Whose mpirun started this process: they give different variables. Processes without any are
  * OpenMPI's first. */
-static bool by_mpich(void)
+static const char *named_mpi(void)
 {
     static const tutti_param choice =
         TUTTI_PARAM("MPI", "", "openmpi or mpich: the MPI behind the engine 'mpi'");
-    const char *named = tutti__param_text(&choice);
+    return tutti__param_text(&choice);
+}
+
+static bool by_mpich(void)
+{
+    const char *named = named_mpi();
     if (named[0])
         return strcmp(named, "mpich") == 0;
     bool openmpi = getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK");
@@ -77,6 +82,9 @@ static const tutti_mpi_module *module(void)
 
 static tutti_status available(void)
 {
+    const char *named = named_mpi();
+    if (named[0] && strcmp(named, "openmpi") != 0 && strcmp(named, "mpich") != 0)
+        return tutti_fail(TUTTI_INVALID, "TUTTI_MPI is '%s'; it takes openmpi or mpich", named);
     if (module())
         return TUTTI_OK;
     return tutti_fail(
@@ -151,8 +159,8 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
 {
     (void)options;
     TUTTI_TRY(available());
-    int rank, size;
-    if (module()->start(&rank, &size) != 0)
+    int rank, size, threads;
+    if (module()->start(&rank, &size, &threads) != 0)
         return tutti_fail(TUTTI_IO, "MPI could not be started; start the program with mpirun or "
                                     "srun --mpi=pmix");
     if (size != fabric->size)
@@ -165,6 +173,7 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
     own->fabric = fabric;
     own->mpi = module();
     own->size = size;
+    fabric->one_thread = !threads;
     attach(own);
     tutti_status status = map_ranks(fabric, own, rank, deadline_ns);
     if (status != TUTTI_OK) {
@@ -286,12 +295,9 @@ static int64_t units_of(const tutti_collective *c)
     return type_number(c->dtype) < 0 ? (int64_t)c->element : 1;
 }
 
-/* Ranks of MPICH get different ones of a number and NaN, those of OpenMPI the number; NaN and the
- * same bits on all ranks are promised. */
-static bool loses_nan(const tutti_collective *c)
+static bool is_extreme(const tutti_collective *c)
 {
-    bool extreme = c->reduction == TUTTI_MIN || c->reduction == TUTTI_MAX;
-    return c->fold && extreme && (c->dtype == TUTTI_F32 || c->dtype == TUTTI_F64);
+    return c->fold && (c->reduction == TUTTI_MIN || c->reduction == TUTTI_MAX);
 }
 
 static const char *lacks(const tutti_collective *c)
@@ -299,8 +305,12 @@ static const char *lacks(const tutti_collective *c)
     int64_t most = c->count;
     if (c->fold && type_number(c->dtype) < 0)
         return "MPI cannot add up numbers of this type";
-    if (loses_nan(c))
+    /* Ranks of MPICH get different ones of a number and NaN, those of OpenMPI the number; NaN and
+     * the same bits on all ranks are promised. */
+    if (is_extreme(c) && (c->dtype == TUTTI_F32 || c->dtype == TUTTI_F64))
         return "MPI's minima and maxima lose NaN";
+    if (is_extreme(c) && c->dtype == TUTTI_U8) /* MPICH 4.0 */
+        return "some MPIs compare bytes as signed numbers";
     for (int r = 0; c->counts && r < c->size; r++)
         most = r == 0 ? c->counts[0] : most + c->counts[r]; /* as place_blocks has it */
     return most > INT_MAX / units_of(c) ? "MPI counts no further than 2147483647" : NULL;
