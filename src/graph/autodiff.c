@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/autodiff.h"
+#include "graph/scope.h"
 
 typedef struct contribution {
     tutti_grad grad;
@@ -21,6 +22,8 @@ typedef struct diff {
     bool *wanted;         /* by id: it reaches some y */
     tutti_edge *sent;     /* by id: of a recv what its send sends; else no node */
     contribution ***sums; /* by id, by output */
+    const char **devices; /* by id: where it stands; "" where the session says */
+    bool scoped;          /* the caller says where gradients are computed */
     tutti_arena arena;
 } diff;
 
@@ -302,6 +305,19 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
     return TUTTI_OK;
 }
 
+/* Gradients are computed where their node is, unless a device scope says otherwise; those of
+ * collectives always, because every device along the axis takes part in them. */
+static tutti_status apply_there(diff *d, tutti_node *node, const tutti_grad *outputs)
+{
+    const char *device = d->devices[node->id];
+    if (!device[0] || (d->scoped && !(node->op->flags & TUTTI_OP_COLLECTIVE)))
+        return apply_rule(d, node, outputs);
+    tutti_device_push(d->graph, device);
+    tutti_status status = apply_rule(d, node, outputs);
+    tutti_device_pop(d->graph);
+    return status;
+}
+
 static tutti_status visit(diff *d, tutti_node *node)
 {
     bool any = false;
@@ -328,7 +344,7 @@ static tutti_status visit(diff *d, tutti_node *node)
             TUTTI_UNSUPPORTED,
             "%s '%s'%s has no gradient; put tutti_stop_gradient before it if none should flow",
             node->op->name, node->name, tutti__node_place(node, place));
-    return apply_rule(d, node, outputs);
+    return apply_there(d, node, outputs);
 }
 
 static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_sym *y_grads,
@@ -383,9 +399,11 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     d.wanted = calloc(d.count + 1, 1);
     d.sums = calloc(d.count + 1, sizeof *d.sums);
     d.sent = calloc(d.count + 1, sizeof *d.sent);
+    d.devices = tutti__devices_by_graph(graph);
+    d.scoped = tutti__scope_has_device(graph);
     tutti_name_push(graph, "gradients");
     graph->differentiated++;
-    tutti_status status = d.reached && d.carries && d.wanted && d.sums && d.sent
+    tutti_status status = d.reached && d.carries && d.wanted && d.sums && d.sent && d.devices
                               ? run(&d, y_count, ys, y_grads, x_count, xs, ret_grads, ret_rows)
                               : tutti_fail(TUTTI_NO_MEMORY, "gradients");
     graph->differentiated--;
@@ -395,6 +413,7 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     free(d.wanted);
     free(d.sums);
     free(d.sent);
+    free(d.devices);
     tutti__arena_free(&d.arena);
     return status;
 }

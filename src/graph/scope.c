@@ -321,6 +321,25 @@ static const tutti_node *leading_input(const tutti_node *node)
     return NULL;
 }
 
+const char **tutti__devices_by_graph(const tutti_graph *graph)
+{
+    const char **devices = calloc(graph->nodes.count + 1, sizeof *devices);
+    for (size_t n = 0; devices && n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n], *leading = leading_input(node);
+        devices[n] = leading ? devices[leading->id] : node->device;
+    }
+    return devices;
+}
+
+bool tutti__scope_has_device(const tutti_graph *graph)
+{
+    for (size_t i = 0; i < graph->scopes.count; i++)
+        if (graph->scopes.data[i].kind == TUTTI_SCOPE_DEVICE ||
+            graph->scopes.data[i].kind == TUTTI_SCOPE_DEVICE_FN)
+            return true;
+    return false;
+}
+
 /* Where a node stands by the graph alone, whatever a run feeds or leaves out; "": where the session
  * says. */
 static const char *device_by_graph(const tutti_node *node)

@@ -18,6 +18,12 @@ void tutti__control_push(tutti_graph *graph, int count, const tutti_sym *after);
 /* Whether a control scope is in force: then reads are not shared. */
 bool tutti__scope_has_control(const tutti_graph *graph);
 
+/* Whether a device scope is in force. */
+bool tutti__scope_has_device(const tutti_graph *graph);
+/* By id, where nodes stand by the graph alone, whatever a run feeds or leaves out; "": where the
+ * session says. The caller's, its texts the graph's; NULL: no memory. */
+const char **tutti__devices_by_graph(const tutti_graph *graph);
+
 /* Around a reset of the graph's arena: open scopes stay, with what they say of names and devices;
  * between the two calls their texts are the caller's. NULL: there are none. */
 char **tutti__scopes_lift(tutti_graph *graph);

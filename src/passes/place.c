@@ -68,8 +68,9 @@ static const char *of_those_before(const tutti_node *node)
 static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char *fallback, bool ask)
 {
     const char *text = inherited(node);
-    bool wished = !text && node->device[0];
-    if (wished)
+    bool own = !text && node->device[0];
+    bool wished = own && !node->backward; /* gradients may go elsewhere */
+    if (own)
         text = node->device;
     if (!text || !text[0])
         text = of_those_before(node);
