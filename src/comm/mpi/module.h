@@ -38,7 +38,8 @@ typedef struct tutti_mpi_operation {
 typedef struct tutti_mpi_module {
     int version;
     const char *(*library)(void); /* "Open MPI v4.1.4, …" */
-    /* ret_threads: whether several threads may call MPI at once (the program may have started it). */
+    /* ret_threads: whether several threads may call MPI at once (the program may have started it).
+     */
     int (*start)(int *ret_rank, int *ret_size, int *ret_threads);
     /* A message of at most INT_MAX bytes; *ret_request is NULL when it has left already. */
     int (*send)(int peer, const void *data, size_t size, void **ret_request);
