@@ -33,7 +33,10 @@ typedef struct tutti_conv2d_options {
 } tutti_conv2d_options;
 
 /* y[n,h,w,f] = sum over i,j,c of x[n, h*stride - pad + i*dilation, w*… + j*dilation, c] *
- * kernel[i,j,c,f]. Kernels [height, width, channels / groups, filters]. */
+ * kernel[i,j,c,f]. Kernels [height, width, channels / groups, filters]. Kernels of 3 by 3 with
+ * stride 1 may be computed by Winograd's tiles of 4 by 4 outputs, as in other libraries: errors are
+ * then relative to the largest of the 6 by 6 inputs of a tile, not of a window, and an input that
+ * is not finite makes the whole tile NaN. TUTTI_WINOGRAD=0 computes term by term. */
 TUTTI_API tutti_sym tutti_conv2d_of(tutti_sym x, tutti_sym kernel,
                                     const tutti_conv2d_options *options);
 #define tutti_conv2d_of(x, kernel, ...)                                                            \

@@ -61,8 +61,8 @@ static tutti_status open_and_run(tutti_graph *g, tutti_sym y)
 
 TUTTI_TEST_ALONE(settings_that_mean_nothing_are_refused)
 {
-    static const char *const names[] = {"THREADS", "PIN",           "HELP",       "FUSE",
-                                        "TUNE",    "DYNAMIC_BYTES", "TRACE_RING", "ISA"};
+    static const char *const names[] = {
+        "THREADS", "PIN", "HELP", "WINOGRAD", "FUSE", "TUNE", "DYNAMIC_BYTES", "TRACE_RING", "ISA"};
     tutti_graph *g;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym y = tutti_tanh(tutti_neg(tutti_fill(g, TUTTI_F32, 0.5, 3)));

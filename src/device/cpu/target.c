@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/params.h"
+#include "device/cpu/conv/winograd_setting.h"
 #include "device/cpu/frame.h"
 #include "device/cpu/gemm/tile.h"
 #include "program/trace.h"
@@ -93,6 +94,7 @@ static tutti_status cpu_open(tutti_device *device)
     TUTTI_TRY(tutti__param_in(&devices_param, 1, MOST, &devices));
     TUTTI_TRY(tutti__param_switch(&pin_param, &pins));
     TUTTI_TRY(tutti__param_switch(&help_param, &helps));
+    TUTTI_TRY(tutti__winograd_check_setting());
     int cores = threads > 0 ? (int)threads : tutti__cpu_count(), count = cpu_count();
     int first = cores * device->index / count, last = cores * (device->index + 1) / count;
     device->memory = tutti__host_memory();

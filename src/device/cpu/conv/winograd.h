@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/winograd_setting.h"
 #include "device/cpu/slots.h"
 #include "device/cpu/vector.h"
 
@@ -124,6 +125,8 @@ typedef struct winograd_grid {
 static inline bool winograd_grid_make(const tutti_convolution *c, bool turned, winograd_grid *ret)
 {
     const tutti_windows *w = &c->windows;
+    if (!tutti__winograd_wanted())
+        return false;
     for (int a = 0; a < 2; a++) {
         if (w->size[a] != 3 || w->stride[a] != 1 || w->dilation[a] != 1)
             return false;
