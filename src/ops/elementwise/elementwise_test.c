@@ -242,6 +242,22 @@ TUTTI_TEST(elementwise_gradients_at_the_kinks)
     CHECK_NEAR(db, 0, 0);
 }
 
+static tutti_sym sum_of_gelus(tutti_sym a, tutti_sym b)
+{
+    return tutti_add(tutti_gelu(a, .approximate = true), tutti_gelu(b, .approximate = true));
+}
+
+TUTTI_TEST(elementwise_gradients_of_gelu_far_out)
+{
+    static const double far[] = {20, 1e3, 1e160, INFINITY};
+    double da, db;
+    for (size_t i = 0; i < TUTTI_COUNT(far); i++) {
+        gradients_at(sum_of_gelus, far[i], -far[i], &da, &db);
+        CHECK_NEAR(da, 1, 0);
+        CHECK_NEAR(db, 0, 0);
+    }
+}
+
 TUTTI_TEST(elementwise_gradient_nodes_name_the_users_place)
 {
     tutti_graph *graph = NULL;

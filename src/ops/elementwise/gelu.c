@@ -6,6 +6,7 @@
 
 #define ROOT 0.79788456080286535588 /* sqrt(2 / pi) */
 #define CUBIC 0.044715
+#define FAR 20
 
 extern const tutti_op tutti_op_gelu;
 
@@ -15,10 +16,11 @@ tutti_sym(tutti_gelu)(tutti_sym x, const tutti_gelu_options *options)
     return TUTTI_NARY(&tutti_op_gelu, ((tutti_sym[]){x}), TUTTI_INT("approximate", approximate));
 }
 
-/* (1 + t) / 2 + x / 2 * (1 - t^2) * du, t = tanh(u), du = sqrt(2 / pi) * (1 + 3 * 0.044715 * x^2)
- */
+/* (1 + t) / 2 + x / 2 * (1 - t^2) * du, t = tanh(u), du = sqrt(2 / pi) * (1 + 3 * 0.044715 * x^2).
+ * Beyond FAR t is 1 or -1 in every type, and x^2 may be infinite. */
 static tutti_sym tanh_slope(tutti_sym x)
 {
+    x = tutti_clip(x, -FAR, FAR);
     tutti_sym xx = tutti_square(x);
     tutti_sym u = tutti_mul(x, tutti_add_scalar(tutti_scale(xx, ROOT * CUBIC), ROOT));
     tutti_sym du = tutti_add_scalar(tutti_scale(xx, 3 * ROOT * CUBIC), ROOT);
