@@ -123,6 +123,13 @@ static void step(const walk *w, const tutti_sym *values, tutti_sym recurrent,
 
 /* ---- all rounds at once ---- */
 
+/* x of all rounds; 0 behind the rows' lengths, where it may be anything, NaN too. */
+static tutti_sym taken(const walk *w, const tutti_sym *values, tutti_sym x)
+{
+    x = by_round(w, x);
+    return w->slots.lengths < 0 ? x : tutti_where(values[ACTIVE], x, tutti_zeros_like(x));
+}
+
 /* From the operator's inputs and the states before each round: the states after each round, and
  * the gradients of x, kernel, recurrent and bias. */
 static void build_all(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
@@ -136,7 +143,7 @@ static void build_all(tutti_graph *body, int count, const tutti_sym *args, tutti
     step(w, values, recurrent, args + count - w->states, ret, &a, &b);
     ret += w->states;
     ret[0] = by_time(w, tutti_matmul(a, kernel, .transpose_b = true));
-    ret[1] = tutti_einsum("rbf,rbg->fg", by_round(w, args[0]), a);
+    ret[1] = tutti_einsum("rbf,rbg->fg", taken(w, values, args[0]), a);
     ret[2] = tutti_einsum("rbu,rbg->ug", values[H_BEFORE], b);
     ret[3] = tutti_sum(a, .axes = TUTTI_AXES(0, 1));
     if (w->cell->biases == 2)
