@@ -18,13 +18,6 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
     tutti_graph *graph = graph_of(input_count, inputs);
     if (graph == NULL || graph->error.status != TUTTI_OK)
         return TUTTI_NO_SYM;
-    for (int i = 0; i < input_count; i++)
-        if (!tutti_sym_ok(inputs[i]))
-            return tutti__poison(
-                graph, TUTTI_INVALID,
-                "%s: input %d is not a symbol (never set, or a call that failed in "
-                "another graph); give it the result of a builder call",
-                op->name, i);
     return tutti__build(graph, op, NULL, input_count, inputs, attr_count, attrs);
 }
 
