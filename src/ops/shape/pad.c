@@ -56,6 +56,8 @@ static tutti_status infer(tutti_infer *node)
     const int64_t *paddings;
     int64_t dims[TUTTI_MAX_RANK];
     TUTTI_TRY(tutti__pad_check(node, x));
+    if (tutti__pad_mode(node->attrs, node->attr_count) == TUTTI_PAD_CONSTANT)
+        TUTTI_TRY(tutti__fill_rule(node, x->dtype, "value"));
     RULE_INTS(node, "paddings", &paddings);
     for (int i = 0; i < x->rank; i++) {
         dims[i] = x->dims[i];
