@@ -291,7 +291,7 @@ TUTTI_API tutti_sym tutti_roi_align(tutti_sym x, tutti_sym regions, tutti_sym im
 
 typedef struct tutti_normalize_options {
     size_t struct_size;
-    double epsilon; /* 1e-3; of rms_norm 1e-6 */
+    double epsilon; /* 1e-3; of rms_norm 1e-6; never negative */
 } tutti_normalize_options;
 
 /* Training form: y = (x - mean) / sqrt(variance + epsilon) * scale + offset with mean and
