@@ -65,7 +65,8 @@ static tutti_sym one_before(const walk *w, tutti_sym x, tutti_sym first)
 /* [batch, time, 1]: whether the row is as long as that. */
 static tutti_sym active(tutti_sym y, tutti_sym lengths)
 {
-    tutti_sym ones = tutti_cast(tutti_ones_like(tutti_slice_axis(y, 2, 0, 1)), TUTTI_I64);
+    tutti_sym rows = tutti_sum(y, .axes = TUTTI_AXES(2), .keep_dims = true); /* also of no units */
+    tutti_sym ones = tutti_cast(tutti_ones_like(rows), TUTTI_I64);
     tutti_sym ends = tutti_expand_dims(tutti_expand_dims(tutti_cast(lengths, TUTTI_I64), 1), 1);
     return tutti_less_equal(tutti_cumsum(ones, 1), ends);
 }
