@@ -31,6 +31,16 @@ tutti_sym tutti__binary(const tutti_op *op, tutti_sym a, tutti_sym b)
     return tutti__nary(op, 2, (tutti_sym[]){a, b}, 0, NULL);
 }
 
+bool tutti__usable(const char *op, tutti_sym x)
+{
+    if (!tutti_sym_ok(x))
+        return false;
+    tutti_status status = tutti__sym_usable(x.node->graph, x, "x", -1);
+    if (status != TUTTI_OK)
+        tutti__poison(x.node->graph, status, "%s: %s", op, tutti_error_message());
+    return status == TUTTI_OK;
+}
+
 tutti_status tutti__rule_fail(const char *op, const char *name, tutti_status status,
                               const char *format, ...)
 {

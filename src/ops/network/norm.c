@@ -59,7 +59,7 @@ bool tutti__epsilon_take(tutti_sym x, const char *op, const tutti_normalize_opti
                          double fallback, double *ret)
 {
     *ret = tutti__epsilon(given, fallback);
-    if (!tutti_sym_ok(x))
+    if (!tutti__usable(op, x))
         return false;
     tutti_status status = tutti__epsilon_check(*ret);
     if (status != TUTTI_OK)

@@ -168,7 +168,7 @@ tutti_sym(tutti_pad)(tutti_sym x, const tutti_pad_options *options)
 {
     RULE_OPTIONS(tutti_pad_options, o, options);
     int64_t paddings[2 * TUTTI_MAX_RANK] = {0};
-    if (!tutti_sym_ok(x))
+    if (!tutti__usable("pad", x))
         return TUTTI_NO_SYM;
     int rank = tutti_sym_type(x).rank;
     if (o.before.count > rank || o.after.count > rank)
