@@ -58,7 +58,9 @@ TUTTI_API void tutti_device_pop(tutti_graph *graph);
 /* A function from node to device, asked for each node made in the scope (NULL or "": no wish). */
 typedef const char *tutti_device_fn(const tutti_node *node, void *context);
 TUTTI_API void tutti_device_push_fn(tutti_graph *graph, tutti_device_fn *fn, void *context);
-/* Nodes made inside wait for these nodes; where they are more than 32, for a group that does. */
+/* Nodes made inside wait for these nodes; where they are more than 32, for a group that does. Like
+ * an input, each must be a symbol of this graph and, of a tape, of this step; so must the neighbour
+ * of a colocation scope. */
 TUTTI_API void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after);
 TUTTI_API void tutti_control_pop(tutti_graph *graph);
 /* Nodes made inside stand on the device of `with`, also where device scopes say another. */

@@ -294,7 +294,7 @@ TUTTI_API tutti_sym tutti_roi_align(tutti_sym x, tutti_sym regions, tutti_sym im
 
 typedef struct tutti_normalize_options {
     size_t struct_size;
-    double epsilon; /* 1e-3; of rms_norm 1e-6 */
+    double epsilon; /* 1e-3; of rms_norm 1e-6; never negative */
 } tutti_normalize_options;
 
 /* Training form: y = (x - mean) / sqrt(variance + epsilon) * scale + offset with mean and
@@ -381,7 +381,8 @@ TUTTI_API tutti_sym tutti_embedding_lookup(tutti_sym table, tutti_sym ids);
 /* Recurrent networks over x [batch, time, features]; kernel [features, gates * units], recurrent
  * [units, gates * units]. Outputs stand at the time of their input, also in reverse (Keras's
  * go_backwards gives them in the order of processing). From a row's length on the state is copied
- * through and the output repeats it; lengths beyond the time mean all. */
+ * through and the output repeats it, and what x holds there, NaN too, touches no output and no
+ * gradient; lengths beyond the time mean all. */
 typedef struct tutti_rnn_options {
     size_t struct_size;
     tutti_sym lengths; /* i32 or i64 [batch]; none: all rows are full */

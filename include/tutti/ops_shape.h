@@ -107,7 +107,8 @@ TUTTI_API tutti_sym tutti_slice_grad(tutti_sym x, tutti_sym like,
 typedef struct tutti_pad_options {
     size_t struct_size;
     tutti_axes before, after; /* axes that are left out get none */
-    double value;             /* for "constant"; strings are padded with empty ones */
+    double value;             /* for "constant", a number that x's type has; strings are padded with
+                               * empty ones */
     const char *mode;         /* "constant" (default), "reflect", "edge" */
 } tutti_pad_options;
 TUTTI_API tutti_sym tutti_pad(tutti_sym x, const tutti_pad_options *options);
@@ -163,7 +164,7 @@ TUTTI_API tutti_sym tutti_tril(tutti_sym x, int64_t offset);
  *     tutti_one_hot(labels, 10) */
 typedef struct tutti_one_hot_options {
     size_t struct_size;
-    double on, off;    /* 1 and 0 when both are left out */
+    double on, off;    /* 1 and 0 when both are left out; numbers that dtype has */
     tutti_dtype dtype; /* f32 when left out */
 } tutti_one_hot_options;
 TUTTI_API tutti_sym tutti_one_hot(tutti_sym indices, int64_t depth,

@@ -50,6 +50,10 @@ void tutti_watch(tutti_tape *tape, tutti_sym sym)
 {
     if (!sym.node || !tape || !tape->graph || !is_of_this_step(tape) || watches(tape, sym))
         return;
+    if (tutti__sym_usable(tape->graph, sym, "tutti_watch: the symbol", -1) != TUTTI_OK) {
+        tutti__poison(tape->graph, TUTTI_INVALID, "%s", tutti_error_message());
+        return;
+    }
     struct tutti_watched *watched = tutti__arena_take(&tape->graph->arena, sizeof *watched);
     if (!watched) {
         tutti__poison(tape->graph, TUTTI_NO_MEMORY, "no memory to watch a value");

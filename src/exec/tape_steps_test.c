@@ -155,6 +155,126 @@ TUTTI_TEST(one_tape_is_asked_several_times_while_it_records)
 }
 
 /* Also of values that are too large to be kept by themselves. */
+static void give(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = args[0];
+}
+
+static void is_small(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                     void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 1));
+}
+
+static tutti_grad pass(tutti_sym forward, tutti_grad grad, void *context)
+{
+    TUTTI_UNUSED(forward);
+    TUTTI_UNUSED(context);
+    return grad;
+}
+
+/* The ways to use a symbol; false when there are no more. */
+static bool use_in_way(int way, tutti_eager *e, tutti_sym old, tutti_sym now)
+{
+    tutti_graph *g = tutti_eager_graph(e);
+    tutti_sym yes = tutti_less(now, tutti_scalar(g, TUTTI_F32, 100));
+    tutti_tape tape = tutti_tape_begin(e);
+    switch (way) {
+    case 0:
+        tutti_neg(old);
+        return true;
+    case 1:
+        TUTTI_WITH_CONTROL(g, now, old)
+            tutti_neg(now);
+        return true;
+    case 2:
+        tutti_group(g, old);
+        return true;
+    case 3:
+        TUTTI_WITH_COLOCATION(g, old)
+            tutti_neg(now);
+        return true;
+    case 4:
+        tutti_cond(yes, give, give, NULL, TUTTI_SYMS(now, old), 1, NULL);
+        return true;
+    case 5:
+        tutti_cond(tutti_cast(old, TUTTI_BOOL), give, give, NULL, TUTTI_SYMS(now), 1, NULL);
+        return true;
+    case 6:
+        tutti_while(is_small, give, NULL, TUTTI_SYMS(old), 0, NULL, NULL);
+        return true;
+    case 7:
+        tutti_while(is_small, give, NULL, TUTTI_SYMS(now), TUTTI_SYMS(old), NULL);
+        return true;
+    case 8:
+        tutti_output_of(old, 0);
+        return true;
+    case 9:
+        tutti_on_gradient(old, pass, NULL);
+        return true;
+    case 10:
+        tutti_watch(&tape, old);
+        return true;
+    case 11:
+        tutti_gradient_of(now, old);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Builders that look at types first. */
+static bool build_in_way(int way, tutti_sym old, tutti_sym now)
+{
+    switch (way) {
+    case 0:
+        tutti_scale(old, 2);
+        return true;
+    case 1:
+        tutti_slice_axis(old, 0, 0, 1);
+        return true;
+    case 2:
+        tutti_pad(old, .before = TUTTI_INDEX(1));
+        return true;
+    case 3:
+        tutti_group_norm_of(old, now, now, 1);
+        return true;
+    case 4:
+        tutti_max_pool1d_of(old);
+        return true;
+    case 5:
+        tutti_conv1d_of(now, old);
+        return true;
+    default:
+        return false;
+    }
+}
+
+TUTTI_TEST(values_of_an_earlier_step_are_refused_in_every_use)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_sym v = tutti_variable(tutti_eager_graph(e), tutti_full(2), .name = "v");
+    for (int way = 0, first = 0;; way++) {
+        tutti_sym old = tutti_read(v);
+        CHECK_OK(tutti_step(e));
+        tutti_sym now = tutti_read(v);
+        if (first == 0 && !use_in_way(way, e, old, now))
+            first = way;
+        if (first > 0 && !build_in_way(way - first, old, now))
+            break;
+        if (tutti_step(e) == TUTTI_OK)
+            tutti__test_fail(__FILE__, __LINE__, "way %d is not refused", way);
+        CHECK_CONTAINS(tutti_error_message(), "is a value of an earlier step of the tape");
+    }
+    tutti_eager_close(e);
+}
+
 TUTTI_TEST(what_was_read_before_a_variable_is_set_has_the_old_value)
 {
     for (int64_t size = 4; size <= 4000; size *= 1000) {

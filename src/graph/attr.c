@@ -216,6 +216,22 @@ static tutti_status refuse_unknown(const tutti_op *op, const tutti_attr *attr)
     return status;
 }
 
+/* Of more attributes than were taken: one that the operator has not, or one that came before. */
+static tutti_status refuse_spare(const tutti_op *op, int count, const tutti_attr *given)
+{
+    for (int i = 0; i < count; i++) {
+        const tutti_attr_spec *spec = op->attrs;
+        while (spec && spec->name && strcmp(spec->name, given[i].name) != 0)
+            spec++;
+        if (!spec || !spec->name)
+            return refuse_unknown(op, &given[i]);
+        if (tutti_attr_find(given, i, given[i].name))
+            return tutti_fail(TUTTI_INVALID, "attribute '%s' is given twice; give it once",
+                              given[i].name);
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__attrs_complete(tutti_graph *graph, const tutti_op *op, int given_count,
                                    const tutti_attr *given, int *ret_count, tutti_attr **ret_attrs)
 {
@@ -240,9 +256,8 @@ tutti_status tutti__attrs_complete(tutti_graph *graph, const tutti_op *op, int g
         TUTTI_TRY(tutti__attr_copy(graph, attr, spec->name, &attrs[i]));
         used++;
     }
-    for (int i = 0; used < given_count && i < given_count; i++)
-        if (!tutti_attr_find(attrs, count, given[i].name))
-            return refuse_unknown(op, &given[i]);
+    if (used < given_count)
+        TUTTI_TRY(refuse_spare(op, given_count, given));
     *ret_count = count;
     *ret_attrs = attrs;
     return TUTTI_OK;

@@ -87,6 +87,7 @@ TUTTI_TEST(wrong_attributes_are_refused)
     tutti_attr *attrs = NULL;
     tutti_attr kind[] = {TUTTI_INT("must", 1), TUTTI_FLOAT("axis", 1)};
     tutti_attr unknown[] = {TUTTI_INT("must", 1), TUTTI_INT("axes", 1)};
+    tutti_attr twice[] = {TUTTI_INT("axis", 0), TUTTI_INT("must", 1), TUTTI_INT("axis", 5)};
     tutti_attr negative[] = {TUTTI_INT("must", 1), TUTTI_INTS("strides", -2, (int64_t[]){1})};
     tutti_attr nowhere[] = {TUTTI_INT("must", 1), TUTTI_FLOATS("bounds", 2, NULL)};
     CHECK_OK(tutti_graph_create(&graph));
@@ -96,6 +97,8 @@ TUTTI_TEST(wrong_attributes_are_refused)
     CHECK_CONTAINS(tutti_error_message(), "'axis' is given as float, needs int");
     CHECK_STATUS(complete(graph, 2, unknown, &attrs), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "no attribute 'axes'; it takes axis, keep, dtype");
+    CHECK_STATUS(complete(graph, 3, twice, &attrs), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "attribute 'axis' is given twice");
     CHECK_STATUS(complete(graph, 2, negative, &attrs), TUTTI_INVALID);
     CHECK_STATUS(complete(graph, 2, nowhere, &attrs), TUTTI_INVALID);
     CHECK(attrs == NULL);

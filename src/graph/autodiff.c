@@ -370,24 +370,15 @@ static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_s
     return tutti_graph_check(d->graph);
 }
 
-static tutti_status check_syms(const tutti_graph *graph, int count, const tutti_sym *syms,
-                               const char *what)
-{
-    for (int i = 0; i < count; i++)
-        if (!syms[i].node || syms[i].node->graph != graph ||
-            syms[i].generation != syms[i].node->generation)
-            return tutti_fail(TUTTI_INVALID, "differentiation: %s %d is %s", what, i,
-                              syms[i].node ? "of another graph or an earlier step" : "missing");
-    return TUTTI_OK;
-}
-
 tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *ys,
                               const tutti_sym *y_grads, int x_count, const tutti_sym *xs,
                               tutti_sym *ret_grads, tutti_sym *ret_rows)
 {
     TUTTI_TRY(tutti_graph_check(graph));
-    TUTTI_TRY(check_syms(graph, y_count, ys, "y"));
-    TUTTI_TRY(check_syms(graph, x_count, xs, "x"));
+    for (int i = 0; i < y_count; i++)
+        TUTTI_TRY(tutti__sym_usable(graph, ys[i], "differentiation: y", i));
+    for (int i = 0; i < x_count; i++)
+        TUTTI_TRY(tutti__sym_usable(graph, xs[i], "differentiation: x", i));
     for (int i = 0; i < y_count; i++)
         if (!tutti_dtype_is_float(tutti_sym_type(ys[i]).dtype))
             return tutti_fail(TUTTI_INVALID,
@@ -454,6 +445,10 @@ void tutti_on_gradient(tutti_sym sym, tutti_grad (*fn)(tutti_sym, tutti_grad, vo
 {
     if (!sym.node)
         return;
+    if (tutti__sym_usable(sym.node->graph, sym, "tutti_on_gradient: the symbol", -1) != TUTTI_OK) {
+        tutti__poison(sym.node->graph, TUTTI_INVALID, "%s", tutti_error_message());
+        return;
+    }
     tutti_gradient_hook hook = {tutti__edge(sym), fn, context};
     if (!TUTTI_VEC_PUSH(&sym.node->graph->hooks, hook))
         tutti__poison(sym.node->graph, TUTTI_NO_MEMORY, "no memory for a gradient hook");

@@ -392,7 +392,7 @@ TUTTI_TEST(strangers_are_not_differentiated)
     bench b = new_bench(2, (double[]){0.3, -0.7}), other = new_bench(1, (double[]){1});
     tutti_gradient_of(tutti_sin(b.x), other.x);
     CHECK_STATUS(tutti_graph_check(b.graph), TUTTI_INVALID);
-    CHECK_CONTAINS(tutti_error_message(), "x 0 is of another graph");
+    CHECK_CONTAINS(tutti_error_message(), "x 0 ('x') belongs to another graph");
     CHECK_OK(tutti_graph_check(other.graph));
     end_bench(&b);
     end_bench(&other);

@@ -102,17 +102,35 @@ tutti_status tutti__handle_read(tutti_graph *graph, tutti_edge handle, tutti_edg
     return TUTTI_OK;
 }
 
+tutti_status tutti__sym_usable(const tutti_graph *graph, tutti_sym sym, const char *what,
+                               int number)
+{
+    char which[80];
+    if (sym.node && sym.node->graph == graph && sym.generation == sym.node->generation)
+        return TUTTI_OK;
+    int used = snprintf(which, sizeof which, "%s", what);
+    if (number >= 0 && used < (int)sizeof which)
+        snprintf(which + used, sizeof which - (size_t)used, " %d", number);
+    if (!sym.node) /* were it this graph's poison, there would be an error already */
+        return tutti_fail(
+            TUTTI_INVALID,
+            "%s is not a symbol (never set, or a call that failed in another graph); give it the "
+            "result of a builder call",
+            which);
+    if (sym.node->graph != graph)
+        return tutti_fail(TUTTI_INVALID, "%s ('%s') belongs to another graph", which,
+                          sym.node->name);
+    return tutti_fail(
+        TUTTI_INVALID,
+        "%s is a value of an earlier step of the tape; read it with tutti_value before the step "
+        "ends",
+        which);
+}
+
 static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_sym *input,
                             int position, tutti_edge *ret)
 {
-    if (input->node->graph != graph)
-        return tutti_fail(TUTTI_INVALID, "input %d ('%s') belongs to another graph", position,
-                          input->node->name);
-    if (input->generation != input->node->generation)
-        return tutti_fail(
-            TUTTI_INVALID,
-            "input %d is a value of an earlier step of the tape; read it with tutti_value before the step ends",
-            position);
+    TUTTI_TRY(tutti__sym_usable(graph, *input, "input", position));
     *ret = (tutti_edge){input->node, input->index};
     if (position == 0 && (op->flags & TUTTI_OP_UPDATES) && tutti__is(input->node, "parameter"))
         return tutti_fail(TUTTI_INVALID,
@@ -166,13 +184,6 @@ tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name,
 {
     if (!graph || graph->error.status != TUTTI_OK)
         return TUTTI_NO_SYM;
-    for (int i = 0; i < input_count; i++)
-        if (!inputs[i].node) /* were it this graph's poison, there would be an error already */
-            return tutti__poison(
-                graph, TUTTI_INVALID,
-                "%s: input %d is not a symbol (never set, or a call that failed in another graph); "
-                "give it the result of a builder call",
-                op->name, i);
     tutti_sym sym = TUTTI_NO_SYM;
     tutti_status status = build(graph, op, name, input_count, inputs, attr_count, attrs, &sym);
     if (status != TUTTI_OK) {

@@ -180,6 +180,8 @@ tutti_sym tutti_output_of(tutti_sym sym, int index)
 {
     if (!sym.node)
         return sym;
+    if (tutti__sym_usable(sym.node->graph, sym, "tutti_output_of: the symbol", -1) != TUTTI_OK)
+        return tutti__poison(sym.node->graph, TUTTI_INVALID, "%s", tutti_error_message());
     if (index < 0 || index >= sym.node->output_count)
         return tutti__poison(sym.node->graph, TUTTI_OUT_OF_RANGE,
                              "%s '%s' has %d outputs; there is no output %d", sym.node->op->name,

@@ -159,6 +159,10 @@ const char *tutti__node_place(const tutti_node *node, char text[TUTTI_PLACE_TEXT
 /* Notes the first mistake, with the current user place; returns poison. */
 tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)
     TUTTI_PRINTF(3, 4);
+/* Whether a symbol can be used in the graph now: it was set, and is of this graph and of this step
+ * of a tape. The message begins with `what` and, unless negative, its number: "input 2 …". */
+tutti_status tutti__sym_usable(const tutti_graph *graph, tutti_sym sym, const char *what,
+                               int number);
 
 static inline tutti_sym tutti__sym(tutti_node *node, uint32_t index)
 {

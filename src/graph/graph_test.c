@@ -390,7 +390,25 @@ TUTTI_TEST(colocation_scopes_name_a_neighbour)
     TUTTI_WITH_COLOCATION(h, x)
         input(h, "y");
     CHECK_STATUS(tutti_graph_check(h), TUTTI_INVALID);
-    CHECK_CONTAINS(tutti_error_message(), "'x' belongs to another graph");
+    CHECK_CONTAINS(tutti_error_message(), "neighbour ('x') belongs to another graph");
+    tutti_graph_destroy(g);
+    tutti_graph_destroy(h);
+}
+
+/* Without a word the order, or the neighbour, would be lost. */
+TUTTI_TEST(scopes_refuse_what_is_no_symbol)
+{
+    tutti_graph *g = new_graph(), *h = new_graph();
+    tutti_sym x = input(g, "x"), none = TUTTI_NO_SYM;
+    TUTTI_WITH_CONTROL(g, x, none)
+        CHECK(!tutti_sym_ok(tutti_neg(x)));
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "control dependency 1 is not a symbol");
+    CHECK_CONTAINS(tutti_error_message(), "graph_test.c:");
+    TUTTI_WITH_COLOCATION(h, none)
+        input(h, "x");
+    CHECK_STATUS(tutti_graph_check(h), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "colocation: the neighbour is not a symbol");
     tutti_graph_destroy(g);
     tutti_graph_destroy(h);
 }

@@ -130,7 +130,7 @@ void tutti_device_pop(tutti_graph *graph)
     pop(graph, TUTTI_SCOPE_DEVICE, TUTTI_SCOPE_DEVICE_FN, "device");
 }
 
-void tutti__control_push(tutti_graph *graph, int count, const tutti_sym *after)
+void tutti__control_push(tutti_graph *graph, const char *what, int count, const tutti_sym *after)
 {
     tutti_scope *scope = push(graph, TUTTI_SCOPE_CONTROL);
     if (!scope)
@@ -138,15 +138,11 @@ void tutti__control_push(tutti_graph *graph, int count, const tutti_sym *after)
     scope->controls = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *scope->controls);
     if (!scope->controls)
         lack_memory(graph);
-    for (int i = 0; scope->controls && after && i < count; i++) {
-        if (!after[i].node)
-            continue; /* poison: its mistake is recorded already */
-        if (after[i].node->graph != graph)
-            tutti__poison(graph, TUTTI_INVALID, "control dependency %d belongs to another graph",
-                          i);
-        else
+    for (int i = 0; graph->error.status == TUTTI_OK && after && i < count; i++)
+        if (tutti__sym_usable(graph, after[i], what, i) == TUTTI_OK)
             scope->controls[scope->control_count++] = after[i].node;
-    }
+        else
+            tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
 }
 
 /* Where a scope waits for many nodes, one waits for them all, and the others for that one. Not in a
@@ -154,7 +150,7 @@ void tutti__control_push(tutti_graph *graph, int count, const tutti_sym *after)
 void tutti_control_push(tutti_graph *graph, int count, const tutti_sym *after)
 {
     enum { MANY = 32 };
-    tutti__control_push(graph, count, after);
+    tutti__control_push(graph, "control dependency", count, after);
     tutti_scope *scope =
         graph && graph->scopes.count > 0 ? &graph->scopes.data[graph->scopes.count - 1] : NULL;
     if (!scope || graph->trace || scope->kind != TUTTI_SCOPE_CONTROL ||
@@ -175,13 +171,12 @@ void tutti_control_pop(tutti_graph *graph)
 void tutti_colocate_push(tutti_graph *graph, tutti_sym with)
 {
     tutti_scope *scope = push(graph, TUTTI_SCOPE_COLOCATE);
-    if (!scope || !with.node)
-        return; /* poison: its mistake is recorded already */
-    if (with.node->graph != graph)
-        tutti__poison(graph, TUTTI_INVALID, "colocation: '%s' belongs to another graph",
-                      with.node->name);
-    else
+    if (!scope || graph->error.status != TUTTI_OK)
+        return;
+    if (tutti__sym_usable(graph, with, "colocation: the neighbour", -1) == TUTTI_OK)
         scope->colocate = with.node;
+    else
+        tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
 }
 
 void tutti_colocate_pop(tutti_graph *graph)

@@ -13,8 +13,9 @@ tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char
 /* The name prefix in force, "layer1/" or "". */
 const char *tutti__scope_prefix(const tutti_graph *graph);
 
-/* A control scope that waits for each of the nodes, however many they are. */
-void tutti__control_push(tutti_graph *graph, int count, const tutti_sym *after);
+/* A control scope that waits for each of the nodes, however many they are; `what` they are, for
+ * messages. */
+void tutti__control_push(tutti_graph *graph, const char *what, int count, const tutti_sym *after);
 /* Whether a control scope is in force: then reads are not shared. */
 bool tutti__scope_has_control(const tutti_graph *graph);
 

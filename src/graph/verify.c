@@ -178,9 +178,9 @@ static tutti_status check_subgraphs(const tutti_node *node, int depth)
         if (node->attrs[i].kind != TUTTI_ATTR_GRAPH)
             continue;
         tutti_status status = check_graph(node->attrs[i].value.graph, depth + 1);
-        if (status != TUTTI_OK)
-            return tutti__error_prefix(status, "in '%s' of %s '%s'", node->attrs[i].name,
-                                       node->op->name, node->name);
+        if (status != TUTTI_OK) /* the reason first: what lies deep has a long way behind it */
+            return tutti_fail(status, "%s, in '%s' of %s '%s'", tutti_error_message(),
+                              node->attrs[i].name, node->op->name, node->name);
     }
     return TUTTI_OK;
 }
@@ -282,7 +282,9 @@ static tutti_status check_graph(const tutti_graph *graph, int depth)
 {
     TUTTI_TRY(tutti_graph_check(graph));
     if (depth > TUTTI_GRAPH_MAX_DEPTH)
-        return tutti_fail(TUTTI_TOO_LARGE, "sub-graphs are nested more than %d deep",
+        return tutti_fail(TUTTI_TOO_LARGE,
+                          "sub-graphs are nested more than %d deep, which is the most that can be "
+                          "written and read",
                           TUTTI_GRAPH_MAX_DEPTH);
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "base/test.h"
 #include "graph/graph.h"
 #include "tutti/ops.h"
@@ -204,6 +206,39 @@ TUTTI_TEST(verify_goes_into_subgraphs)
     CHECK_OK(tutti_graph_verify(graph));
     inside.node->types[0].dtype = TUTTI_I64;
     broken("in 'else_graph' of cond 'cond'", "the shape rule says f32");
+}
+
+static void give(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = args[0];
+}
+
+/* A cond in the else branch of a cond, `*context` times. */
+static void nest(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
+{
+    int deeper = *(int *)context - 1;
+    TUTTI_UNUSED(body);
+    if (deeper > 0)
+        tutti_cond(args[0], give, nest, &deeper, count, args, 1, ret);
+    else
+        ret[0] = args[0];
+}
+
+TUTTI_TEST(verify_says_first_that_bodies_are_nested_too_deep)
+{
+    tutti_graph *g;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym p = tutti_placeholder(g, TUTTI_BOOL), made = TUTTI_NO_SYM;
+    int left = 30;
+    tutti_cond(p, give, nest, &left, 1, &p, 1, &made);
+    CHECK_OK(tutti_graph_check(g));
+    CHECK_STATUS(tutti_graph_verify(g), TUTTI_TOO_LARGE);
+    CHECK(strncmp(tutti_error_message(), "sub-graphs are nested more than 16 deep", 39) == 0);
+    CHECK_CONTAINS(tutti_error_message(), ", in 'else_graph' of cond '");
+    tutti_graph_destroy(g);
 }
 
 TUTTI_TEST(verify_reports_the_first_mistake_of_building)

@@ -12,8 +12,11 @@ static tutti_status apply(tutti_model *model, tutti_graph *graph, int count,
                           const tutti_sym *inputs, bool training, tutti_sym *ret_outputs)
 {
     tutti_type types[64];
-    for (int i = 0; i < count && i < 64; i++)
+    TUTTI_TRY(tutti_graph_check(graph));
+    for (int i = 0; i < count && i < 64; i++) {
+        TUTTI_TRY(tutti__sym_usable(graph, inputs[i], "tutti_apply: input", i));
         types[i] = tutti_sym_type(inputs[i]);
+    }
     TUTTI_TRY(tutti__model_build_batched(model, count, types));
     if ((size_t)count != model->inputs.count)
         return tutti_fail(TUTTI_INVALID, "model '%s' has %zu inputs, it is given %d", model->name,

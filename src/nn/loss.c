@@ -81,6 +81,18 @@ static bool shapes_agree(const tutti_loss *loss, tutti_sym truth, tutti_sym gues
     return agree;
 }
 
+/* Before their types are looked at: a value of an earlier step of a tape has none. */
+static bool are_usable(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+{
+    tutti_graph *graph = guess.node->graph;
+    tutti_status status = tutti__sym_usable(graph, guess, "the output", -1);
+    if (status == TUTTI_OK && truth.node)
+        status = tutti__sym_usable(graph, truth, "the target", -1);
+    if (status != TUTTI_OK)
+        tutti__poison(graph, status, "loss %s: %s", loss->def->name, tutti_error_message());
+    return status == TUTTI_OK;
+}
+
 tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     if (!guess.node)
@@ -91,6 +103,8 @@ tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym gu
         return tutti__poison(guess.node->graph, TUTTI_INVALID,
                              "loss %s: label_smoothing is from 0 to 1, not %g", loss->def->name,
                              loss->label_smoothing);
+    if (!are_usable(loss, truth, guess))
+        return TUTTI_NO_SYM;
     if (loss->fn) {
         tutti_sym each = loss->def->each(loss, truth, guess);
         if (!each.node && tutti_graph_check(guess.node->graph) == TUTTI_OK)

@@ -285,6 +285,33 @@ TUTTI_TEST(a_model_can_be_a_layer_of_another)
     close_job(job);
 }
 
+/* Before its type is looked at, which is none: a model would be built for it. */
+TUTTI_TEST(models_and_losses_refuse_values_of_an_earlier_step)
+{
+    tutti_tensor *t[2];
+    tutti_loss loss = tutti_mse();
+    make_data(4, 8, &t[0], &t[1]);
+    tutti_job *job = open_job();
+    tutti_model *m = small_model(job);
+    tutti_eager *e = tutti_model_eager(m);
+    for (int way = 0; way < 3; way++) {
+        tutti_sym old = tutti_use(e, t[0]);
+        CHECK_OK(tutti_step(e));
+        tutti_sym now = tutti_use(e, t[0]);
+        tutti_sym made = way == 0   ? tutti_apply(m, old)
+                         : way == 1 ? tutti_loss_of(&loss, old, now, TUTTI_NO_SYM)
+                                    : tutti_loss_of(&loss, now, old, TUTTI_NO_SYM);
+        CHECK(!tutti_sym_ok(made));
+        CHECK_STATUS(tutti_step(e), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), way == 0   ? "tutti_apply: input 0 is a value of an"
+                                              : way == 1 ? "loss mse: the target is a value of an"
+                                                         : "loss mse: the output is a value of an");
+    }
+    tutti_tensor_release(t[0]);
+    tutti_tensor_release(t[1]);
+    close_job(job);
+}
+
 TUTTI_TEST(a_tape_trains_the_same_weights_as_fit)
 {
     tutti_tensor *t[2];

@@ -18,13 +18,6 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
     tutti_graph *graph = graph_of(input_count, inputs);
     if (graph == NULL || graph->error.status != TUTTI_OK)
         return TUTTI_NO_SYM;
-    for (int i = 0; i < input_count; i++)
-        if (!tutti_sym_ok(inputs[i]))
-            return tutti__poison(
-                graph, TUTTI_INVALID,
-                "%s: input %d is not a symbol (never set, or a call that failed in "
-                "another graph); give it the result of a builder call",
-                op->name, i);
     return tutti__build(graph, op, NULL, input_count, inputs, attr_count, attrs);
 }
 
@@ -36,6 +29,16 @@ tutti_sym tutti__unary(const tutti_op *op, tutti_sym x)
 tutti_sym tutti__binary(const tutti_op *op, tutti_sym a, tutti_sym b)
 {
     return tutti__nary(op, 2, (tutti_sym[]){a, b}, 0, NULL);
+}
+
+bool tutti__usable(const char *op, tutti_sym x)
+{
+    if (!tutti_sym_ok(x))
+        return false;
+    tutti_status status = tutti__sym_usable(x.node->graph, x, "x", -1);
+    if (status != TUTTI_OK)
+        tutti__poison(x.node->graph, status, "%s: %s", op, tutti_error_message());
+    return status == TUTTI_OK;
 }
 
 tutti_status tutti__rule_fail(const char *op, const char *name, tutti_status status,

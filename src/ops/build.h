@@ -27,6 +27,10 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
                 (int)(sizeof((tutti_attr[]){__VA_ARGS__}) / sizeof(tutti_attr)),                   \
                 (tutti_attr[]){__VA_ARGS__})
 
+/* For builders that look at types before they build: false when x is poison, or is refused, as a
+ * value of an earlier step of a tape is, whose type is none. */
+bool tutti__usable(const char *op, tutti_sym x);
+
 /* Attributes of a rule's node, short. */
 #define RULE_INT(node, name) tutti_attr_int((node)->attrs, (node)->attr_count, name)
 #define RULE_FLOAT(node, name) tutti_attr_float((node)->attrs, (node)->attr_count, name)

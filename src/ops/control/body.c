@@ -110,9 +110,16 @@ static tutti_status refuse_meetings(const tutti_graph *graph)
     return TUTTI_OK;
 }
 
-tutti_status tutti__body_takes(const char *op, int count, const tutti_sym *args)
+tutti_status tutti__body_takes(const tutti_graph *graph, const char *op, int count,
+                               const tutti_sym *args)
 {
+    if (count > 0 && !args)
+        return tutti_fail(TUTTI_INVALID, "%s: %d arguments are announced, and the array is NULL",
+                          op, count);
     for (int i = 0; i < count; i++) {
+        char what[40];
+        snprintf(what, sizeof what, "%s: argument", op);
+        TUTTI_TRY(tutti__sym_usable(graph, args[i], what, i));
         tutti_type type = tutti_sym_type(args[i]);
         if (tutti__is_queue_type(&type))
             return tutti_fail(TUTTI_INVALID,

@@ -198,12 +198,11 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
     tutti_status status = graph ? tutti_graph_check(graph) : TUTTI_INVALID;
     for (int i = 0; i < result_count && ret_results; i++)
         ret_results[i] = TUTTI_NO_SYM;
-    for (int i = 0; i < arg_count; i++)
-        if (!args || !tutti_sym_ok(args[i]))
-            status = TUTTI_INVALID;
     if (status != TUTTI_OK)
         return TUTTI_NO_SYM; /* poison passes on */
-    status = tutti__body_takes("cond", arg_count, args);
+    status = tutti__sym_usable(graph, pred, "cond: the condition", -1);
+    if (status == TUTTI_OK)
+        status = tutti__body_takes(graph, "cond", arg_count, args);
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "%s", tutti_error_message());
     tutti_sym *inputs = tutti__arena_array(&arena, (size_t)arg_count + 2, sizeof *inputs);

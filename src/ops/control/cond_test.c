@@ -214,6 +214,21 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     check_mistake(g, TUTTI_INVALID, "(the condition) is f64[], needs a scalar bool");
 }
 
+TUTTI_TEST(bodies_take_symbols_only)
+{
+    for (int loops = 0; loops < 2; loops++) {
+        tutti_graph *g = new_graph();
+        tutti_sym x = tutti_placeholder(g, TUTTI_BOOL), none = TUTTI_NO_SYM;
+        if (loops)
+            tutti_while(square, square, NULL, TUTTI_SYMS(x, none), 0, NULL, NULL);
+        else
+            tutti_cond(x, square, square, NULL, TUTTI_SYMS(x, none), 1, NULL);
+        check_mistake(g, TUTTI_INVALID,
+                      loops ? "while: argument 1 is not a symbol"
+                            : "cond: argument 1 is not a symbol");
+    }
+}
+
 TUTTI_TEST(bodies_take_no_queues)
 {
     for (int loops = 0; loops < 2; loops++) {

@@ -18,8 +18,10 @@ typedef struct tutti_body {
  * there is nothing to destroy. */
 tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *context, int arg_count,
                                const tutti_type *arg_types, int result_count, tutti_body *ret_body);
-/* Whether these can be arguments of a body of `op`: values and variables, which are read. */
-tutti_status tutti__body_takes(const char *op, int count, const tutti_sym *args);
+/* Whether these can be arguments of a body of `op`: the graph's values and variables, which are
+ * read. */
+tutti_status tutti__body_takes(const tutti_graph *graph, const char *op, int count,
+                               const tutti_sym *args);
 /* Drops the counter's parameter. */
 tutti_status tutti__body_drop_counter(tutti_body *body);
 /* Makes the counter parameter `position`; parameters from there on move up by one. */

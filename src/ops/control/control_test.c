@@ -13,7 +13,7 @@ TUTTI_TEST(group_waits_for_its_nodes)
     CHECK_INT(group.node->control_count, 2);
     CHECK_INT(tutti_output_count(group), 0);
     CHECK(!tutti_sym_ok(tutti_group(g, a, TUTTI_NO_SYM)));
-    check_mistake(g, TUTTI_INVALID, "group: node 1 is none");
+    check_mistake(g, TUTTI_INVALID, "group: node 1 is not a symbol");
 }
 
 TUTTI_TEST(assert_shows_message_and_data)

@@ -17,12 +17,7 @@ extern const tutti_op tutti_op_group;
 
 tutti_sym(tutti_group)(tutti_graph *graph, const char *name, int count, const tutti_sym *nodes)
 {
-    for (int i = 0; i < count && nodes; i++)
-        if (!tutti_sym_ok(nodes[i]))
-            return graph && graph->error.status == TUTTI_OK
-                       ? tutti__poison(graph, TUTTI_INVALID, "group: node %d is none", i)
-                       : TUTTI_NO_SYM;
-    tutti__control_push(graph, count, nodes);
+    tutti__control_push(graph, "group: node", count, nodes);
     tutti_sym group = tutti__build(graph, &tutti_op_group, name, 0, NULL, 0, NULL);
     tutti_control_pop(graph);
     return group;

@@ -123,27 +123,14 @@ static tutti_status build(loop_builder *b, tutti_sym *ret)
     return TUTTI_OK;
 }
 
-static bool take_input(loop_builder *b, int i, tutti_sym sym)
+/* Inputs and their types. */
+static void take_inputs(loop_builder *b, const tutti_sym *variables, const tutti_sym *captures)
 {
-    if (!tutti_sym_ok(sym))
-        return false;
-    b->inputs[i] = tutti__value_of(sym);
-    b->types[i] = tutti_sym_type(b->inputs[i]);
-    return true;
-}
-
-/* Inputs and their types; false when one is poison. */
-static bool take_inputs(loop_builder *b, const tutti_sym *variables, const tutti_sym *captures)
-{
-    if (!variables || (b->captures > 0 && !captures))
-        return false;
-    for (int i = 0; i < b->variables; i++)
-        if (!take_input(b, i, variables[i]))
-            return false;
-    for (int i = 0; i < b->captures; i++)
-        if (!take_input(b, b->variables + i, captures[i]))
-            return false;
-    return true;
+    for (int i = 0; i < b->variables + b->captures; i++) {
+        b->inputs[i] =
+            tutti__value_of(i < b->variables ? variables[i] : captures[i - b->variables]);
+        b->types[i] = tutti_sym_type(b->inputs[i]);
+    }
 }
 
 tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *context,
@@ -163,15 +150,16 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
         ret_results[i] = TUTTI_NO_SYM;
     if (!b.graph || tutti_graph_check(b.graph) != TUTTI_OK)
         return TUTTI_NO_SYM; /* poison passes on */
-    if (tutti__body_takes("while", variable_count, variables) != TUTTI_OK ||
-        (captures && tutti__body_takes("while", capture_count, captures) != TUTTI_OK))
+    if (tutti__body_takes(b.graph, "while", variable_count, variables) != TUTTI_OK ||
+        tutti__body_takes(b.graph, "while", capture_count, captures) != TUTTI_OK)
         return tutti__poison(b.graph, TUTTI_INVALID, "%s", tutti_error_message());
     size_t count = (size_t)variable_count + (size_t)capture_count + 1;
     b.inputs = tutti__arena_array(&arena, count, sizeof *b.inputs);
     b.types = tutti__arena_array(&arena, count, sizeof *b.types);
     if (!b.inputs || !b.types)
         tutti__poison(b.graph, TUTTI_NO_MEMORY, "while: no memory");
-    else if (take_inputs(&b, variables, captures)) {
+    else {
+        take_inputs(&b, variables, captures);
         tutti_status status = build(&b, &loop);
         if (status != TUTTI_OK)
             tutti__poison(b.graph, status, "%s", tutti_error_message());

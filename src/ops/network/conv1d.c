@@ -36,7 +36,7 @@ static tutti_status check_ranks(tutti_sym x, tutti_sym kernel)
 tutti_sym(tutti_conv1d_of)(tutti_sym x, tutti_sym kernel, const tutti_conv1d_options *given)
 {
     TAKE_OPTIONS(tutti_conv1d_options, options, given);
-    if (!tutti_sym_ok(x) || !tutti_sym_ok(kernel))
+    if (!tutti__usable("conv1d", x) || !tutti__usable("conv1d", kernel))
         return TUTTI_NO_SYM;
     options.stride += options.stride == 0;
     options.dilation += options.dilation == 0;
@@ -59,7 +59,7 @@ tutti_sym(tutti_depthwise_conv2d_of)(tutti_sym x, tutti_sym kernel,
 {
     char text[TUTTI_TYPE_TEXT];
     TAKE_OPTIONS(tutti_conv2d_options, options, given);
-    if (!tutti_sym_ok(x) || !tutti_sym_ok(kernel))
+    if (!tutti__usable("depthwise_conv2d", x) || !tutti__usable("depthwise_conv2d", kernel))
         return TUTTI_NO_SYM;
     tutti_type type = tutti_sym_type(kernel);
     const int64_t *dims = type.dims;

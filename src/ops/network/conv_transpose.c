@@ -72,7 +72,7 @@ tutti_sym(tutti_conv1d_transpose_of)(tutti_sym x, tutti_sym kernel,
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     TAKE_OPTIONS(tutti_conv1d_transpose_options, o, given);
-    if (!tutti_sym_ok(x) || !tutti_sym_ok(kernel))
+    if (!tutti__usable("conv1d_transpose", x) || !tutti__usable("conv1d_transpose", kernel))
         return TUTTI_NO_SYM;
     tutti_type of_x = tutti_sym_type(x), of_kernel = tutti_sym_type(kernel);
     if (of_x.rank != 3 || of_kernel.rank != 3)

@@ -44,8 +44,8 @@ static tutti_status check(tutti_type x, int64_t groups)
 tutti_sym(tutti_group_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset, int64_t groups,
                                const tutti_normalize_options *given)
 {
-    double epsilon = tutti__epsilon(given, 1e-3);
-    if (!tutti_sym_ok(x))
+    double epsilon;
+    if (!tutti__epsilon_take(x, "group_norm", given, 1e-3, &epsilon))
         return TUTTI_NO_SYM;
     tutti_type type = tutti_sym_type(x);
     tutti_status status = check(type, groups);

@@ -6,9 +6,9 @@ tutti_sym(tutti_instance_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset
                                   const tutti_normalize_options *given)
 {
     char text[TUTTI_TYPE_TEXT];
-    double epsilon = tutti__epsilon(given, 1e-5);
+    double epsilon;
     tutti_axes axes = {0};
-    if (!tutti_sym_ok(x))
+    if (!tutti__epsilon_take(x, "instance_norm", given, 1e-5, &epsilon))
         return TUTTI_NO_SYM;
     tutti_type type = tutti_sym_type(x);
     if (type.rank < 3)

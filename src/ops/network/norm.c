@@ -7,6 +7,9 @@ tutti_status tutti__norm_infer(const tutti_infer *node, int first, int count,
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
     TUTTI_TRY(tutti__need_floats(node, 0, node->input_count));
+    tutti_status status = tutti__epsilon_check(RULE_FLOAT(node, "epsilon"));
+    if (status != TUTTI_OK)
+        return RULE_FAIL(node, status, "%s", tutti_error_message());
     if (x->rank == 0)
         return RULE_FAIL(node, TUTTI_INVALID, "x is the scalar %s, needs a last axis of channels",
                          tutti_type_text(x, text));
@@ -41,6 +44,27 @@ void tutti__row_moments(int64_t count, const double *x, double *ret_mean, double
         squares += (x[i] - mean) * (x[i] - mean);
     *ret_mean = mean;
     *ret_variance = squares / (double)count;
+}
+
+tutti_status tutti__epsilon_check(double epsilon)
+{
+    return epsilon >= 0 ? TUTTI_OK
+                        : tutti_fail(TUTTI_INVALID,
+                                     "epsilon is %g, needs 0 or more: the square "
+                                     "root of a negative number is NaN",
+                                     epsilon);
+}
+
+bool tutti__epsilon_take(tutti_sym x, const char *op, const tutti_normalize_options *given,
+                         double fallback, double *ret)
+{
+    *ret = tutti__epsilon(given, fallback);
+    if (!tutti__usable(op, x))
+        return false;
+    tutti_status status = tutti__epsilon_check(*ret);
+    if (status != TUTTI_OK)
+        tutti__poison(tutti_sym_graph(x), status, "%s: %s", op, tutti_error_message());
+    return status == TUTTI_OK;
 }
 
 double tutti__epsilon(const tutti_normalize_options *given, double fallback)

@@ -18,6 +18,12 @@ void tutti__norm_matrix(const tutti_view *x, int64_t *ret_rows, int64_t *ret_col
 void tutti__row_moments(int64_t count, const double *x, double *ret_mean, double *ret_variance);
 
 double tutti__epsilon(const tutti_normalize_options *given, double fallback);
+/* Refuses those below 0, and NaN. */
+tutti_status tutti__epsilon_check(double epsilon);
+/* For norms that are made of other operators: false when x is poison, or becomes it by an epsilon
+ * that is refused. */
+bool tutti__epsilon_take(tutti_sym x, const char *op, const tutti_normalize_options *given,
+                         double fallback, double *ret);
 
 /* Ways to cut an operator that works row by row along the last axis: every axis but the last of the
  * inputs whose bit is set in `cut_inputs`; outputs whose bit is set in `cut_outputs` are cut too,

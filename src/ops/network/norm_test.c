@@ -48,9 +48,34 @@ TUTTI_TEST(normalisations_say_what_is_wrong)
     CHECK_REFUSES("layer_norm", "f32[2,3] f32[4] f32[3]", TUTTI_INVALID, "channels of x");
     CHECK_REFUSES("batch_norm", "f32[] f32[4] f32[3]", TUTTI_INVALID, "scalar");
     CHECK_REFUSES("rms_norm", "f32[2,3] f64[3]", TUTTI_INVALID, "element types must agree");
+    CHECK_REFUSES("batch_norm", "f32[2,3] f32[3] f32[3] | epsilon=-5", TUTTI_INVALID,
+                  "epsilon is -5, needs 0 or more");
+    CHECK_REFUSES("layer_norm", "f32[2,3] f32[3] f32[3] | epsilon=-1e-9", TUTTI_INVALID,
+                  "epsilon is -1e-09");
+    CHECK_REFUSES("rms_norm", "f32[2,3] f32[3] | epsilon=nan", TUTTI_INVALID, "epsilon is nan");
     tutti_graph *g = tutti__test_graph();
     tutti_group_norm_of(WAVE(g, 0, 2, 2, 6), WAVE(g, 1, 6), WAVE(g, 2, 6), 4);
     CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "6 channels do not divide into 4 groups");
     tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(norms_made_of_other_operators_refuse_a_negative_epsilon)
+{
+    static const char *const names[] = {"group_norm", "instance_norm", "batch_norm_inference"};
+    for (int i = 0; i < 3; i++) {
+        tutti_graph *g = tutti__test_graph();
+        tutti_sym x = WAVE(g, 0, 2, 2, 6), scale = WAVE(g, 1, 6), y;
+        if (i == 0)
+            y = tutti_group_norm_of(x, scale, scale, 3, .epsilon = -1);
+        else if (i == 1)
+            y = tutti_instance_norm_of(x, scale, scale, .epsilon = -1);
+        else
+            y = tutti_batch_norm_inference_of(x, scale, scale, scale, scale, .epsilon = -1);
+        CHECK(!tutti_sym_ok(y));
+        CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), names[i]);
+        CHECK_CONTAINS(tutti_error_message(), "epsilon is -1, needs 0 or more");
+        tutti_graph_destroy(g);
+    }
 }

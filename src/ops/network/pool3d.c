@@ -13,7 +13,7 @@ static tutti_sym pool3d(const char *op, pool2d_fn *pool2d, tutti_sym x,
 {
     char text[TUTTI_TYPE_TEXT];
     TAKE_OPTIONS(tutti_pool3d_options, o, given);
-    if (!tutti_sym_ok(x))
+    if (!tutti__usable(op, x))
         return TUTTI_NO_SYM;
     tutti_type type = tutti_sym_type(x);
     const int64_t *in = type.dims;

@@ -139,13 +139,16 @@ static void walk_backward(const tutti_sequence *s, const backward_row *r, int64_
     }
 }
 
-/* dx = da kernel^T, dkernel = x^T da, dbias = sum(da), over all steps. */
+/* dx = da kernel^T over all steps; dkernel = x^T da and dbias = sum(da) over those within the rows'
+ * lengths: behind them da is 0, but x may be anything, NaN too. */
 static void input_gradients(const tutti_sequence *s, const double *x, const double *kernel,
                             const double *da, double *by_x, double *by_kernel, double *by_bias)
 {
     int64_t wide = s->cell->gates * s->units, steps = s->batch * s->time;
     tutti__add_product_transposed(steps, s->features, wide, da, kernel, by_x);
     for (int64_t i = 0; i < steps; i++) {
+        if (i % s->time >= length_of(s, i / s->time))
+            continue;
         tutti__add_outer(s->features, wide, x + i * s->features, da + i * wide, by_kernel);
         add(by_bias, da + i * wide, wide);
     }

@@ -65,7 +65,8 @@ static tutti_sym one_before(const walk *w, tutti_sym x, tutti_sym first)
 /* [batch, time, 1]: whether the row is as long as that. */
 static tutti_sym active(tutti_sym y, tutti_sym lengths)
 {
-    tutti_sym ones = tutti_cast(tutti_ones_like(tutti_slice_axis(y, 2, 0, 1)), TUTTI_I64);
+    tutti_sym rows = tutti_sum(y, .axes = TUTTI_AXES(2), .keep_dims = true); /* also of no units */
+    tutti_sym ones = tutti_cast(tutti_ones_like(rows), TUTTI_I64);
     tutti_sym ends = tutti_expand_dims(tutti_expand_dims(tutti_cast(lengths, TUTTI_I64), 1), 1);
     return tutti_less_equal(tutti_cumsum(ones, 1), ends);
 }
@@ -123,6 +124,13 @@ static void step(const walk *w, const tutti_sym *values, tutti_sym recurrent,
 
 /* ---- all rounds at once ---- */
 
+/* x of all rounds; 0 behind the rows' lengths, where it may be anything, NaN too. */
+static tutti_sym taken(const walk *w, const tutti_sym *values, tutti_sym x)
+{
+    x = by_round(w, x);
+    return w->slots.lengths < 0 ? x : tutti_where(values[ACTIVE], x, tutti_zeros_like(x));
+}
+
 /* From the operator's inputs and the states before each round: the states after each round, and
  * the gradients of x, kernel, recurrent and bias. */
 static void build_all(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
@@ -136,7 +144,7 @@ static void build_all(tutti_graph *body, int count, const tutti_sym *args, tutti
     step(w, values, recurrent, args + count - w->states, ret, &a, &b);
     ret += w->states;
     ret[0] = by_time(w, tutti_matmul(a, kernel, .transpose_b = true));
-    ret[1] = tutti_einsum("rbf,rbg->fg", by_round(w, args[0]), a);
+    ret[1] = tutti_einsum("rbf,rbg->fg", taken(w, values, args[0]), a);
     ret[2] = tutti_einsum("rbu,rbg->ug", values[H_BEFORE], b);
     ret[3] = tutti_sum(a, .axes = TUTTI_AXES(0, 1));
     if (w->cell->biases == 2)

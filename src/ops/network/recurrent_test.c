@@ -1,4 +1,6 @@
 /* recurrent_test.c: recurrent networks against Keras's numbers, with lengths and backwards. */
+#include <string.h>
+
 #include "ops/network/network_test.h"
 
 /* Batch 2, time 3, 2 features, 2 units. */
@@ -103,6 +105,89 @@ TUTTI_TEST(recurrent_networks_bear_odd_lengths)
     CHECK_INT(tutti_sym_type(y).dims[1], 0);
     CHECK_SYM(tutti_sub(tutti_output_of(y, 1), h), 0, 0, 0, 0);
     tutti_graph_destroy(g);
+}
+
+/* ---- what stands behind a row's length ---- */
+
+enum { MOST_OPERANDS = 6, MOST_GRADIENTS = 3 * MOST_OPERANDS };
+
+/* Batch 2, time 3, 2 features; row 1 has length 1, and its other steps are `padding`. */
+static tutti_sym padded_x(tutti_graph *g, double padding)
+{
+    tutti_tensor *tensor = tutti__test_wave(0, 3, (int64_t[]){2, 3, 2});
+    for (int64_t i = 8; i < 12; i++)
+        tutti_tensor_set(tensor, i, padding);
+    tutti_sym x = tutti_constant(g, tensor);
+    tutti_tensor_release(tensor);
+    return x;
+}
+
+static tutti_sym total(tutti_sym y)
+{
+    return tutti_sum(tutti_square(y));
+}
+
+/* The gradients of all operands, those of the sum of their squares, and so on. */
+static int gradients_of_padded(const char *op, tutti_dtype dtype, bool reverse, int orders,
+                               double padding, tutti_tensor **ret)
+{
+    tutti_graph *g = tutti__test_graph();
+    bool gru = strcmp(op, "gru") == 0, lstm = strcmp(op, "lstm") == 0;
+    int64_t wide = lstm ? 8 : gru ? 6 : 2;
+    tutti_sym in[MOST_OPERANDS + 1];
+    int count = 0;
+    in[count++] = padded_x(g, padding);
+    in[count++] = WAVE(g, 1, 2, 2);
+    if (lstm)
+        in[count++] = WAVE(g, 2, 2, 2);
+    in[count++] = WAVE(g, 3, 2, wide);
+    in[count++] = WAVE(g, 4, 2, wide);
+    in[count++] = gru ? WAVE(g, 5, 2, wide) : WAVE(g, 5, wide);
+    for (int i = 0; i < count; i++)
+        in[i] = tutti_cast(in[i], dtype);
+    in[count] = tutti_ints(g, 3, 1);
+    tutti_sym y = tutti_apply_op(g, op, count + 1, in, 1, &TUTTI_INT("reverse", reverse));
+    tutti_sym loss = tutti_add(total(y), total(tutti_output_of(y, 1)));
+    for (int order = 0; order < orders; order++) {
+        tutti_sym next = tutti_scalar(g, dtype, 0);
+        for (int i = 0; i < count; i++) {
+            tutti_sym gradient = tutti_gradient_of(loss, in[i]);
+            ret[order * count + i] = tutti__test_value(gradient);
+            next = tutti_add(next, total(gradient));
+        }
+        loss = next;
+    }
+    CHECK_OK(tutti_graph_check(g));
+    tutti_graph_destroy(g);
+    return orders * count;
+}
+
+static void padding_must_not_matter(const char *op, tutti_dtype dtype, bool reverse, int orders,
+                                    double padding)
+{
+    tutti_tensor *zero[MOST_GRADIENTS], *other[MOST_GRADIENTS];
+    int count = gradients_of_padded(op, dtype, reverse, orders, 0, zero);
+    gradients_of_padded(op, dtype, reverse, orders, padding, other);
+    for (int i = 0; i < count; i++) {
+        if (!tutti_tensor_same(zero[i], other[i]))
+            tutti__test_fail(__FILE__, __LINE__, "%s of %s: gradient %d of %d depends on padding",
+                             op, tutti_dtype_name(dtype), i, count);
+        tutti_tensor_release(zero[i]);
+        tutti_tensor_release(other[i]);
+    }
+}
+
+/* 0 times NaN is not 0. */
+TUTTI_TEST(gradients_do_not_see_what_is_behind_the_length)
+{
+    static const char *const ops[] = {"simple_rnn", "gru", "lstm"};
+    for (size_t i = 0; i < TUTTI_COUNT(ops); i++) {
+        padding_must_not_matter(ops[i], TUTTI_F32, false, 2, NAN);
+        padding_must_not_matter(ops[i], TUTTI_F32, true, 2, NAN);
+        padding_must_not_matter(ops[i], TUTTI_F16, false, 1, INFINITY);
+        padding_must_not_matter(ops[i], TUTTI_BF16, true, 1, NAN);
+    }
+    padding_must_not_matter("simple_rnn", TUTTI_F64, false, 3, NAN);
 }
 
 TUTTI_TEST(recurrent_networks_say_what_is_wrong)

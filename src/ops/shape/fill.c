@@ -16,6 +16,7 @@ static tutti_status infer(tutti_infer *node)
         if (dims[i] < 0)
             return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld, needs 0 or more", i,
                              (long long)dims[i]);
+    TUTTI_TRY(tutti__fill_rule(node, (tutti_dtype)dtype, "value"));
     return tutti__shape_output(node, 0, (tutti_dtype)dtype, rank, dims);
 }
 
@@ -48,15 +49,18 @@ tutti_status tutti__fill_check(tutti_dtype dtype, double value)
                       tutti_dtype_name(dtype), value);
 }
 
+tutti_status tutti__fill_rule(const tutti_infer *node, tutti_dtype dtype, const char *attr)
+{
+    tutti_status status = tutti__fill_check(dtype, RULE_FLOAT(node, attr));
+    return status == TUTTI_OK ? status : RULE_FAIL(node, status, "%s", tutti_error_message());
+}
+
 extern const tutti_op tutti_op_fill;
 tutti_sym(tutti_fill)(tutti_graph *graph, tutti_dtype dtype, double value, int rank,
                       const int64_t *dims)
 {
     tutti_attr given[] = {TUTTI_INTS("dims", rank, dims), TUTTI_FLOAT("value", value),
                           TUTTI_INT("dtype", dtype)};
-    tutti_status status = tutti__fill_check(dtype, value);
-    if (graph && status != TUTTI_OK)
-        return tutti__poison(graph, status, "fill: %s", tutti_error_message());
     return tutti__build(graph, &tutti_op_fill, NULL, 0, NULL, TUTTI_COUNT(given), given);
 }
 

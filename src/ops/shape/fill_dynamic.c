@@ -37,6 +37,7 @@ static tutti_status infer(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID, "dims has %d entries, the shape %d", hints, rank);
     if (tutti_dtype_size(dtype) == 0 || dtype == TUTTI_STRING)
         return RULE_FAIL(node, TUTTI_INVALID, "dtype %d holds no numbers", (int)dtype);
+    TUTTI_TRY(tutti__fill_rule(node, dtype, "value"));
     for (int i = 0; i < rank; i++) {
         dims[i] = hints > 0 && hint[i] >= 0 ? hint[i] : TUTTI_ANY;
         if (node->values && node->values[0])
@@ -70,10 +71,6 @@ extern const tutti_op tutti_op_fill_dynamic;
 tutti_sym(tutti_fill_dynamic)(tutti_sym shape, tutti_dtype dtype, double value, int rank,
                               const int64_t *dims)
 {
-    tutti_status status = tutti__fill_check(dtype, value);
-    if (status != TUTTI_OK && tutti_sym_ok(shape))
-        return tutti__poison(tutti_sym_graph(shape), status, "fill_dynamic: %s",
-                             tutti_error_message());
     return TUTTI_NARY(&tutti_op_fill_dynamic, ((tutti_sym[]){shape}), TUTTI_INT("dtype", dtype),
                       TUTTI_FLOAT("value", value), TUTTI_INTS("dims", rank, dims));
 }

@@ -13,6 +13,8 @@ static tutti_status infer(tutti_infer *node)
     if (tutti_dtype_size((tutti_dtype)dtype) == 0 || dtype == TUTTI_STRING)
         return RULE_FAIL(node, TUTTI_INVALID, "dtype %lld is no type of numbers or bools",
                          (long long)dtype);
+    TUTTI_TRY(tutti__fill_rule(node, (tutti_dtype)dtype, "on"));
+    TUTTI_TRY(tutti__fill_rule(node, (tutti_dtype)dtype, "off"));
     if (depth < 0)
         return RULE_FAIL(node, TUTTI_INVALID, "depth is %lld, needs 0 or more", (long long)depth);
     memcpy(dims, indices->dims, sizeof indices->dims);

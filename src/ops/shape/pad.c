@@ -56,6 +56,8 @@ static tutti_status infer(tutti_infer *node)
     const int64_t *paddings;
     int64_t dims[TUTTI_MAX_RANK];
     TUTTI_TRY(tutti__pad_check(node, x));
+    if (tutti__pad_mode(node->attrs, node->attr_count) == TUTTI_PAD_CONSTANT)
+        TUTTI_TRY(tutti__fill_rule(node, x->dtype, "value"));
     RULE_INTS(node, "paddings", &paddings);
     for (int i = 0; i < x->rank; i++) {
         dims[i] = x->dims[i];
@@ -166,7 +168,7 @@ tutti_sym(tutti_pad)(tutti_sym x, const tutti_pad_options *options)
 {
     RULE_OPTIONS(tutti_pad_options, o, options);
     int64_t paddings[2 * TUTTI_MAX_RANK] = {0};
-    if (!tutti_sym_ok(x))
+    if (!tutti__usable("pad", x))
         return TUTTI_NO_SYM;
     int rank = tutti_sym_type(x).rank;
     if (o.before.count > rank || o.after.count > rank)

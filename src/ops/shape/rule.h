@@ -26,9 +26,11 @@ static inline int tutti__axis_of(int64_t axis, int rank)
 tutti_status tutti__shape_output(tutti_infer *node, int index, tutti_dtype dtype, int rank,
                                  const int64_t *dims);
 
-/* What builders ask before they fill with a number: TUTTI_INVALID when an integer type has it not.
- * The operator itself takes the nearest, as files may have it. */
+/* What is asked before something is filled with a number: TUTTI_INVALID when an integer type has it
+ * not. */
 tutti_status tutti__fill_check(tutti_dtype dtype, double value);
+/* The same of an attribute, in a shape rule. */
+tutti_status tutti__fill_rule(const tutti_infer *node, tutti_dtype dtype, const char *attr);
 
 /* Two dimensions that must agree: the known one. False when they do not. */
 static inline bool tutti__shape_merge(int64_t a, int64_t b, int64_t *ret)

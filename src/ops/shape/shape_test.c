@@ -263,6 +263,24 @@ TUTTI_TEST(fill_refuses_numbers_that_an_integer_type_has_not)
     tutti_graph_destroy(g);
 }
 
+/* In the rules, whoever builds the node. */
+TUTTI_TEST(numbers_that_an_integer_type_has_not_are_refused_by_the_rules)
+{
+    CHECK_REFUSES("fill", "| dims=[2] value=300 dtype=i8", TUTTI_INVALID, "i8 has no number 300");
+    CHECK_REFUSES("fill_dynamic", "i64[1]{=2} | value=2.7 dtype=i64", TUTTI_INVALID,
+                  "i64 has no number 2.7");
+    CHECK_REFUSES("one_hot", "i32[2] | depth=3 on=300 dtype=i8", TUTTI_INVALID,
+                  "i8 has no number 300");
+    CHECK_REFUSES("one_hot", "i32[2] | depth=3 off=-1 dtype=u8", TUTTI_INVALID,
+                  "u8 has no number -1");
+    CHECK_REFUSES("pad", "i8[2] | paddings=[1,1] value=300", TUTTI_INVALID, "i8 has no number 300");
+    CHECK_REFUSES("pad", "i64[2] | paddings=[1,1] value=2.7", TUTTI_INVALID,
+                  "i64 has no number 2.7");
+    CHECK_OP("pad", "i8[1]{=5} | paddings=[1,0] value=-128", 0, -128, 5);
+    CHECK_OP("pad", "i8[2]{=5,6} | paddings=[1,0] value=300 mode=edge", 0, 5, 5, 6);
+    CHECK_OP("one_hot", "i32[1]{=1} | depth=2 on=127 off=-128 dtype=i8", 0, -128, 127);
+}
+
 /* Strings move like any other element. */
 /* As NumPy: all NaNs are one value behind the numbers; slices along an axis may have them too. */
 TUTTI_TEST(unique_takes_all_nans_for_one_value)

@@ -115,7 +115,7 @@ tutti_sym(tutti_slice)(tutti_sym x, const tutti_slice_options *options)
 tutti_sym(tutti_slice_axis)(tutti_sym x, int axis, int64_t begin, int64_t end)
 {
     tutti_slice_options options = {.struct_size = sizeof options};
-    if (!tutti_sym_ok(x))
+    if (!tutti__usable("slice", x))
         return TUTTI_NO_SYM;
     int rank = tutti_sym_type(x).rank;
     if (axis < -rank || axis >= rank)

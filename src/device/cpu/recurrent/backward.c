@@ -11,7 +11,7 @@ typedef struct backward_work {
     const void *packed; /* recurrent */
     const int32_t *groups;
     float *dh, *dc, *sums;
-    void *da, *db, *before; /* of all steps, f32 or bf16 */
+    void *da, *db, *before, *x; /* of all steps, f32 or bf16 */
     tutti_slots slots;
 } backward_work;
 
@@ -29,9 +29,24 @@ static void keep(const tutti_sequence_plan *p, const float *from, int64_t count,
 static void keep_taken(const backward_work *w, int64_t at, const float *h_before)
 {
     const tutti_sequence_plan *p = w->plan;
+    const float *x = (const float *)w->call->inputs[0].data + at * p->features;
     int64_t features = p->taken - p->units, to = at * p->taken;
-    keep(p, (const float *)w->call->inputs[0].data + at * p->features, features, w->before, to);
+    keep(p, x, features, w->before, to);
     keep(p, h_before, p->units, w->before, to + features);
+    if (p->apart)
+        keep(p, x, p->features, w->x, at * p->features);
+}
+
+/* A step past its row's length took nothing: what stands there may be anything, and NaN times a da
+ * of 0 is not 0. */
+static void keep_nothing(const backward_work *w, int64_t at)
+{
+    const tutti_sequence_plan *p = w->plan;
+    size_t size = p->rounded ? sizeof(uint16_t) : sizeof(float);
+    size_t taken = (size_t)p->taken * size, x = (size_t)p->features * size;
+    memset((char *)w->before + (size_t)at * taken, 0, taken);
+    if (p->apart)
+        memset((char *)w->x + (size_t)at * x, 0, x);
 }
 
 /* The gradients of one row at one step, da and db among them; false when the row is past its length
@@ -47,12 +62,13 @@ static bool step_row(const backward_work *w, int64_t row, int64_t step, float *d
     if (dc != NULL && w->reserve_grad != NULL)
         p->rows->add(dc, w->reserve_grad + at * p->kept + p->kept - units, units);
     const float *h_before = before < 0 ? w->first_h + row * units : w->y + before * units;
-    keep_taken(w, at, h_before);
     if (time >= tutti__sequence_length(p, w->call, row)) {
+        keep_nothing(w, at);
         memset(da, 0, (size_t)p->wide * sizeof(float));
         memset(db, 0, (size_t)p->wide * sizeof(float));
         return false;
     }
+    keep_taken(w, at, h_before);
     tutti_row_step s = {.units = units,
                         .h_now = w->y + at * units,
                         .h_before = h_before,
@@ -206,7 +222,7 @@ static void weight_gradients(const tutti_call *call, backward_work *w, float *ge
         multiply_taken(w, &p->back_joint, w->before, true, w->da, joined, gemm);
         tutti_parallel(call, p->taken, part_joined, w);
     } else {
-        multiply_taken(w, &p->back_kernel, call->inputs[0].data, false, w->da,
+        multiply_taken(w, &p->back_kernel, p->apart ? w->x : call->inputs[0].data, p->apart, w->da,
                        call->outputs[kernel].data, gemm);
         multiply_taken(w, &p->back_recurrent, w->before, true, w->db, call->outputs[recurrent].data,
                        gemm);
@@ -268,6 +284,7 @@ tutti_status tutti__sequence_run_backward(const tutti_call *call)
                        .da = memory + p->a,
                        .db = memory + p->b,
                        .before = memory + p->before,
+                       .x = memory + p->x,
                        .sums = memory + p->sums};
     if (p->kept > 0)
         w.reserve_grad = slot_data(call, p->slots.grads[1 + p->cell->states]);

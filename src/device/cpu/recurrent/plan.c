@@ -102,10 +102,12 @@ static void plan_backward(tutti_sequence_plan *p, uint32_t products)
     p->back_joint = tutti__gemm_plan(p->features + p->units, p->wide, p->steps, products);
     p->by_step = step_product(p, p->units, p->wide);
     p->joint = p->cell->biases == 1;
+    p->apart = !p->joint && p->lengths >= 0;
     p->taken = (p->joint ? p->features : 0) + p->units;
     p->a = part(p, kept_floats(p, p->wide));
     p->b = p->joint ? p->a : part(p, kept_floats(p, p->wide));
     p->before = part(p, kept_floats(p, p->taken));
+    p->x = part(p, p->apart ? kept_floats(p, p->features) : 0);
     p->sums = part(p, (size_t)(tutti__sequence_sums(p) * p->cell->biases * p->wide));
     p->joined = part(p, p->joint ? (size_t)(p->taken * p->wide) : 0);
     p->packed = part(p, matrix_floats(p, p->units, p->wide));

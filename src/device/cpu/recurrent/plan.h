@@ -23,12 +23,13 @@ typedef struct tutti_sequence_plan {
     bool rounded;               /* products of bf16, and bf16 is what is kept for them */
     tutti_rounded_step by_step; /* of those: h recurrent, or db recurrent^T, at each step */
     bool joint;                 /* da is db: one product gives the gradients of both weights */
+    bool apart;                 /* not joint, and x is kept by itself, without what lengths mask */
     int64_t taken;              /* floats that a step took for them: x if joint, then h before */
     /* Products over all steps: x kernel; da kernel^T, x^T da, h_before^T db, or [x h_before]^T da.
      */
     tutti_gemm_plan project, back_x, back_kernel, back_recurrent, back_joint;
     /* Parts of the workspace, in floats from its start. */
-    size_t a, b, before, sums, joined, packed, groups, gemm, slot, slot_floats, total;
+    size_t a, b, before, x, sums, joined, packed, groups, gemm, slot, slot_floats, total;
 } tutti_sequence_plan;
 
 /* How many groups a batch has. */
