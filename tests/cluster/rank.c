@@ -1,7 +1,9 @@
 /* rank.c: a rank of collectives for the tests of this folder.
  *
- *     cluster_rank [--engine E] [--join SECONDS] [--call SECONDS] [--log none|silent] DEED...
+ *     cluster_rank [--engine E] [--join SECONDS] [--call SECONDS] [--log none|silent]
+ *                  [--crypto LIBRARY] DEED...
  *
+ * --crypto: OpenSSL's library, of which the program uses something before it opens its group.
  * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
  * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
  * (all-reduces for so long), file F (until it is there), slow S (the same, and rank 1 is late),
@@ -11,6 +13,7 @@
  * MiB of the group's own memory), exit C (rank 1 ends with that code, its group open), again N
  * (closes the group and opens it anew, N times). Prints one line a deed; exit code 0 success, 3 a
  * failure of the group, 4 no group. */
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -265,6 +268,16 @@ static void print_log(void *context, tutti_log_level level, const char *message)
     printf("log: %s\n", message);
 }
 
+static void use_openssl(const char *path)
+{
+    void *(*allocate)(size_t size, const char *file, int line) = NULL;
+    void *library = dlopen(path, RTLD_NOW);
+    if (library != NULL)
+        *(void **)&allocate = dlsym(library, "CRYPTO_malloc");
+    printf("OpenSSL is%s in use\n",
+           allocate != NULL && allocate(10, __FILE__, __LINE__) != NULL ? "" : " not");
+}
+
 int main(int argc, char **argv)
 {
     tutti_cluster *cluster;
@@ -278,6 +291,8 @@ int main(int argc, char **argv)
             log = argv[at + 1];
         else if (strcmp(argv[at], "--call") == 0)
             call_timeout = atof(argv[at + 1]);
+        else if (strcmp(argv[at], "--crypto") == 0)
+            use_openssl(argv[at + 1]);
         else
             join_timeout = atof(argv[at + 1]);
     if (strcmp(log, "none") != 0)
