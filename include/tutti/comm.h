@@ -261,7 +261,8 @@ TUTTI_API tutti_status tutti_comm_agree(tutti_comm *comm, const char *what,
                                         const tutti_comm_call *call);
 
 /* Many tensors in one all_reduce: consecutive ones are joined until `bucket_bytes` (0: 4 MiB) or
- * `bucket_count` (0: 1000) is reached. Each is reduced in place. The list is copied. */
+ * `bucket_count` (0: 1000) is reached. Each is reduced in place; two that overlap are refused. The
+ * list is copied. */
 typedef struct tutti_comm_piece {
     void *data;
     int64_t count;

@@ -6,6 +6,7 @@
 #include "base/container.h"
 #include "base/given.h"
 #include "comm/comm.h"
+#include "comm/overlap.h"
 
 enum { BUCKET_BYTES = 4 << 20, BUCKET_COUNT = 1000 };
 
@@ -125,6 +126,7 @@ static tutti_status check(const tutti_comm_piece *pieces, int count, tutti_dtype
         if (pieces[i].count > 0 && !pieces[i].data)
             return tutti_fail(TUTTI_INVALID, "all_reduce of many tensors: number %d is NULL", i);
     }
+    TUTTI_TRY(tutti__pieces_apart(pieces, count, tutti_dtype_size(dtype)));
     return tutti__comm_check_seconds(".timeout", call->timeout);
 }
 

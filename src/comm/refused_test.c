@@ -64,6 +64,42 @@ TUTTI_TEST(comm_options_that_cannot_be_are_refused)
     CHECK_OK(tutti_comm_close(comms[0]));
 }
 
+/* Which of them go together, and so how often shared memory would be summed, is a matter of limits.
+ */
+static tutti_status overlap_pieces(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { MANY = 5000 };
+    static _Thread_local float x[MANY + 2];
+    static _Thread_local tutti_comm_piece pieces[MANY];
+    for (int most = 0; most < 2; most++) {
+        const tutti_comm_bucket *bucket = TUTTI_BUCKET(.bucket_count = most);
+        tutti_comm_piece two[] = {{x + 2, 4}, {x, 0}, {x, 4}};
+        x[2] = 7;
+        EXPECT(tutti_comm_all_reduce_many(comm, two, 3, TUTTI_F32, TUTTI_SUM, bucket, NULL) ==
+               TUTTI_INVALID);
+        EXPECT(
+            strstr(tutti_error_message(), "numbers 0 and 2 overlap, of 16 and 16 bytes, 8 apart"));
+        EXPECT(x[2] == 7);
+    }
+    for (int i = 0; i < MANY; i++) { /* backwards, side by side */
+        pieces[MANY - 1 - i] = (tutti_comm_piece){x + i, 1};
+        x[i] = 1;
+    }
+    TUTTI_TRY(tutti_comm_all_reduce_many(comm, pieces, MANY, TUTTI_F32, TUTTI_SUM, NULL, NULL));
+    EXPECT(x[0] == 3 && x[MANY - 1] == 3);
+    pieces[17].count = 2;
+    EXPECT(tutti_comm_all_reduce_many(comm, pieces, MANY, TUTTI_F32, TUTTI_SUM, NULL, NULL) ==
+           TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "numbers 16 and 17 overlap"));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_pieces_that_overlap_are_refused)
+{
+    tutti__test_engines(3, overlap_pieces, NULL);
+}
+
 static tutti_status refuse_pieces(tutti_comm *comm, void *context)
 {
     (void)context;
