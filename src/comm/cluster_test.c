@@ -391,6 +391,33 @@ static tutti_status part_of_a_hierarchy(tutti_comm *comm, void *context)
     return TUTTI_OK;
 }
 
+/* With one rank on each machine there is nothing within them: the choice by cost says what it does.
+ */
+static tutti_status a_rank_a_machine(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm *pair;
+    float one = 1;
+    TUTTI_TRY(tutti_comm_split(comm, tutti_comm_rank(comm) / 2, 0, &pair));
+    EXPECT(tutti_comm_hosts(pair) == 2 && tutti_comm_size(pair) == 2);
+    for (int op = 0; op < TUTTI_OPERATION_COUNT; op++)
+        for (int64_t count = 1; count < INT64_C(1) << 28; count *= 8) {
+            tutti_collective c = {.comm = pair, .operation = op, .count = count, .element = 4};
+            EXPECT(strcmp(tutti__coll_choose(&c)->name, "hierarchical") != 0);
+        }
+    TUTTI_TRY(tutti_comm_all_reduce(pair, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
+                                    TUTTI_CALL(.algorithm = "hierarchical")));
+    EXPECT(one == 2);
+    return tutti_comm_close(pair);
+}
+
+TUTTI_TEST(comm_cluster_a_rank_a_machine_is_no_hierarchy)
+{
+    in_turn = true;
+    run_cluster(NULL, a_rank_a_machine, NULL, -1);
+    in_turn = false;
+}
+
 static tutti_status no_hierarchy(tutti_comm *comm, void *context)
 {
     (void)context;
