@@ -144,7 +144,7 @@ tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece
         return tutti_fail(TUTTI_INVALID, "buckets of %lld bytes and %d tensors; 0: the default",
                           (long long)bucket->bucket_bytes, (int)bucket->bucket_count);
     tutti_comm_call call;
-    TUTTI_TRY(tutti__call_full(given, &call));
+    TUTTI_TRY(tutti__call_full("all_reduce of many tensors", given, &call));
     TUTTI_TRY(check(pieces, piece_count, dtype, &call));
     size_t list = (size_t)(piece_count > 0 ? piece_count : 0) * sizeof *pieces;
     many *m = malloc(sizeof *m + list);

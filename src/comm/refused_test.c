@@ -120,6 +120,48 @@ TUTTI_TEST(comm_pieces_that_are_not_there_are_refused)
     tutti__test_engines(2, refuse_pieces, NULL);
 }
 
+/* Each with its reason. */
+static tutti_status ask_for_what_does_not_go_together(tutti_comm *comm, void *context)
+{
+    (void)context;
+    static const struct {
+        tutti_comm_call call;
+        const char *why;
+    } cases[] = {
+        {{.algorithm = "compressed"}, "by 'compressed' is not possible: it needs .wire, .codec or"},
+        {{.algorithm = "ring", .wire = TUTTI_BF16},
+         "by 'ring' is not possible: with .wire, .codec or .compressor it goes by 'compressed' only; "
+         "there are: compressed"},
+        {{.algorithm = "ring", .shards = 2},
+         "by 'ring' is not possible: with .shards it goes by 'fixed' only; there are: fixed"},
+        {{.algorithm = "pigeon"}, "by 'pigeon' is not possible in this group of 2 ranks"},
+    };
+    float x[4] = {1, 2, 3, 4};
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_comm_call call = cases[i].call;
+        call.struct_size = sizeof call;
+        EXPECT(tutti_comm_all_reduce(comm, x, x, 4, TUTTI_F32, TUTTI_SUM, &call) == TUTTI_INVALID);
+        EXPECT(strstr(tutti_error_message(), cases[i].why) != NULL);
+    }
+    int peer = 1 - tutti_comm_rank(comm);
+    EXPECT(tutti_comm_send(comm, peer, 0, x, 4, TUTTI_CALL(.algorithm = "ring")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "send: .algorithm is for collectives; leave it out"));
+    EXPECT(tutti_comm_recv(comm, peer, 0, x, 4, TUTTI_CALL(.wire = TUTTI_F16)) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "recv: .wire is for collectives; leave it out"));
+    tutti_comm_call empty = {.timeout = 1};
+    EXPECT(tutti_comm_recv(comm, peer, 0, x, 4, &empty) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "recv: the options have a struct_size of 0"));
+    EXPECT(tutti_comm_broadcast(comm, x, 4, TUTTI_F32, 0, &empty) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "broadcast: the options have a struct_size of 0"));
+    EXPECT(strstr(tutti_error_message(), "make them with TUTTI_CALL(...)"));
+    return tutti_comm_all_reduce(comm, x, x, 4, TUTTI_F32, TUTTI_SUM, NULL);
+}
+
+TUTTI_TEST(comm_what_does_not_go_together_is_refused_with_the_reason)
+{
+    tutti__test_engines(2, ask_for_what_does_not_go_together, NULL);
+}
+
 /* Ranks that name other algorithms, or other forms on the wire, took each other's bytes for sums.
  */
 static tutti_status differ(tutti_comm *comm, void *context)
