@@ -42,10 +42,11 @@ typedef struct tutti_cluster_options {
 typedef struct tutti_cluster tutti_cluster;
 
 /* Finds out who is in the job and checks that it is plausible; touches no network. The first of
- * these that finds its variables is used: options, tutti run, TF_CONFIG (Kubernetes sets it too),
- * torchrun, MPI (OpenMPI, PMIx, MPICH, Intel), Slurm. Where none does, the job is this process
- * alone: "single", rank 0 of 1. A description that cannot work is refused with the fix in the
- * message. The caller owns *ret_cluster. `options` may be NULL. */
+ * these that finds its variables is used: options ("flags"), tutti run ("launcher"), TF_CONFIG
+ * ("tf_config"; Kubeflow sets it too), an indexed job of Kubernetes with TUTTI_SIZE and
+ * TUTTI_SERVICE ("kubernetes"), "torchrun", "mpi" (OpenMPI, PMIx, MPICH, Intel), "slurm". Where
+ * none does, the job is this process alone: "single", rank 0 of 1. A description that cannot work
+ * is refused with the fix in the message. The caller owns *ret_cluster. `options` may be NULL. */
 TUTTI_API tutti_status tutti_cluster_resolve(const tutti_cluster_options *options,
                                              tutti_cluster **ret_cluster);
 TUTTI_API void tutti_cluster_free(tutti_cluster *cluster); /* NULL is fine */

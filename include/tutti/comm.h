@@ -234,7 +234,8 @@ TUTTI_API tutti_status tutti_comm_all_to_all(tutti_comm *comm, const void *in, v
  * repeated too; one that ends half way, or was handed over to MPI, breaks the group for all ranks.
  * What is not asked for yet is kept for the receiver up to 256 MiB of each sender, or a quarter of
  * the memory while it waits for something that was sent later; beyond that the sender, and all
- * behind it, waits. */
+ * behind it, waits. Of `call` a message has the timeout, the label and the request; what says how a
+ * collective goes is refused. */
 TUTTI_API tutti_status tutti_comm_send(tutti_comm *comm, int to, int tag, const void *data,
                                        int64_t bytes, const tutti_comm_call *call);
 TUTTI_API tutti_status tutti_comm_recv(tutti_comm *comm, int from, int tag, void *data,
@@ -261,7 +262,8 @@ TUTTI_API tutti_status tutti_comm_agree(tutti_comm *comm, const char *what,
                                         const tutti_comm_call *call);
 
 /* Many tensors in one all_reduce: consecutive ones are joined until `bucket_bytes` (0: 4 MiB) or
- * `bucket_count` (0: 1000) is reached. Each is reduced in place. The list is copied. */
+ * `bucket_count` (0: 1000) is reached. Each is reduced in place; two that overlap are refused. The
+ * list is copied. */
 typedef struct tutti_comm_piece {
     void *data;
     int64_t count;

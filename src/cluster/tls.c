@@ -1,6 +1,8 @@
 /* tls.c: OpenSSL 1.1.1 or 3 by its stable binary interface. Its headers are not needed to build,
  * and the library is not loaded unless certificates are configured. Bytes go through the world's
- * sockets by a BIO of our own, so that a broken connection raises no SIGPIPE. */
+ * sockets by a BIO of our own, so that a broken connection raises no SIGPIPE. All memory of the
+ * library is kept out of core files: it copies keys where it computes with them. */
+#define _GNU_SOURCE
 #include "cluster/tls.h"
 
 #include <dlfcn.h>
@@ -9,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/params.h"
 #include "base/world.h"
 #include "cluster/secret.h"
+#include "cluster/undumped.h"
 
 static tutti_param certificate_param =
     TUTTI_PARAM("TLS_CERT", "", "this process's certificate (PEM, with its chain)");
@@ -26,8 +30,9 @@ typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_st SSL;
 typedef struct bio_st BIO;
 typedef struct bio_method_st BIO_METHOD;
+typedef struct evp_pkey_st EVP_PKEY;
+typedef int password_function(char *, int, int, void *);
 enum {
-    FILETYPE_PEM = 1,
     VERIFY_MUTUAL = 3, /* PEER and FAIL_IF_NO_PEER_CERT */
     CTRL_MODE = 33,
     CTRL_READ_AHEAD = 41,
@@ -46,6 +51,9 @@ enum {
     BIO_TYPE = 0x0400 | 100,
     RECORD_ALERT = 21, /* first bytes of TLS's records: what else can come first */
     RECORD_HANDSHAKE = 22,
+    KEY_FILE_MOST = 1 << 20, /* bytes */
+    GUARDED_BYTES = 1 << 20, /* of OpenSSL's own memory for keys, and its least block */
+    GUARDED_LEAST = 16,
 };
 
 #define FUNCTIONS(X)                                                                               \
@@ -54,9 +62,8 @@ enum {
     X(const void *, TLS_method, (void))                                                            \
     X(long, SSL_CTX_ctrl, (SSL_CTX *, int, long, void *))                                          \
     X(int, SSL_CTX_use_certificate_chain_file, (SSL_CTX *, const char *))                          \
-    X(int, SSL_CTX_use_PrivateKey_file, (SSL_CTX *, const char *, int))                            \
-    X(void, SSL_CTX_set_default_passwd_cb, (SSL_CTX *, int (*)(char *, int, int, void *)))         \
-    X(void, SSL_CTX_set_default_passwd_cb_userdata, (SSL_CTX *, void *))                           \
+    X(int, SSL_CTX_use_PrivateKey, (SSL_CTX *, EVP_PKEY *))                                        \
+    X(void, SSL_CTX_set_default_passwd_cb, (SSL_CTX *, password_function *))                       \
     X(int, SSL_CTX_check_private_key, (const SSL_CTX *))                                           \
     X(int, SSL_CTX_load_verify_locations, (SSL_CTX *, const char *, const char *))                 \
     X(void, SSL_CTX_set_verify, (SSL_CTX *, int, void *))                                          \
@@ -85,11 +92,23 @@ enum {
     X(int, BIO_meth_set_read, (BIO_METHOD *, int (*)(BIO *, char *, int)))                         \
     X(int, BIO_meth_set_ctrl, (BIO_METHOD *, long (*)(BIO *, int, long, void *)))                  \
     X(BIO *, BIO_new, (const BIO_METHOD *))                                                        \
+    X(BIO *, BIO_new_mem_buf, (const void *, int))                                                 \
+    X(int, BIO_free, (BIO *))                                                                      \
     X(void, BIO_set_data, (BIO *, void *))                                                         \
     X(void *, BIO_get_data, (BIO *))                                                               \
     X(void, BIO_set_init, (BIO *, int))                                                            \
     X(void, BIO_set_flags, (BIO *, int))                                                           \
-    X(void, BIO_clear_flags, (BIO *, int))
+    X(void, BIO_clear_flags, (BIO *, int))                                                         \
+    X(int, PEM_bytes_read_bio_secmem,                                                              \
+      (unsigned char **, long *, char **, const char *, BIO *, password_function *, void *))       \
+    X(EVP_PKEY *, d2i_AutoPrivateKey, (EVP_PKEY **, const unsigned char **, long))                 \
+    X(void, EVP_PKEY_free, (EVP_PKEY *))                                                           \
+    X(void, CRYPTO_secure_free, (void *, const char *, int))                                       \
+    X(void, CRYPTO_secure_clear_free, (void *, size_t, const char *, int))                         \
+    X(int, CRYPTO_secure_malloc_init, (size_t, size_t))                                            \
+    X(int, CRYPTO_set_mem_functions,                                                               \
+      (void *(*)(size_t, const char *, int), void *(*)(void *, size_t, const char *, int),         \
+       void (*)(void *, const char *, int)))
 
 #define DECLARE(result, name, arguments) result(*name) arguments;
 static struct {
@@ -149,6 +168,46 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
     return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
+static void *allocate(size_t size, const char *file, int line)
+{
+    TUTTI_UNUSED(file);
+    TUTTI_UNUSED(line);
+    return tutti__undumped_allocate(size);
+}
+
+static void *resize(void *memory, size_t size, const char *file, int line)
+{
+    TUTTI_UNUSED(file);
+    TUTTI_UNUSED(line);
+    return tutti__undumped_resize(memory, size);
+}
+
+static void release(void *memory, const char *file, int line)
+{
+    TUTTI_UNUSED(file);
+    TUTTI_UNUSED(line);
+    tutti__undumped_free(memory);
+}
+
+/* OpenSSL frees its memory as the process ends, by code of ours that must still be there. */
+static void stay_loaded(void)
+{
+    Dl_info self;
+    if (dladdr(&ssl, &self) != 0)
+        (void)dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+/* Where the program has used OpenSSL before, it is too late for that: then the numbers of keys go
+ * to what OpenSSL itself keeps out of core files. The primes of RSA keys are copied from there to
+ * other memory; those of curves are not. */
+static void keep_out_of_cores(void)
+{
+    if (ssl.CRYPTO_set_mem_functions(allocate, resize, release) == 1)
+        stay_loaded();
+    else
+        (void)ssl.CRYPTO_secure_malloc_init(GUARDED_BYTES, GUARDED_LEAST);
+}
+
 static void load_openssl(void)
 {
     void *library = dlopen("libssl.so.3", RTLD_NOW | RTLD_LOCAL);
@@ -165,6 +224,7 @@ static void load_openssl(void)
 #undef LOAD
     if (ssl.missing[0] != '\0')
         return;
+    keep_out_of_cores();
     ssl.method = ssl.BIO_meth_new(BIO_TYPE, "tutti");
     if (ssl.method == NULL || ssl.BIO_meth_set_write(ssl.method, bio_write) != 1 ||
         ssl.BIO_meth_set_read(ssl.method, bio_read) != 1 ||
@@ -205,20 +265,62 @@ static int refuse_password(char *ret_password, int size, int writes, void *asked
     return -1;
 }
 
+/* The file's bytes in memory of their own, to be freed by tutti__undumped_free. */
+static tutti_status read_key(const char *path, void **ret_text, int *ret_size)
+{
+    int fd;
+    struct stat about;
+    TUTTI_TRY(tutti__secret_open(path, "key", "TUTTI_TLS_KEY", &fd));
+    ssize_t size = fstat(fd, &about) == 0 && about.st_size <= KEY_FILE_MOST ? about.st_size : -1;
+    void *text = size >= 0 ? tutti__undumped_allocate((size_t)size + 1) : NULL;
+    ssize_t got = text != NULL ? read(fd, text, (size_t)size) : -1;
+    close(fd);
+    if (got < 0) {
+        tutti__undumped_free(text);
+        return tutti_fail(TUTTI_IO, "TUTTI_TLS_KEY: '%s' cannot be read, or is too large for a key",
+                          path);
+    }
+    *ret_text = text;
+    *ret_size = (int)got;
+    return TUTTI_OK;
+}
+
+/* The first key of a PEM file's text; NULL: none. */
+static EVP_PKEY *parse_key(const void *text, int size, bool *ret_encrypted)
+{
+    unsigned char *numbers = NULL;
+    long length = 0;
+    char *kind = NULL;
+    EVP_PKEY *key = NULL;
+    BIO *bio = ssl.BIO_new_mem_buf(text, size);
+    *ret_encrypted = false;
+    if (bio != NULL && ssl.PEM_bytes_read_bio_secmem(&numbers, &length, &kind, "ANY PRIVATE KEY",
+                                                     bio, refuse_password, ret_encrypted) == 1) {
+        const unsigned char *at = numbers;
+        *ret_encrypted = strcmp(kind, "ENCRYPTED PRIVATE KEY") == 0;
+        key = *ret_encrypted ? NULL : ssl.d2i_AutoPrivateKey(NULL, &at, length);
+        ssl.CRYPTO_secure_free(kind, __FILE__, __LINE__);
+        ssl.CRYPTO_secure_clear_free(numbers, (size_t)length, __FILE__, __LINE__);
+    }
+    ssl.BIO_free(bio);
+    return key;
+}
+
 static tutti_status use_key(SSL_CTX *context)
 {
     const char *path = tutti__param_text(&key_param);
-    bool asked = false;
-    int fd;
-    TUTTI_TRY(tutti__secret_open(path, "key", "TUTTI_TLS_KEY", &fd));
-    close(fd); /* OpenSSL reads it by its name */
-    ssl.SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
-    bool used = ssl.SSL_CTX_use_PrivateKey_file(context, path, FILETYPE_PEM) == 1 &&
+    void *text;
+    int size;
+    bool encrypted;
+    TUTTI_TRY(read_key(path, &text, &size));
+    EVP_PKEY *key = parse_key(text, size, &encrypted);
+    tutti__undumped_free(text);
+    bool used = key != NULL && ssl.SSL_CTX_use_PrivateKey(context, key) == 1 &&
                 ssl.SSL_CTX_check_private_key(context) == 1;
-    ssl.SSL_CTX_set_default_passwd_cb_userdata(context, NULL);
+    ssl.EVP_PKEY_free(key); /* the context holds it */
     if (used)
         return TUTTI_OK;
-    if (!asked)
+    if (!encrypted)
         return fail_file(&key_param);
     ssl.ERR_clear_error();
     return tutti_fail(TUTTI_INVALID,

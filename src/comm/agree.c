@@ -147,7 +147,7 @@ tutti_status tutti_comm_agree(tutti_comm *comm, const char *what, const char *co
     if (count < 0)
         return tutti_fail(TUTTI_INVALID, "tutti_comm_agree of the %s: %lld operations", what,
                           (long long)count);
-    TUTTI_TRY(tutti__call_full(given, &full));
+    TUTTI_TRY(tutti__call_full("tutti_comm_agree", given, &full));
     tutti_comm_call call = {.struct_size = sizeof call, .timeout = full.timeout, .label = what};
     if (full.request)
         return tutti_fail(TUTTI_INVALID,

@@ -6,6 +6,7 @@
 #include "base/container.h"
 #include "base/given.h"
 #include "comm/comm.h"
+#include "comm/overlap.h"
 
 enum { BUCKET_BYTES = 4 << 20, BUCKET_COUNT = 1000 };
 
@@ -125,6 +126,7 @@ static tutti_status check(const tutti_comm_piece *pieces, int count, tutti_dtype
         if (pieces[i].count > 0 && !pieces[i].data)
             return tutti_fail(TUTTI_INVALID, "all_reduce of many tensors: number %d is NULL", i);
     }
+    TUTTI_TRY(tutti__pieces_apart(pieces, count, tutti_dtype_size(dtype)));
     return tutti__comm_check_seconds(".timeout", call->timeout);
 }
 
@@ -142,7 +144,7 @@ tutti_status tutti_comm_all_reduce_many(tutti_comm *comm, const tutti_comm_piece
         return tutti_fail(TUTTI_INVALID, "buckets of %lld bytes and %d tensors; 0: the default",
                           (long long)bucket->bucket_bytes, (int)bucket->bucket_count);
     tutti_comm_call call;
-    TUTTI_TRY(tutti__call_full(given, &call));
+    TUTTI_TRY(tutti__call_full("all_reduce of many tensors", given, &call));
     TUTTI_TRY(check(pieces, piece_count, dtype, &call));
     size_t list = (size_t)(piece_count > 0 ? piece_count : 0) * sizeof *pieces;
     many *m = malloc(sizeof *m + list);

@@ -59,13 +59,14 @@ tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
 }
 
 /* Messages are waited for from who is waiting himself: where memory is shared, who has not come to
- * the collective at all is named too. Algorithms in shared memory say it themselves. */
+ * the collective at all is named too. Algorithms in shared memory say it themselves, also those
+ * that a compressor uses. */
 static void name_missing(const tutti_collective *c, const tutti_coll *by, char *ret_text,
                          size_t size)
 {
     char names[600];
     int missing = 0;
-    if (c->comm->area && by && !by->shared)
+    if (c->comm->area && by && !by->shared && !strstr(tutti_error_message(), " had come"))
         missing = tutti__area_missing(c->comm->area, c->comm->sequence, names, sizeof names);
     ret_text[0] = 0;
     if (missing > 0)
@@ -173,10 +174,20 @@ static tutti_status compare_calls(const tutti_comm *comm)
                                   : TUTTI_OK;
 }
 
+/* "100 x f32"; of blocks that differ all together. */
+static void say_size(const tutti_collective *c, char *ret_text, size_t size)
+{
+    int64_t total = 0;
+    for (int r = 0; c->counts && r < c->size; r++)
+        total += c->counts[r];
+    snprintf(ret_text, size, "%lld x %s%s", (long long)(c->counts ? total : c->count),
+             tutti_dtype_name(c->dtype), c->counts ? " in all" : "");
+}
+
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
-    char what[600], missing[700], after[200] = "", words[160], root[32] = "";
+    char what[600], missing[700], after[200] = "", words[160], root[32] = "", size[64];
     bool rooted = c->operation == TUTTI_BROADCAST || c->operation == TUTTI_REDUCE ||
                   c->operation == TUTTI_GATHER || c->operation == TUTTI_SCATTER;
     if (status == TUTTI_DEADLINE && compare_calls(c->comm) != TUTTI_OK)
@@ -188,9 +199,10 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
                  tutti__call_words(c->comm->before, words, sizeof words));
     if (rooted)
         snprintf(root, sizeof root, ", root %d", c->root);
-    snprintf(what, sizeof what, "%s number %llu (%s, %lld x %s%s, %d ranks)%s", c->name,
-             (unsigned long long)c->comm->sequence, by ? by->name : "none", (long long)c->count,
-             tutti_dtype_name(c->dtype), root, c->size, after);
+    say_size(c, size, sizeof size);
+    snprintf(what, sizeof what, "%s number %llu (%s, %s%s, %d ranks)%s", c->name,
+             (unsigned long long)c->comm->sequence, by ? by->name : "none", size, root, c->size,
+             after);
     return tutti__comm_broke(c->comm, status, what, missing);
 }
 
@@ -327,14 +339,16 @@ static tutti_status check_memory(const tutti_collective *c, bool shards)
         return TUTTI_OK;
     return tutti_fail(TUTTI_INVALID, "%s: %s is NULL, for %lld x %s",
                       tutti__operation_names[c->operation], in && !c->in ? "in" : "out",
-                      (long long)c->count, tutti_dtype_name(c->dtype));
+                      (long long)(c->counts ? c->counts[c->rank] : c->count),
+                      tutti_dtype_name(c->dtype));
 }
 
-tutti_status tutti__call_full(const tutti_comm_call *call, tutti_comm_call *ret_full)
+tutti_status tutti__call_full(const char *name, const tutti_comm_call *call,
+                              tutti_comm_call *ret_full)
 {
     *ret_full = (tutti_comm_call){.struct_size = sizeof *ret_full};
     if (call && call->struct_size == 0)
-        TUTTI_OPTIONS_GIVEN(call, "TUTTI_CALL(...)");
+        TUTTI_TRY(tutti__options_given(call, sizeof *call, name, "TUTTI_CALL(...)"));
     if (call)
         memcpy(ret_full, call,
                call->struct_size < sizeof *ret_full ? call->struct_size : sizeof *ret_full);
@@ -380,7 +394,7 @@ static tutti_status check_form(const tutti_collective *c, const tutti_comm_call 
 static tutti_status start(tutti_collective *c, const tutti_comm_call *given, bool folds)
 {
     tutti_comm_call call;
-    TUTTI_TRY(tutti__call_full(given, &call));
+    TUTTI_TRY(tutti__call_full(tutti__operation_names[c->operation], given, &call));
     TUTTI_TRY(check_form(c, &call));
     TUTTI_TRY(prepare(c, &call, folds));
     if (!(call.timeout >= 0))
@@ -475,7 +489,7 @@ tutti_status tutti_comm_all_reduce(tutti_comm *comm, const void *in, void *out, 
 {
     TUTTI_GIVEN(comm);
     tutti_comm_call call;
-    TUTTI_TRY(tutti__call_full(given, &call));
+    TUTTI_TRY(tutti__call_full("all_reduce", given, &call));
     tutti_collective c = {
         .comm = comm, .in = in, .out = out, .count = count, .dtype = dtype, .reduction = reduction};
     TUTTI_TRY(all_reduce_of(&c, &call));

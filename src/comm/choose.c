@@ -5,12 +5,29 @@
 #include "comm/comm.h"
 #include "comm/lane.h"
 
+/* Why it does not go with the form that the call asks for; NULL: it does. */
+static const char *misfits(const tutti_collective *c, const tutti_coll *coll)
+{
+    bool compressed = strcmp(coll->name, "compressed") == 0, travels = c->codec || c->compressor;
+    if (compressed && !travels)
+        return "it needs .wire, .codec or .compressor, which say what travels";
+    if (travels && !compressed)
+        return "with .wire, .codec or .compressor it goes by 'compressed' only";
+    if (c->shards && strcmp(coll->name, "fixed") != 0)
+        return "with .shards it goes by 'fixed' only";
+    return NULL;
+}
+
+/* Whether the operation can be done by it in this group at all. */
+static bool is_there(const tutti_collective *c, const tutti_coll *coll)
+{
+    return coll && coll->on[c->operation].run && tutti__coll_possible(coll, c->comm);
+}
+
 /* Whether calls like this one can be done by it in this group, whatever their type and size. */
 static bool fits(const tutti_collective *c, const tutti_coll *coll)
 {
-    return coll && coll->on[c->operation].run && tutti__coll_possible(coll, c->comm) &&
-           (c->codec || c->compressor) == (strcmp(coll->name, "compressed") == 0) &&
-           (!c->shards || strcmp(coll->name, "fixed") == 0);
+    return is_there(c, coll) && !misfits(c, coll);
 }
 
 /* Why this one cannot, cut into so many parts; NULL: it can. */
@@ -50,9 +67,11 @@ static tutti_status by_name(const tutti_collective *c, const char *name, int par
                             const tutti_coll **ret)
 {
     const tutti_coll *coll = tutti__coll_find(name);
-    if (!fits(c, coll))
+    if (!is_there(c, coll))
         return unknown_algorithm(c, name, NULL);
-    const char *why = lacks(c, coll, parts);
+    const char *why = misfits(c, coll);
+    if (!why)
+        why = lacks(c, coll, parts);
     if (why)
         return unknown_algorithm(c, name, why);
     *ret = coll;

@@ -21,6 +21,7 @@ static int machines = 1; /* that ranks believe to be on */
 static bool in_turn;     /* ranks 0, 2, … on the first, 1, 3, … on the second */
 static bool bound;       /* each to one CPU, in turn */
 static int first_alone;  /* rank 0 on the first, all others on the second */
+static bool all_alone;   /* each on its own */
 
 /* As a launcher does. */
 static void bind_to_one(int rank)
@@ -44,7 +45,8 @@ static tutti_status as_rank(int rank, const char *workers, const tutti_comm_opti
     bool second = first_alone ? rank > 0 : in_turn ? rank % 2 : rank * machines / RANKS;
     if (bound)
         bind_to_one(rank);
-    TUTTI_TRY(tutti__param_set("MACHINE", second ? "second" : "first"));
+    static const char *const own[RANKS] = {"0", "1", "2", "3"};
+    TUTTI_TRY(tutti__param_set("MACHINE", all_alone ? own[rank] : second ? "second" : "first"));
     TUTTI_TRY(tutti__param_set("SILENCE_MS", "1500"));
     TUTTI_TRY(tutti_cluster_resolve(
         TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .role = "worker", .index = rank),
@@ -389,6 +391,35 @@ static tutti_status part_of_a_hierarchy(tutti_comm *comm, void *context)
     TUTTI_TRY(tutti_comm_all_reduce(comm, &all, &all, 1, TUTTI_F32, TUTTI_SUM, NULL));
     EXPECT(all == RANKS);
     return TUTTI_OK;
+}
+
+/* With one rank on each machine there is nothing within them: the choice by cost says what it does.
+ */
+static tutti_status a_rank_a_machine(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm *three;
+    float one = 1;
+    TUTTI_TRY(tutti_comm_split(comm, tutti_comm_rank(comm) / 3, 0, &three));
+    int size = tutti_comm_size(three);
+    EXPECT(tutti_comm_hosts(comm) == RANKS && tutti_comm_hosts(three) == size);
+    for (int op = 0; size > 1 && op < TUTTI_OPERATION_COUNT; op++)
+        for (int64_t count = 1; count < INT64_C(1) << 28; count *= 8) {
+            tutti_collective c = {.comm = three, .operation = op, .count = count, .element = 4};
+            EXPECT(strcmp(tutti__coll_choose(&c)->name, "hierarchical") != 0);
+        }
+    if (size > 1) /* by name it may be asked for, in programs that do not know their machines */
+        TUTTI_TRY(tutti_comm_all_reduce(three, &one, &one, 1, TUTTI_F32, TUTTI_SUM,
+                                        TUTTI_CALL(.algorithm = "hierarchical")));
+    EXPECT(one == (float)size);
+    return tutti_comm_close(three);
+}
+
+TUTTI_TEST(comm_cluster_a_rank_a_machine_is_no_hierarchy)
+{
+    all_alone = true;
+    run_cluster(NULL, a_rank_a_machine, NULL, -1);
+    all_alone = false;
 }
 
 static tutti_status no_hierarchy(tutti_comm *comm, void *context)

@@ -106,9 +106,10 @@ tutti_status tutti__reduce_scatter_common(tutti_comm *comm, void *data, int64_t 
 tutti_status tutti__all_gather_into(tutti_comm *comm, const void *in, const int64_t *counts,
                                     void *out, tutti_dtype dtype, const tutti_comm_into *into,
                                     const tutti_comm_call *call);
-/* `call` with zeros for what its caller's header did not know yet; NULL is fine. Refused where it
- * does not say how much of it there is. */
-tutti_status tutti__call_full(const tutti_comm_call *call, tutti_comm_call *ret_full);
+/* `call` with zeros for what its caller's header did not know yet; NULL is fine. Refused, for what
+ * has this name, where it does not say how much of it there is. */
+tutti_status tutti__call_full(const char *name, const tutti_comm_call *call,
+                              tutti_comm_call *ret_full);
 /* "all_reduce bucket 3", for good; without a label the operation itself. */
 const char *tutti__comm_label(const char *operation, const char *label);
 

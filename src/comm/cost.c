@@ -343,6 +343,13 @@ double tutti__coll_cost(const tutti_cost_query *query, const tutti_coll *by,
  * given up for what may be noise of the measurement. */
 static const double in_doubt = 0.8;
 
+/* Where each machine has one rank, levels are the group itself by another name. */
+static bool is_offered(const tutti_coll *coll, tutti_operation operation, const tutti_comm *comm)
+{
+    return coll->on[operation].run && !coll->special && tutti__coll_possible(coll, comm) &&
+           (!coll->machines || comm->hosts < comm->size);
+}
+
 static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operation, double bytes)
 {
     tutti_cost_query query = {.cost = &comm->cost,
@@ -352,7 +359,7 @@ static const tutti_coll *cheapest(const tutti_comm *comm, tutti_operation operat
     const tutti_coll *best = NULL;
     double least = INFINITY;
     for (const tutti_coll *const *each = tutti__coll_table; *each; each++) {
-        if (!(*each)->on[operation].run || (*each)->special || !tutti__coll_possible(*each, comm))
+        if (!is_offered(*each, operation, comm))
             continue;
         query.share = share_of(*each, comm->size, comm->hosts);
         double cost = tutti__coll_cost(&query, *each, operation) * ((*each)->shared ? in_doubt : 1);

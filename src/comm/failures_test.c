@@ -134,6 +134,46 @@ TUTTI_TEST(comm_a_deadline_of_messages_names_who_did_not_come)
     tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "shm"), late_in_a_ring, NULL);
 }
 
+/* What they say of its size, and who came, once. */
+static tutti_status late_in_blocks(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[30] = {0}, y[10] = {0};
+    static const int64_t counts[] = {10, 10, 10};
+    if (tutti_comm_rank(comm) == 1)
+        return TUTTI_OK; /* does not come */
+    EXPECT(tutti_comm_all_gather_uneven(comm, y, counts, x, TUTTI_F32,
+                                        TUTTI_CALL(.timeout = 0.2)) == TUTTI_DEADLINE);
+    EXPECT(strstr(tutti_error_message(), ", 30 x f32 in all, 3 ranks)"));
+    return TUTTI_OK;
+}
+
+static tutti_status late_and_compressed(tutti_comm *comm, void *context)
+{
+    (void)context;
+    float x[100] = {0};
+    tutti_compressor *compressor;
+    if (tutti_comm_rank(comm) == 1)
+        return TUTTI_OK; /* does not come */
+    TUTTI_TRY(tutti_compressor_create("topk:0.1", 1, &(int64_t){100}, &compressor));
+    tutti_status status =
+        tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
+                              TUTTI_CALL(.timeout = 0.2, .compressor = compressor));
+    tutti_compressor_free(compressor);
+    EXPECT(status == TUTTI_DEADLINE);
+    const char *come = strstr(tutti_error_message(), "ranks of the group had come");
+    EXPECT(come && !strstr(come + 1, "ranks of the group had come"));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_deadline_says_each_thing_once)
+{
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "local"), late_in_blocks, NULL);
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "tcp"), late_in_blocks, NULL);
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "local"), late_and_compressed, NULL);
+    tutti__test_ranks(3, TUTTI_COMM_OPTIONS(.engine = "shm"), late_and_compressed, NULL);
+}
+
 static tutti_status receive_again(tutti_comm *comm, void *context)
 {
     (void)context;

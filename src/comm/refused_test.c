@@ -64,6 +64,42 @@ TUTTI_TEST(comm_options_that_cannot_be_are_refused)
     CHECK_OK(tutti_comm_close(comms[0]));
 }
 
+/* Which of them go together, and so how often shared memory would be summed, is a matter of limits.
+ */
+static tutti_status overlap_pieces(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { MANY = 5000 };
+    static _Thread_local float x[MANY + 2];
+    static _Thread_local tutti_comm_piece pieces[MANY];
+    for (int most = 0; most < 2; most++) {
+        const tutti_comm_bucket *bucket = TUTTI_BUCKET(.bucket_count = most);
+        tutti_comm_piece two[] = {{x + 2, 4}, {x, 0}, {x, 4}};
+        x[2] = 7;
+        EXPECT(tutti_comm_all_reduce_many(comm, two, 3, TUTTI_F32, TUTTI_SUM, bucket, NULL) ==
+               TUTTI_INVALID);
+        EXPECT(
+            strstr(tutti_error_message(), "numbers 0 and 2 overlap, of 16 and 16 bytes, 8 apart"));
+        EXPECT(x[2] == 7);
+    }
+    for (int i = 0; i < MANY; i++) { /* backwards, side by side */
+        pieces[MANY - 1 - i] = (tutti_comm_piece){x + i, 1};
+        x[i] = 1;
+    }
+    TUTTI_TRY(tutti_comm_all_reduce_many(comm, pieces, MANY, TUTTI_F32, TUTTI_SUM, NULL, NULL));
+    EXPECT(x[0] == 3 && x[MANY - 1] == 3);
+    pieces[17].count = 2;
+    EXPECT(tutti_comm_all_reduce_many(comm, pieces, MANY, TUTTI_F32, TUTTI_SUM, NULL, NULL) ==
+           TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "numbers 16 and 17 overlap"));
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_pieces_that_overlap_are_refused)
+{
+    tutti__test_engines(3, overlap_pieces, NULL);
+}
+
 static tutti_status refuse_pieces(tutti_comm *comm, void *context)
 {
     (void)context;
@@ -82,6 +118,48 @@ static tutti_status refuse_pieces(tutti_comm *comm, void *context)
 TUTTI_TEST(comm_pieces_that_are_not_there_are_refused)
 {
     tutti__test_engines(2, refuse_pieces, NULL);
+}
+
+/* Each with its reason. */
+static tutti_status ask_for_what_does_not_go_together(tutti_comm *comm, void *context)
+{
+    (void)context;
+    static const struct {
+        tutti_comm_call call;
+        const char *why;
+    } cases[] = {
+        {{.algorithm = "compressed"}, "by 'compressed' is not possible: it needs .wire, .codec or"},
+        {{.algorithm = "ring", .wire = TUTTI_BF16},
+         "by 'ring' is not possible: with .wire, .codec or .compressor it goes by 'compressed' only; "
+         "there are: compressed"},
+        {{.algorithm = "ring", .shards = 2},
+         "by 'ring' is not possible: with .shards it goes by 'fixed' only; there are: fixed"},
+        {{.algorithm = "pigeon"}, "by 'pigeon' is not possible in this group of 2 ranks"},
+    };
+    float x[4] = {1, 2, 3, 4};
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        tutti_comm_call call = cases[i].call;
+        call.struct_size = sizeof call;
+        EXPECT(tutti_comm_all_reduce(comm, x, x, 4, TUTTI_F32, TUTTI_SUM, &call) == TUTTI_INVALID);
+        EXPECT(strstr(tutti_error_message(), cases[i].why) != NULL);
+    }
+    int peer = 1 - tutti_comm_rank(comm);
+    EXPECT(tutti_comm_send(comm, peer, 0, x, 4, TUTTI_CALL(.algorithm = "ring")) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "send: .algorithm is for collectives; leave it out"));
+    EXPECT(tutti_comm_recv(comm, peer, 0, x, 4, TUTTI_CALL(.wire = TUTTI_F16)) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "recv: .wire is for collectives; leave it out"));
+    tutti_comm_call empty = {.timeout = 1};
+    EXPECT(tutti_comm_recv(comm, peer, 0, x, 4, &empty) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "recv: the options have a struct_size of 0"));
+    EXPECT(tutti_comm_broadcast(comm, x, 4, TUTTI_F32, 0, &empty) == TUTTI_INVALID);
+    EXPECT(strstr(tutti_error_message(), "broadcast: the options have a struct_size of 0"));
+    EXPECT(strstr(tutti_error_message(), "make them with TUTTI_CALL(...)"));
+    return tutti_comm_all_reduce(comm, x, x, 4, TUTTI_F32, TUTTI_SUM, NULL);
+}
+
+TUTTI_TEST(comm_what_does_not_go_together_is_refused_with_the_reason)
+{
+    tutti__test_engines(2, ask_for_what_does_not_go_together, NULL);
 }
 
 /* Ranks that name other algorithms, or other forms on the wire, took each other's bytes for sums.

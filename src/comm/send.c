@@ -37,6 +37,19 @@ tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const c
                               : tutti__error_prefix(status, "%s, tag %u", name, message->tag);
 }
 
+/* What says how a collective goes means nothing here. */
+static tutti_status check_form(const char *name, const tutti_comm_call *call)
+{
+    const char *asked = call->algorithm    ? ".algorithm"
+                        : call->wire       ? ".wire"
+                        : call->codec      ? ".codec"
+                        : call->shards     ? ".shards"
+                        : call->compressor ? ".compressor"
+                                           : NULL;
+    return asked ? tutti_fail(TUTTI_INVALID, "%s: %s is for collectives; leave it out", name, asked)
+                 : TUTTI_OK;
+}
+
 static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, int64_t bytes,
                              bool outgoing, const tutti_comm_call *call)
 {
@@ -53,7 +66,8 @@ static tutti_status transfer(tutti_comm *comm, int peer, int tag, void *data, in
         return tutti_fail(TUTTI_INVALID, "%s: the data is NULL, for %lld bytes", name,
                           (long long)bytes);
     tutti_comm_call full;
-    TUTTI_TRY(tutti__call_full(call, &full));
+    TUTTI_TRY(tutti__call_full(name, call, &full));
+    TUTTI_TRY(check_form(name, &full));
     TUTTI_TRY(tutti__comm_check_seconds(".timeout", full.timeout));
     if (tutti__fabric_is_broken(comm->fabric))
         TUTTI_TRY(tutti__fabric_check(comm->fabric));

@@ -1,9 +1,10 @@
 /* rank.c: a rank of collectives for the tests of this folder.
  *
  *     cluster_rank [--engine E] [--join SECONDS] [--call SECONDS] [--log none|silent]
- *                  [--mpi LIBRARY] DEED...
+ *                  [--mpi LIBRARY] [--crypto LIBRARY] DEED...
  *
- * With --mpi the program starts MPI itself, as MPI_Init does. Deeds, in order: reduce N
+ * With --mpi the program starts MPI itself, as MPI_Init does; with --crypto it uses something of
+ * OpenSSL before it opens its group. Deeds, in order: reduce N
  * (all-reduces of several sizes by every algorithm that the group can, N times, checked), started N
  * (N all-reduces that are started and then looked at or waited for), gather (all-gathers of blocks
  * that differ, by every algorithm), seconds S (all-reduces for so long), file F (until it is
@@ -321,6 +322,16 @@ static void start_mpi(const char *library)
     }
 }
 
+static void use_openssl(const char *path)
+{
+    void *(*allocate)(size_t size, const char *file, int line) = NULL;
+    void *library = dlopen(path, RTLD_NOW);
+    if (library != NULL)
+        *(void **)&allocate = dlsym(library, "CRYPTO_malloc");
+    printf("OpenSSL is%s in use\n",
+           allocate != NULL && allocate(10, __FILE__, __LINE__) != NULL ? "" : " not");
+}
+
 int main(int argc, char **argv)
 {
     tutti_cluster *cluster;
@@ -336,6 +347,8 @@ int main(int argc, char **argv)
             call_timeout = atof(argv[at + 1]);
         else if (strcmp(argv[at], "--mpi") == 0)
             start_mpi(argv[at + 1]);
+        else if (strcmp(argv[at], "--crypto") == 0)
+            use_openssl(argv[at + 1]);
         else
             join_timeout = atof(argv[at + 1]);
     if (strcmp(log, "none") != 0)

@@ -1353,6 +1353,42 @@ test_tls() {
     has out.0 "set all three"
 }
 
+# key_in_core KEY OPTIONS...: rank 1 of two that have come together by it shows its memory.
+key_in_core() {
+    local key=$1
+    shift
+    port=$((port + 1))
+    openssl req -new -key "$key" -subj /CN=rank -out rank.csr 2> /dev/null
+    openssl x509 -req -in rank.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 1 -out "$key.pem" 2> /dev/null
+    local common="env TUTTI_SIZE=2 TUTTI_MEETING=localhost:$port TUTTI_TLS_CA=$folder/ca.pem
+        TUTTI_TLS_CERT=$folder/$key.pem TUTTI_TLS_KEY=$folder/$key"
+    rm -f looked
+    TUTTI_RANK=0 timeout 60 $common "$rank_program" "$@" --engine tcp reduce 1 file looked > out.0 2>&1 &
+    TUTTI_RANK=1 timeout 60 $common python3 "$here/cores.py" "$key" "$key.pem" "reduced by" looked \
+        "$rank_program" "$@" --engine tcp reduce 1 file looked > out.1 2>&1
+    code $? 0
+    wait
+    has out.1 "found 0 of [1-9]" 1
+}
+
+test_tls_keys_are_in_no_core_file() {
+    command -v openssl > /dev/null || { skip "there is no openssl"; return; }
+    command -v python3 > /dev/null || { skip "there is no python3"; return; }
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=ca -keyout ca.key \
+        -out ca.pem 2> /dev/null
+    openssl genpkey -algorithm rsa -out rsa8.key 2> /dev/null
+    openssl rsa -in rsa8.key -traditional -out rsa1.key 2> /dev/null || openssl rsa -in rsa8.key -out rsa1.key 2> /dev/null
+    openssl genpkey -algorithm ec -pkeyopt ec_paramgen_curve:prime256v1 -out ec8.key 2> /dev/null
+    openssl ecparam -name secp384r1 -genkey -out ec1.key 2> /dev/null # with its parameters before it
+    chmod 600 ./*.key
+    local key
+    for key in rsa8 rsa1 ec8 ec1; do
+        key_in_core $key.key
+    done
+    key_in_core ec1.key --crypto libcrypto.so.3 # in use: too late for all of its memory
+    has out.1 "OpenSSL is.* in use" 1
+}
+
 test_schedules_and_stragglers() {
     timeout 20 "$tutti" run -n 3 "$member" agree 9 agree 2 > out 2>&1
     code $? 3

@@ -40,12 +40,13 @@ int64_t tutti__comm_plan_block(const tutti_comm_plan *plan, int64_t bytes)
     return bytes;
 }
 
-/* Shared memory is within one machine, several machines are needed for those of several. */
+/* Shared memory is within one machine; those of several machines have a use where ranks share one.
+ */
 static bool fits(const tutti_comm_plan *plan, const char *name)
 {
     const tutti_coll *coll = tutti__coll_find(name);
     return !coll->special && (!coll->shared || plan->cost.hosts == 1) &&
-           (!coll->machines || plan->cost.hosts > 1);
+           (!coll->machines || (plan->cost.hosts > 1 && plan->cost.hosts < plan->network.ranks));
 }
 
 static tutti_status simulate(tutti_comm_plan *plan, int algorithm, int size)

@@ -39,6 +39,20 @@ static void write_file(const char *path, const char *text)
     fclose(file);
 }
 
+TUTTI_TEST(plan_has_a_hierarchy_where_machines_have_several_ranks)
+{
+    static const int hosts[] = {1, 4, 8};
+    tutti_comm_plan *plan = new_plan();
+    for (int i = 0; i < 3; i++) {
+        plan->size_count = plan->algorithm_count = 0;
+        plan->network.hosts = hosts[i];
+        plan->cost = tutti__network_cost(&plan->network);
+        CHECK_OK(tutti__comm_plan_fill(plan));
+        CHECK((find(plan, "hierarchical") >= 0) == (hosts[i] == 4));
+    }
+    free(plan);
+}
+
 TUTTI_TEST(plan_has_predictions_simulations_and_measurements)
 {
     char path[] = "/tmp/tutti-plan-XXXXXX";
