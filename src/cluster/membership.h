@@ -69,6 +69,7 @@ enum { TUTTI_SKEW_WORTH_NS = 1000000, TUTTI_SKEW_SCALES = 14 };
 typedef struct tutti_skew {
     uint64_t samples;
     uint64_t last_by[TUTTI_SKEW_SCALES]; /* times it came last by 2^i times what is worth a word */
+    uint64_t held_by[TUTTI_SKEW_SCALES]; /* and another to an operation of a group of both */
     int64_t mean_ns, most_ns;
 } tutti_skew;
 

@@ -2,15 +2,16 @@
  *
  *     cluster_rank [--engine E] [--join SECONDS] [--call SECONDS] [--log none|silent] DEED...
  *
- * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can,
- * N times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
+ * Deeds, in order: reduce N (all-reduces of several sizes by every algorithm that the group can, N
+ * times, checked), gather (all-gathers of blocks that differ, by every algorithm), seconds S
  * (all-reduces for so long), file F (until it is there), slow S (the same, and rank 1 is late),
- * late N (N all-reduces, to which rank 1 comes 8 ms late), loop (the same until one fails), part
- * (all but the last rank are a group: the last of it does not come to its second operation, and the
- * last rank waits for all), agree (rank 1 has another schedule), memory M (an all-reduce in so many
- * MiB of the group's own memory), exit C (rank 1 ends with that code, its group open), again N
- * (closes the group and opens it anew, N times). Prints one line a deed; exit code 0 success, 3 a
- * failure of the group, 4 no group. */
+ * late N (N all-reduces, to which rank 1 comes 8 ms late), late-apart N (the same in groups of two
+ * ranks, to which the last rank comes late), loop (the same until one fails), part (all but the
+ * last rank are a group: the last of it does not come to its second operation, and the last rank
+ * waits for all), agree (rank 1 has another schedule), memory M (an all-reduce in so many MiB of
+ * the group's own memory), exit C (rank 1 ends with that code, its group open), again N (closes the
+ * group and opens it anew, N times). Prints one line a deed; exit code 0 success, 3 a failure of
+ * the group, 4 no group. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,14 +130,23 @@ static tutti_status reduce_for(tutti_comm *comm, double seconds, const char *fil
     return TUTTI_OK;
 }
 
-static tutti_status come_late(tutti_comm *comm, int times)
+static tutti_status come_late(tutti_comm *comm, int times, bool late)
 {
     for (int i = 0; i < times; i++) {
-        if (tutti_comm_rank(comm) == 1)
+        if (late)
             usleep(8000);
         TUTTI_TRY(check_sum(comm, 100, NULL));
     }
     return TUTTI_OK;
+}
+
+static tutti_status come_late_apart(tutti_comm *comm, int times)
+{
+    int rank = tutti_comm_rank(comm);
+    tutti_comm *pair;
+    TUTTI_TRY(tutti_comm_split(comm, rank / 2, -rank, &pair));
+    tutti_status status = come_late(pair, times, rank == tutti_comm_size(comm) - 1);
+    return status == TUTTI_OK ? tutti_comm_close(pair) : status;
 }
 
 static tutti_status loop(tutti_comm *comm)
@@ -210,7 +220,9 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
     if (strcmp(deed, "slow") == 0)
         return reduce_for(comm, atof(value), NULL, 20000);
     if (strcmp(deed, "late") == 0)
-        return come_late(comm, atoi(value));
+        return come_late(comm, atoi(value), tutti_comm_rank(comm) == 1);
+    if (strcmp(deed, "late-apart") == 0)
+        return come_late_apart(comm, atoi(value));
     if (strcmp(deed, "part") == 0)
         return part(comm);
     if (strcmp(deed, "agree") == 0)
@@ -296,8 +308,9 @@ int main(int argc, char **argv)
         const char *deed = argv[at], *value = argv[at + 1];
         bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
                      strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0 ||
-                     strcmp(deed, "late") == 0 || strcmp(deed, "exit") == 0 ||
-                     strcmp(deed, "again") == 0 || strcmp(deed, "memory") == 0;
+                     strcmp(deed, "late") == 0 || strcmp(deed, "late-apart") == 0 ||
+                     strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0 ||
+                     strcmp(deed, "memory") == 0;
         at += takes;
         status = strcmp(deed, "again") == 0 ? open_again(cluster, engine, atoi(value), &comm)
                                             : act(comm, deed, value);

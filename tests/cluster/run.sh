@@ -1368,6 +1368,17 @@ test_collectives_name_a_straggler_of_a_short_job() {
     lacks out "came last"
 }
 
+# In a group that rank 0 is not in, by its number in the job.
+test_collectives_name_a_straggler_of_a_group() {
+    local engine
+    for engine in tcp shm; do
+        timeout 40 "$tutti" run -n 4 --engine $engine "$rank_program" late-apart 100 > out 2>&1
+        code $? 0
+        has out "log: rank 3 (host .*) came last by far to .* all others waited for it" 1
+        has out "log: rank" 1
+    done
+}
+
 # A description of the cluster in the place of measurements; rank 0's is everybody's.
 test_links_from_a_description() {
     echo '{"within": {"alpha": "7us", "beta": "3GB/s"}}' > links
