@@ -172,6 +172,7 @@ void tutti__fabric_release(tutti_fabric *fabric)
         atomic_store(&fabric->family[fabric->rank].left, 1);
         munmap(fabric->family, (size_t)fabric->size * sizeof *fabric->family);
     }
+    tutti__calls_drop(fabric->calls);
     tutti__segment_close(fabric->segment);
     if (fabric->kick >= 0)
         close(fabric->kick);
@@ -245,12 +246,12 @@ tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, cons
 static void name_come(const tutti_fabric *fabric, char *ret_text, size_t size)
 {
     enum { NAMED = 16 };
-    uint64_t own = atomic_load(&fabric->family[fabric->rank].entered);
+    uint64_t own =
+        tutti__calls_place(atomic_load(&fabric->context), atomic_load(&fabric->sequence));
     int named = 0;
     size_t used = (size_t)snprintf(ret_text, size, ", to which ranks");
     for (int i = 0; i < fabric->size && named <= NAMED && used < size; i++) {
-        uint64_t at = atomic_load(&fabric->family[i].entered);
-        if (at >> 32 != own >> 32 || (uint32_t)at < (uint32_t)own)
+        if (!tutti__calls_has_come(&fabric->calls->of[i], own))
             continue;
         used += (size_t)(named == NAMED ? snprintf(ret_text + used, size - used, ", …")
                                         : snprintf(ret_text + used, size - used, "%s %d",
