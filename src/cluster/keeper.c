@@ -57,8 +57,8 @@ void tutti__keeper_wake(tutti_keeper *keeper)
         return; /* full: it is awake */
 }
 
-/* A line for the launcher: why this process will end, where nothing else says it. */
-static void tell_launcher(const tutti_keeper *keeper)
+/* Of several lines the last counts. */
+void tutti__keeper_tell_launcher(const tutti_keeper *keeper)
 {
     char line[sizeof keeper->roster.verdict.text + 16];
     if (keeper->cluster->launcher_fd < 0)
@@ -77,7 +77,7 @@ void tutti__keeper_publish(tutti_keeper *keeper)
     if (keeper->roster.deciding || phase == TUTTI_PHASE_ASKING || phase == TUTTI_PHASE_FAILED)
         atomic_store_explicit(&keeper->membership.deciding, true, memory_order_release);
     if (phase == TUTTI_PHASE_FAILED && !atomic_exchange(&keeper->membership.failed, true)) {
-        tell_launcher(keeper);
+        tutti__keeper_tell_launcher(keeper);
         if (keeper->failed_fd >= 0)
             (void)!write(keeper->failed_fd, &one, sizeof one);
     }

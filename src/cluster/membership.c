@@ -20,6 +20,19 @@ void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict
     pthread_mutex_unlock(&keeper->lock);
 }
 
+void tutti__membership_testify(tutti_membership *membership, const tutti_ranks *come,
+                               const tutti_ranks *absent)
+{
+    tutti_keeper *keeper = membership->keeper;
+    tutti_verdict *verdict = &keeper->roster.verdict;
+    pthread_mutex_lock(&keeper->lock);
+    if (verdict->alone) {
+        tutti__verdict_complete(verdict, membership->size, membership->rank, come, absent);
+        tutti__keeper_tell_launcher(keeper);
+    }
+    pthread_mutex_unlock(&keeper->lock);
+}
+
 tutti_status tutti__membership_fail(const tutti_membership *membership)
 {
     tutti_verdict verdict;

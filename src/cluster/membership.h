@@ -61,7 +61,9 @@ typedef struct tutti_verdict {
     tutti_ranks members; /* of that group; none when they are not known */
     int arrived_count;   /* ranks that had entered it */
     tutti_ranks arrived;
-    char text[1400]; /* all of it, for the user */
+    bool alone;         /* this rank's own, since rank 0 cannot be asked */
+    tutti_ranks absent; /* then: that are known not to have entered it */
+    char text[1400];    /* all of it, for the user */
 } tutti_verdict;
 
 /* What the flight recorder knows of a rank's lateness against the first to arrive. */
@@ -120,6 +122,10 @@ void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict
  * TUTTI_CLOSED; TUTTI_DEADLINE for silence; TUTTI_CANCELLED where a rank aborted; where an
  * operation failed its status. */
 tutti_status tutti__membership_fail(const tutti_membership *membership);
+/* Of a verdict that is this rank's alone: others that are known by other ways to have entered its
+ * operation, and not to have. */
+void tutti__membership_testify(tutti_membership *membership, const tutti_ranks *come,
+                               const tutti_ranks *absent);
 /* Says that `rank` cannot be reached or misbehaves, in words ("connection reset while sending").
  * Rank 0 decides within a second: the failure flag goes up on every rank. */
 void tutti__membership_suspect(tutti_membership *membership, int rank, const char *why);

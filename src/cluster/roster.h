@@ -137,6 +137,10 @@ void tutti__skews_free(struct tutti_skews *skews);
 /* The rank that holds the others up far more often than anybody else does, -1 for none: one pause,
  * however long, is chance. */
 int tutti__skews_straggler(const tutti_roster *roster, int size);
+/* Of a verdict that `writer` has made alone: adds who else has come, and who has not, of the
+ * operation's group, and writes the text. */
+void tutti__verdict_complete(tutti_verdict *verdict, int size, int writer, const tutti_ranks *come,
+                             const tutti_ranks *absent);
 /* Writes verdict->text from the rest of it. */
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer);
 

@@ -258,8 +258,11 @@ void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
     int rank = find_culprit(roster, now_ns);
     const tutti_roster_member *culprit = &roster->members[rank];
     tutti_verdict *v = &roster->verdict;
-    *v = (tutti_verdict){
-        .rank = rank, .why = culprit->why, .detail = culprit->detail, .pid = culprit->peer.pid};
+    *v = (tutti_verdict){.rank = rank,
+                         .why = culprit->why,
+                         .detail = culprit->detail,
+                         .pid = culprit->peer.pid,
+                         .alone = own != 0};
     snprintf(v->host, sizeof v->host, "%s", culprit->peer.host);
     snprintf(v->reason, sizeof v->reason, "%s", culprit->reason);
     name_cut(roster, now_ns, v);

@@ -46,7 +46,7 @@ tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
         tutti_error seen;
         tutti__error_capture(status, &seen);
         if (tutti__membership_await_verdict(members, tutti__now_ns() + VERDICT_NS))
-            return tutti__membership_fail(members);
+            return tutti__fabric_fail_by_verdict(fabric);
         return tutti__error_restore(&seen);
     }
     if (fabric->family) {
@@ -70,7 +70,8 @@ static int name_absent(const tutti_comm *comm, char *ret_names, size_t size)
     ret_names[0] = 0;
     for (int i = 0; i < comm->size; i++) {
         int rank = comm->members[i];
-        bool here = i == comm->rank || tutti__calls_has_come(&comm->fabric->calls->of[rank], place);
+        bool here = i == comm->rank ||
+                    tutti__calls_look(&comm->fabric->calls->of[rank], place) == TUTTI_HAS_COME;
         if (!here && missing++ <= NAMED && used < size)
             used += (size_t)snprintf(
                 ret_names + used, size - used, "%s%s", missing > 1 ? ", " : "",
@@ -264,7 +265,7 @@ static void tell_others(const tutti_collective *c, uint64_t number, bool noted)
         comm->area->call = number;
         tutti__area_enter(comm->area, comm->sequence);
     }
-    if (comm->fabric->calls)
+    if (comm->fabric->noted && !comm->inner)
         tutti__fabric_note(comm->fabric, comm->context, c->name, comm->sequence, number);
 }
 
@@ -295,7 +296,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
-    if (fabric->calls)
+    if (fabric->noted && !comm->inner)
         tutti__fabric_note_left(fabric);
     comm->before = number;
     return TUTTI_OK;

@@ -36,10 +36,13 @@ void tutti__calls_drop(tutti_all_calls *calls)
     free(calls);
 }
 
-bool tutti__calls_has_come(tutti_calls *of_rank, uint64_t place)
+tutti_coming tutti__calls_look(tutti_calls *of_rank, uint64_t place)
 {
     uint64_t entered = atomic_load(&tutti__calls_in(of_rank, place)->entered);
-    return entered >> 32 == place >> 32 && (int32_t)((uint32_t)entered - (uint32_t)place) >= 0;
+    if (entered != 0 && entered >> 32 != place >> 32)
+        return TUTTI_MAY_HAVE_COME;
+    bool there = entered != 0 && (int32_t)((uint32_t)entered - (uint32_t)place) >= 0;
+    return there ? TUTTI_HAS_COME : TUTTI_HAS_NOT_COME;
 }
 
 /* Two in turn: that of a number stays until the rank is two further. */

@@ -1,6 +1,6 @@
-/* calls.h: which collectives the ranks of a group that one process has made are in, in memory that
- * all of them share: the others look there when one is late, or has ended. A rank writes only its
- * own, in every collective. */
+/* calls.h: which collectives ranks are in, in memory that they share: those of a group that one
+ * process has made, or of one machine. The others look there when one is late, or has ended. A rank
+ * writes only its own, in every collective. */
 #ifndef TUTTI_COMM_CALLS_H
 #define TUTTI_COMM_CALLS_H
 
@@ -23,7 +23,8 @@ typedef struct tutti_calls {
     _Alignas(128) tutti_calls_of_group in[TUTTI_CALL_GROUPS];
 } tutti_calls;
 
-/* Of all; what `of` points to is shared with processes that are forked then. */
+/* Of all that one process has made; what `of` points to is shared with those that are forked then.
+ */
 typedef struct tutti_all_calls {
     atomic_int users; /* of this process */
     int size;
@@ -53,8 +54,14 @@ static inline void tutti__calls_note(tutti_calls *of_rank, uint32_t context, uin
     atomic_store_explicit(&group->call[sequence & 1], call, memory_order_release);
     atomic_store_explicit(&group->entered, place, memory_order_release);
 }
-/* Whether the rank has entered it, or a later one of that group. */
-bool tutti__calls_has_come(tutti_calls *of_rank, uint64_t place);
+/* Whether the rank has entered it, or a later one of that group; of too many groups the last that
+ * it entered something of are known. */
+typedef enum tutti_coming {
+    TUTTI_MAY_HAVE_COME,
+    TUTTI_HAS_NOT_COME,
+    TUTTI_HAS_COME,
+} tutti_coming;
+tutti_coming tutti__calls_look(tutti_calls *of_rank, uint64_t place);
 /* Whether it has entered it and no later one; then what it is. */
 bool tutti__calls_is_in(tutti_calls *of_rank, uint64_t place, uint64_t *ret_call);
 

@@ -185,6 +185,12 @@ void tutti__fabric_release(tutti_fabric *fabric)
     free(fabric);
 }
 
+void tutti__fabric_share_calls(tutti_fabric *fabric, tutti_all_calls *calls)
+{
+    fabric->calls = tutti__calls_share(calls);
+    fabric->noted = &calls->of[fabric->rank];
+}
+
 /* Itself, unless it is a lane. */
 static tutti_fabric *trunk_of(tutti_fabric *fabric)
 {
@@ -251,7 +257,7 @@ static void name_come(const tutti_fabric *fabric, char *ret_text, size_t size)
     int named = 0;
     size_t used = (size_t)snprintf(ret_text, size, ", to which ranks");
     for (int i = 0; i < fabric->size && named <= NAMED && used < size; i++) {
-        if (!tutti__calls_has_come(&fabric->calls->of[i], own))
+        if (tutti__calls_look(&fabric->calls->of[i], own) != TUTTI_HAS_COME)
             continue;
         used += (size_t)(named == NAMED ? snprintf(ret_text + used, size - used, ", …")
                                         : snprintf(ret_text + used, size - used, "%s %d",
@@ -399,7 +405,7 @@ tutti_status tutti__fabric_check(tutti_fabric *fabric)
         return tutti__fabric_break(trunk, error.status, error.message);
     }
     if (fabric->membership && tutti__membership_failed(fabric->membership)) {
-        tutti_status status = tutti__membership_fail(fabric->membership);
+        tutti_status status = tutti__fabric_fail_by_verdict(trunk);
         char why[1024];
         snprintf(why, sizeof why, "%s", tutti_error_message());
         return tutti__fabric_break(trunk, status, why);

@@ -102,7 +102,8 @@ struct tutti_fabric {
     int64_t watched_ns;            /* when they were looked at */
     _Atomic int64_t answered_ns;   /* when links between machines were */
     struct tutti_all_calls *calls; /* of a group that one process has made, or NULL */
-    /* In such a group: the collective that this rank is in, for good, and which it is; or NULL. */
+    tutti_calls *noted;            /* this rank's, there or in the segment; NULL: nobody looks */
+    /* Then: the collective that this rank is in, for good, and which it is; or NULL. */
     _Atomic(const char *) operation;
     _Atomic uint64_t sequence;
     _Atomic uint32_t context;
@@ -143,6 +144,8 @@ void tutti__fabric_release(tutti_fabric *fabric); /* NULL is fine */
 void tutti__fabric_forget_members(tutti_fabric *fabric);
 /* Takes an engine's state for the peers that `engines` says; NULL state is fine. */
 void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *state);
+/* Of a group that one process has made: where its ranks note what they are in. */
+void tutti__fabric_share_calls(tutti_fabric *fabric, tutti_all_calls *calls);
 /* After all engines were added: links streams, decides how long to spin. */
 tutti_status tutti__fabric_ready(tutti_fabric *fabric);
 
@@ -195,7 +198,7 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
-/* Where `calls` are: this rank is in collective number `sequence` of the group with this context,
+/* Where it is `noted`: this rank is in collective number `sequence` of the group with this context,
  * which is `call`; then: in none any more. */
 static inline void tutti__fabric_note(tutti_fabric *fabric, uint32_t context, const char *operation,
                                       uint64_t sequence, uint64_t call)
@@ -203,7 +206,7 @@ static inline void tutti__fabric_note(tutti_fabric *fabric, uint32_t context, co
     atomic_store_explicit(&fabric->context, context, memory_order_relaxed);
     atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
-    tutti__calls_note(&fabric->calls->of[fabric->rank], context, sequence, call);
+    tutti__calls_note(fabric->noted, context, sequence, call);
 }
 static inline void tutti__fabric_note_left(tutti_fabric *fabric)
 {
@@ -213,6 +216,9 @@ static inline void tutti__fabric_note_left(tutti_fabric *fabric)
 bool tutti__fabric_is_stopped(const tutti_fabric *fabric, int rank);
 /* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
 void tutti__fabric_give_up(tutti_fabric *fabric);
+/* tutti__membership_fail, with what this machine's shared memory knows of who had come where rank 0
+ * cannot be asked. */
+tutti_status tutti__fabric_fail_by_verdict(const tutti_fabric *fabric);
 /* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more
  * in which others have failed. */
 bool tutti__fabric_is_given_up(const tutti_fabric *fabric);

@@ -15,6 +15,7 @@
 #include "base/world.h"
 #include "comm/comm.h"
 #include "comm/description.h"
+#include "comm/segment.h"
 
 enum { MOST_RANKS = 4096 };
 
@@ -117,7 +118,7 @@ tutti_status tutti_comm_local(int size, const tutti_comm_options *given, tutti_c
         if (status != TUTTI_OK)
             break;
         if (!comms[made]->fabric->segment) /* there its areas say the same */
-            comms[made]->fabric->calls = tutti__calls_share(calls);
+            tutti__fabric_share_calls(comms[made]->fabric, calls);
         made++;
     }
     tutti__calls_drop(calls);
@@ -178,7 +179,7 @@ static tutti_status become(int rank, int size, const tutti_engine *engine, void 
     tutti_comm *comm;
     TUTTI_TRY(attach(rank, size, engine, shared, options, &comm));
     tutti_status status = watch_all(comm->fabric, family);
-    comm->fabric->calls = tutti__calls_share(calls);
+    tutti__fabric_share_calls(comm->fabric, calls);
     comm->forked = true;
     if (status == TUTTI_OK)
         status = tutti__comm_settle(comm, options);
@@ -363,6 +364,8 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
             status = join_engines(fabric, &options, deadline);
         if (status == TUTTI_OK)
             status = tutti__fabric_ready(fabric);
+        if (status == TUTTI_OK && fabric->segment)
+            fabric->noted = &tutti__segment_place(fabric->segment, fabric->segment->rank)->calls;
     }
     if (status == TUTTI_OK)
         status = tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, TUTTI_WHOLE_CONTEXT,

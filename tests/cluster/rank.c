@@ -8,10 +8,10 @@
  * late N (N all-reduces, to which rank 1 comes 8 ms late), late-apart N (the same in groups of two
  * ranks, to which the last rank comes late), loop (the same until one fails), part (all but the
  * last rank are a group: the last of it does not come to its second operation, and the last rank
- * waits for all), agree (rank 1 has another schedule), memory M (an all-reduce in so many MiB of
- * the group's own memory), exit C (rank 1 ends with that code, its group open), again N (closes the
- * group and opens it anew, N times). Prints one line a deed; exit code 0 success, 3 a failure of
- * the group, 4 no group. */
+ * waits for all), wait-for-0 (rank 0 does not come to the second operation of a group), agree (rank
+ * 1 has another schedule), memory M (an all-reduce in so many MiB of the group's own memory), exit
+ * C (rank 1 ends with that code, its group open), again N (closes the group and opens it anew, N
+ * times). Prints one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +178,19 @@ static tutti_status part(tutti_comm *comm)
     return status;
 }
 
+static tutti_status wait_for_0(tutti_comm *comm)
+{
+    int rank = tutti_comm_rank(comm);
+    tutti_comm *group;
+    TUTTI_TRY(tutti_comm_split(comm, 0, -rank, &group));
+    TUTTI_TRY(check_sum(group, 10, NULL));
+    printf("waiting %d\n", (int)getpid());
+    fflush(stdout);
+    if (rank == 0)
+        sleep(60);
+    return check_sum(group, 10, NULL);
+}
+
 static tutti_status agree(tutti_comm *comm)
 {
     const char *operations[] = {"all_reduce dense", "all_reduce output", "broadcast step"};
@@ -225,6 +238,8 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
         return come_late_apart(comm, atoi(value));
     if (strcmp(deed, "part") == 0)
         return part(comm);
+    if (strcmp(deed, "wait-for-0") == 0)
+        return wait_for_0(comm);
     if (strcmp(deed, "agree") == 0)
         return agree(comm);
     if (strcmp(deed, "memory") == 0)

@@ -1626,6 +1626,33 @@ test_collectives_stop_a_rank() {
     done
 }
 
+# Rank 0 asks everybody; when it is the one, those that share memory look there.
+test_collectives_lose_rank_0() {
+    local rank victim
+    ranks 4 timeout -k 1 30 "$rank_program" --engine shm wait-for-0
+    await "out.*" waiting 4
+    sleep 0.3
+    victim=$(sed -n 's/^waiting //p' out.0)
+    { kill -9 "$victim"; wait "${pids[@]}"; } 2> /dev/null
+    for rank in 1 2 3; do
+        has out.$rank "rank 0 (host .*, process $victim) is gone.*; in all_reduce bucket 3 number 2 of a group of 4 ranks; arrived: 1-3; missing: 0 (as rank [123] sees it: rank 0 cannot be asked)"
+    done
+    timeout -k 1 30 "$tutti" run -n 4 "$rank_program" wait-for-0 > out 2>&1 &
+    pids=($!)
+    await out waiting 4
+    sleep 0.3
+    kill -STOP "$(sed -n 's/^\[0\] waiting //p' out)"
+    wait "${pids[@]}"
+    has out "tutti run: .*its group failed: rank 0 .* has not been heard.*; arrived: 1-3; missing: 0 (as"
+    ranks 4 timeout -k 1 30 "$rank_program" --engine tcp wait-for-0
+    await "out.*" waiting 4
+    sleep 0.3
+    { kill -9 "$(sed -n 's/^waiting //p' out.0)"; wait "${pids[@]}"; } 2> /dev/null
+    for rank in 1 2 3; do
+        has out.$rank "; in all_reduce bucket 3 number 2 of a group of 4 ranks; known to have arrived: $rank (as rank $rank sees it: rank 0 cannot be asked)"
+    done
+}
+
 # Who waits in a subgroup is told which one, and who is missing there; so is who waits for its ranks.
 test_collectives_of_a_part_lose_a_rank() {
     local engine victim rank
