@@ -1644,6 +1644,15 @@ test_collectives_lose_rank_0() {
     kill -STOP "$(sed -n 's/^\[0\] waiting //p' out)"
     wait "${pids[@]}"
     has out "tutti run: .*its group failed: rank 0 .* has not been heard.*; arrived: 1-3; missing: 0 (as"
+    # Each machine knows its own.
+    ranks 4 bash -c 'TUTTI_MACHINE=m$((TUTTI_RANK / 2)) exec timeout -k 1 30 "$0" wait-for-0' "$rank_program"
+    await "out.*" waiting 4
+    sleep 0.3
+    { kill -9 "$(sed -n 's/^waiting //p' out.0)"; wait "${pids[@]}"; } 2> /dev/null
+    has out.1 "of a group of 4 ranks; known to have arrived: 1 (as rank 1 sees it"
+    for rank in 2 3; do
+        has out.$rank "of a group of 4 ranks; known to have arrived: 2-3 (as rank [23] sees it"
+    done
     ranks 4 timeout -k 1 30 "$rank_program" --engine tcp wait-for-0
     await "out.*" waiting 4
     sleep 0.3
