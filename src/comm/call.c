@@ -254,6 +254,12 @@ static uint32_t form_of(const tutti_comm_call *call)
                                         call->algorithm ? call->algorithm : "");
 }
 
+/* A part of another collective takes no place from that one, which verdicts are about. */
+static bool is_looked_at(const tutti_comm *comm)
+{
+    return comm->fabric->noted && (!comm->inner || !comm->fabric->membership);
+}
+
 /* What others may look at while they wait for this rank. */
 static void tell_others(const tutti_collective *c, uint64_t number, bool noted)
 {
@@ -265,7 +271,7 @@ static void tell_others(const tutti_collective *c, uint64_t number, bool noted)
         comm->area->call = number;
         tutti__area_enter(comm->area, comm->sequence);
     }
-    if (comm->fabric->noted && !comm->inner)
+    if (is_looked_at(comm))
         tutti__fabric_note(comm->fabric, comm->context, c->name, comm->sequence, number);
 }
 
@@ -296,7 +302,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
-    if (fabric->noted && !comm->inner)
+    if (is_looked_at(comm))
         tutti__fabric_note_left(fabric);
     comm->before = number;
     return TUTTI_OK;
