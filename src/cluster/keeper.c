@@ -48,6 +48,14 @@ static size_t keeper_arrivals(void *context, tutti_arrival *ret_arrivals, size_t
     return tutti__recorder_arrivals(&keeper->recorder, tutti__now_ns(), ret_arrivals, limit);
 }
 
+static void keeper_look(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
+                        tutti_ranks *absent)
+{
+    const tutti_witness *witness = &((tutti_keeper *)context)->witness;
+    if (witness->look != NULL)
+        witness->look(witness->context, group, sequence, come, absent);
+}
+
 /* ---- telling others ---- */
 
 void tutti__keeper_wake(tutti_keeper *keeper)
@@ -57,8 +65,8 @@ void tutti__keeper_wake(tutti_keeper *keeper)
         return; /* full: it is awake */
 }
 
-/* Of several lines the last counts. */
-void tutti__keeper_tell_launcher(const tutti_keeper *keeper)
+/* A line for the launcher: why this process will end, where nothing else says it. */
+static void tell_launcher(const tutti_keeper *keeper)
 {
     char line[sizeof keeper->roster.verdict.text + 16];
     if (keeper->cluster->launcher_fd < 0)
@@ -77,7 +85,7 @@ void tutti__keeper_publish(tutti_keeper *keeper)
     if (keeper->roster.deciding || phase == TUTTI_PHASE_ASKING || phase == TUTTI_PHASE_FAILED)
         atomic_store_explicit(&keeper->membership.deciding, true, memory_order_release);
     if (phase == TUTTI_PHASE_FAILED && !atomic_exchange(&keeper->membership.failed, true)) {
-        tutti__keeper_tell_launcher(keeper);
+        tell_launcher(keeper);
         if (keeper->failed_fd >= 0)
             (void)!write(keeper->failed_fd, &one, sizeof one);
     }
@@ -301,7 +309,8 @@ static tutti_status fill_keeper(tutti_keeper *keeper)
                                     .job = job,
                                     .silence_ns = keeper->silence_ns,
                                     .supervised = cluster->launcher_fd >= 0};
-    tutti_roster_ways ways = {keeper, keeper_send, keeper_drop, keeper_where, keeper_arrivals};
+    tutti_roster_ways ways = {keeper,       keeper_send,     keeper_drop,
+                              keeper_where, keeper_arrivals, keeper_look};
     return tutti__roster_init(&keeper->roster, &options, &ways, tutti__now_ns());
 }
 

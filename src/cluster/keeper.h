@@ -62,6 +62,7 @@ struct tutti_keeper {
     bool starved; /* somebody came, and no descriptor was left for him */
     bool aborted; /* by this rank: the others should have heard of it before it goes */
     tutti_roster roster;
+    tutti_witness witness;
     TUTTI_VEC(tutti_link *) links;
     TUTTI_VEC(tutti_caller) callers;
     tutti_refusal *seen;   /* [size] at rank 0: how a process that claimed a rank was refused */
@@ -80,9 +81,6 @@ void tutti__keeper_free(tutti_keeper *keeper);          /* ends the thread; NULL
 void tutti__keeper_wake(tutti_keeper *keeper);
 /* Under the lock: tells those who wait, and raises the flag after a failure. */
 void tutti__keeper_publish(tutti_keeper *keeper);
-/* Under the lock: a line for the launcher, if there is one: why this process will end, where
- * nothing else says it. */
-void tutti__keeper_tell_launcher(const tutti_keeper *keeper);
 /* Under the lock: waits for `changed`; false when the deadline has passed. */
 bool tutti__keeper_wait(tutti_keeper *keeper, int64_t deadline_ns);
 

@@ -20,19 +20,6 @@ void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict
     pthread_mutex_unlock(&keeper->lock);
 }
 
-void tutti__membership_testify(tutti_membership *membership, const tutti_ranks *come,
-                               const tutti_ranks *absent)
-{
-    tutti_keeper *keeper = membership->keeper;
-    tutti_verdict *verdict = &keeper->roster.verdict;
-    pthread_mutex_lock(&keeper->lock);
-    if (verdict->alone) {
-        tutti__verdict_complete(verdict, membership->size, membership->rank, come, absent);
-        tutti__keeper_tell_launcher(keeper);
-    }
-    pthread_mutex_unlock(&keeper->lock);
-}
-
 tutti_status tutti__membership_fail(const tutti_membership *membership)
 {
     tutti_verdict verdict;
@@ -120,6 +107,14 @@ void tutti__membership_note(tutti_membership *membership, tutti_rank_group group
                             const char *operation, uint64_t sequence, bool arrived)
 {
     tutti__recorder_note(&membership->keeper->recorder, group, operation, sequence, arrived);
+}
+
+void tutti__membership_set_witness(tutti_membership *membership, tutti_witness witness)
+{
+    tutti_keeper *keeper = membership->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    keeper->witness = witness;
+    pthread_mutex_unlock(&keeper->lock);
 }
 
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank)

@@ -61,8 +61,7 @@ typedef struct tutti_verdict {
     tutti_ranks members; /* of that group; none when they are not known */
     int arrived_count;   /* ranks that had entered it */
     tutti_ranks arrived;
-    bool alone;         /* this rank's own, since rank 0 cannot be asked */
-    tutti_ranks absent; /* then: that are known not to have entered it */
+    tutti_ranks absent; /* that are known not to have, where not everybody was asked */
     char text[1400];    /* all of it, for the user */
 } tutti_verdict;
 
@@ -122,10 +121,6 @@ void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict
  * TUTTI_CLOSED; TUTTI_DEADLINE for silence; TUTTI_CANCELLED where a rank aborted; where an
  * operation failed its status. */
 tutti_status tutti__membership_fail(const tutti_membership *membership);
-/* Of a verdict that is this rank's alone: others that are known by other ways to have entered its
- * operation, and not to have. */
-void tutti__membership_testify(tutti_membership *membership, const tutti_ranks *come,
-                               const tutti_ranks *absent);
 /* Says that `rank` cannot be reached or misbehaves, in words ("connection reset while sending").
  * Rank 0 decides within a second: the failure flag goes up on every rank. */
 void tutti__membership_suspect(tutti_membership *membership, int rank, const char *why);
@@ -157,6 +152,16 @@ void tutti__membership_forget(tutti_membership *membership, tutti_rank_group gro
  * two of its ranks mean the same operation. */
 void tutti__membership_note(tutti_membership *membership, tutti_rank_group group,
                             const char *operation, uint64_t sequence, bool arrived);
+/* What is known of others without asking them, for verdicts of this rank when rank 0 is gone: adds
+ * who has come to an operation of a group, and who has not. Called with the membership's lock held:
+ * it looks, and calls nothing of this room. */
+typedef struct tutti_witness {
+    void (*look)(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
+                 tutti_ranks *absent);
+    void *context;
+} tutti_witness;
+/* Zeros: there is none, from when this returns. */
+void tutti__membership_set_witness(tutti_membership *membership, tutti_witness witness);
 /* Rank 0 only: how late `rank` comes to operations. Zeros elsewhere. */
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank);
 /* Rank 0 only: whom the others wait for, and how late it comes; -1: nobody. After _part the last

@@ -24,7 +24,7 @@ static void as_it_was(void *context, tutti_wheres *ret_where)
 static void begin_job(void)
 {
     tutti_roster_options options = {.size = RANKS, .silence_ns = SILENCE};
-    tutti_roster_ways ways = {NULL, send_nowhere, NULL, as_it_was, NULL};
+    tutti_roster_ways ways = {NULL, send_nowhere, NULL, as_it_was, NULL, NULL};
     CHECK_OK(tutti__roster_init(&roster, &options, &ways, 0));
     for (int r = 0; r < RANKS; r++) {
         tutti_peer peer = {.pid = 100 + r, .port = 1000 + r};
@@ -187,11 +187,13 @@ TUTTI_TEST(verdict_of_one_rank_is_completed_by_others)
     tutti__ranks_add(&come, 3);
     tutti__ranks_add(&come, 4); /* no member */
     tutti__ranks_add(&absent, 0);
-    tutti__verdict_complete(&v, RANKS, 2, &come, &absent);
+    tutti__verdict_add(&v, RANKS, &come, &absent);
+    tutti__verdict_write(&v, RANKS, 2);
     CHECK_INT(v.arrived_count, 2);
     CHECK_CONTAINS(v.text, "; known to have arrived: 2-3 (as rank 2 sees it");
     tutti__ranks_add(&absent, 1);
-    tutti__verdict_complete(&v, RANKS, 2, &come, &absent);
+    tutti__verdict_add(&v, RANKS, &come, &absent);
+    tutti__verdict_write(&v, RANKS, 2);
     CHECK_CONTAINS(v.text, "; arrived: 2-3; missing: 0-1 (as rank 2 sees it");
 }
 

@@ -145,8 +145,8 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
     tutti__text_free(&text);
 }
 
-void tutti__verdict_complete(tutti_verdict *verdict, int size, int writer, const tutti_ranks *come,
-                             const tutti_ranks *absent)
+void tutti__verdict_add(tutti_verdict *verdict, int size, const tutti_ranks *come,
+                        const tutti_ranks *absent)
 {
     bool known = is_group_known(verdict, size);
     for (int r = 0; r < size; r++) {
@@ -159,5 +159,4 @@ void tutti__verdict_complete(tutti_verdict *verdict, int size, int writer, const
         if (tutti__ranks_have(absent, r))
             tutti__ranks_add(&verdict->absent, r);
     }
-    tutti__verdict_write(verdict, size, writer);
 }

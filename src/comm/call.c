@@ -46,7 +46,7 @@ tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
         tutti_error seen;
         tutti__error_capture(status, &seen);
         if (tutti__membership_await_verdict(members, tutti__now_ns() + VERDICT_NS))
-            return tutti__fabric_fail_by_verdict(fabric);
+            return tutti__membership_fail(members);
         return tutti__error_restore(&seen);
     }
     if (fabric->family) {

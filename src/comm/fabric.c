@@ -59,8 +59,15 @@ void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *s
     fabric->open[fabric->open_count++].state = state;
 }
 
+static void dismiss_witness(tutti_fabric *fabric)
+{
+    if (fabric->membership && !fabric->trunk)
+        tutti__membership_set_witness(fabric->membership, (tutti_witness){0});
+}
+
 void tutti__fabric_forget_members(tutti_fabric *fabric)
 {
+    dismiss_witness(fabric);
     fabric->membership = NULL;
     for (int i = 0; fabric->lanes && i < fabric->lane_count - 1; i++)
         if (fabric->lanes[i])
@@ -157,6 +164,7 @@ void tutti__fabric_release(tutti_fabric *fabric)
 {
     if (!fabric || atomic_fetch_sub(&fabric->references, 1) > 1)
         return;
+    dismiss_witness(fabric);
     for (int i = 0; fabric->lanes && i < fabric->lane_count - 1; i++)
         tutti__fabric_release(fabric->lanes[i]);
     for (int i = 0; i < fabric->open_count; i++)
@@ -405,7 +413,7 @@ tutti_status tutti__fabric_check(tutti_fabric *fabric)
         return tutti__fabric_break(trunk, error.status, error.message);
     }
     if (fabric->membership && tutti__membership_failed(fabric->membership)) {
-        tutti_status status = tutti__fabric_fail_by_verdict(trunk);
+        tutti_status status = tutti__membership_fail(fabric->membership);
         char why[1024];
         snprintf(why, sizeof why, "%s", tutti_error_message());
         return tutti__fabric_break(trunk, status, why);

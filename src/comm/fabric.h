@@ -146,6 +146,9 @@ void tutti__fabric_forget_members(tutti_fabric *fabric);
 void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *state);
 /* Of a group that one process has made: where its ranks note what they are in. */
 void tutti__fabric_share_calls(tutti_fabric *fabric, tutti_all_calls *calls);
+/* Of a cluster, where ranks of this machine share memory: they note what they are in there, and the
+ * membership may look at it until the end. */
+void tutti__fabric_witness(tutti_fabric *fabric);
 /* After all engines were added: links streams, decides how long to spin. */
 tutti_status tutti__fabric_ready(tutti_fabric *fabric);
 
@@ -216,9 +219,6 @@ static inline void tutti__fabric_note_left(tutti_fabric *fabric)
 bool tutti__fabric_is_stopped(const tutti_fabric *fabric, int rank);
 /* Says to the ranks of this machine that it will be broken, as soon as the cause is known. */
 void tutti__fabric_give_up(tutti_fabric *fabric);
-/* tutti__membership_fail, with what this machine's shared memory knows of who had come where rank 0
- * cannot be asked. */
-tutti_status tutti__fabric_fail_by_verdict(const tutti_fabric *fabric);
 /* Whether some rank has said so, or a verdict is on its way: nobody may enter a collective any more
  * in which others have failed. */
 bool tutti__fabric_is_given_up(const tutti_fabric *fabric);

@@ -15,7 +15,6 @@
 #include "base/world.h"
 #include "comm/comm.h"
 #include "comm/description.h"
-#include "comm/segment.h"
 
 enum { MOST_RANKS = 4096 };
 
@@ -365,7 +364,7 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
         if (status == TUTTI_OK)
             status = tutti__fabric_ready(fabric);
         if (status == TUTTI_OK && fabric->segment)
-            fabric->noted = &tutti__segment_place(fabric->segment, fabric->segment->rank)->calls;
+            tutti__fabric_witness(fabric);
     }
     if (status == TUTTI_OK)
         status = tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, TUTTI_WHOLE_CONTEXT,
