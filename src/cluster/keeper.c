@@ -48,6 +48,14 @@ static size_t keeper_arrivals(void *context, tutti_arrival *ret_arrivals, size_t
     return tutti__recorder_arrivals(&keeper->recorder, tutti__now_ns(), ret_arrivals, limit);
 }
 
+static void keeper_look(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
+                        tutti_ranks *absent)
+{
+    const tutti_witness *witness = &((tutti_keeper *)context)->witness;
+    if (witness->look != NULL)
+        witness->look(witness->context, group, sequence, come, absent);
+}
+
 /* ---- telling others ---- */
 
 void tutti__keeper_wake(tutti_keeper *keeper)
@@ -301,7 +309,8 @@ static tutti_status fill_keeper(tutti_keeper *keeper)
                                     .job = job,
                                     .silence_ns = keeper->silence_ns,
                                     .supervised = cluster->launcher_fd >= 0};
-    tutti_roster_ways ways = {keeper, keeper_send, keeper_drop, keeper_where, keeper_arrivals};
+    tutti_roster_ways ways = {keeper,       keeper_send,     keeper_drop,
+                              keeper_where, keeper_arrivals, keeper_look};
     return tutti__roster_init(&keeper->roster, &options, &ways, tutti__now_ns());
 }
 

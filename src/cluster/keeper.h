@@ -62,6 +62,7 @@ struct tutti_keeper {
     bool starved; /* somebody came, and no descriptor was left for him */
     bool aborted; /* by this rank: the others should have heard of it before it goes */
     tutti_roster roster;
+    tutti_witness witness;
     TUTTI_VEC(tutti_link *) links;
     TUTTI_VEC(tutti_caller) callers;
     tutti_refusal *seen;   /* [size] at rank 0: how a process that claimed a rank was refused */

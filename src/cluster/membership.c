@@ -109,6 +109,14 @@ void tutti__membership_note(tutti_membership *membership, tutti_rank_group group
     tutti__recorder_note(&membership->keeper->recorder, group, operation, sequence, arrived);
 }
 
+void tutti__membership_set_witness(tutti_membership *membership, tutti_witness witness)
+{
+    tutti_keeper *keeper = membership->keeper;
+    pthread_mutex_lock(&keeper->lock);
+    keeper->witness = witness;
+    pthread_mutex_unlock(&keeper->lock);
+}
+
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank)
 {
     tutti_keeper *keeper = membership->keeper;

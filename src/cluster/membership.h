@@ -61,7 +61,8 @@ typedef struct tutti_verdict {
     tutti_ranks members; /* of that group; none when they are not known */
     int arrived_count;   /* ranks that had entered it */
     tutti_ranks arrived;
-    char text[1400]; /* all of it, for the user */
+    tutti_ranks absent; /* that are known not to have, where not everybody was asked */
+    char text[1400];    /* all of it, for the user */
 } tutti_verdict;
 
 /* What the flight recorder knows of a rank's lateness against the first to arrive. */
@@ -69,6 +70,7 @@ enum { TUTTI_SKEW_WORTH_NS = 1000000, TUTTI_SKEW_SCALES = 14 };
 typedef struct tutti_skew {
     uint64_t samples;
     uint64_t last_by[TUTTI_SKEW_SCALES]; /* times it came last by 2^i times what is worth a word */
+    uint64_t held_by[TUTTI_SKEW_SCALES]; /* and another to an operation of a group of both */
     int64_t mean_ns, most_ns;
 } tutti_skew;
 
@@ -150,6 +152,16 @@ void tutti__membership_forget(tutti_membership *membership, tutti_rank_group gro
  * two of its ranks mean the same operation. */
 void tutti__membership_note(tutti_membership *membership, tutti_rank_group group,
                             const char *operation, uint64_t sequence, bool arrived);
+/* What is known of others without asking them, for verdicts of this rank when rank 0 is gone: adds
+ * who has come to an operation of a group, and who has not. Called with the membership's lock held:
+ * it looks, and calls nothing of this room. */
+typedef struct tutti_witness {
+    void (*look)(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
+                 tutti_ranks *absent);
+    void *context;
+} tutti_witness;
+/* Zeros: there is none, from when this returns. */
+void tutti__membership_set_witness(tutti_membership *membership, tutti_witness witness);
 /* Rank 0 only: how late `rank` comes to operations. Zeros elsewhere. */
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank);
 /* Rank 0 only: whom the others wait for, and how late it comes; -1: nobody. After _part the last

@@ -301,19 +301,26 @@ tutti_status tutti__message_read(const uint8_t *data, size_t size, tutti_message
 
 size_t tutti__arrivals_read(const tutti_blob *blob, tutti_arrival *ret_arrivals, size_t limit)
 {
-    size_t count = blob->size / 16u;
+    size_t count = blob->size / (size_t)TUTTI_ARRIVAL_BYTES;
     count = count < limit ? count : limit;
-    for (size_t i = 0; i < count; i++)
-        ret_arrivals[i] =
-            (tutti_arrival){get(blob->data + 16 * i, 8), (int64_t)get(blob->data + 16 * i + 8, 8)};
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *from = blob->data + TUTTI_ARRIVAL_BYTES * i;
+        ret_arrivals[i] = (tutti_arrival){.group = get(from, 8),
+                                          .sequence = get(from + 8, 8),
+                                          .ranks = (uint16_t)get(from + 16, 2),
+                                          .at_ns = (int64_t)get(from + 18, 8)};
+    }
     return count;
 }
 
 void tutti__arrivals_write(const tutti_arrival *arrivals, size_t count, tutti_blob *ret_blob)
 {
     for (size_t i = 0; i < count; i++) {
-        put(arrivals[i].sequence, 8, ret_blob->data + 16 * i);
-        put((uint64_t)arrivals[i].at_ns, 8, ret_blob->data + 16 * i + 8);
+        uint8_t *to = ret_blob->data + TUTTI_ARRIVAL_BYTES * i;
+        put(arrivals[i].group, 8, to);
+        put(arrivals[i].sequence, 8, to + 8);
+        put(arrivals[i].ranks, 2, to + 16);
+        put((uint64_t)arrivals[i].at_ns, 8, to + 18);
     }
-    ret_blob->size = (uint16_t)(16 * count);
+    ret_blob->size = (uint16_t)(TUTTI_ARRIVAL_BYTES * count);
 }

@@ -10,11 +10,12 @@
 #include "cluster/sha256.h"
 
 enum {
-    TUTTI_PROTOCOL = 4,
+    TUTTI_PROTOCOL = 5,
     TUTTI_FRAME_BYTES = 4096,
     TUTTI_FRAME_HEAD = 8,
     TUTTI_NONCE_BYTES = 32,
     TUTTI_BEAT_ARRIVALS = 32,
+    TUTTI_ARRIVAL_BYTES = 26,
     TUTTI_WHERES = 5, /* groups whose operations a rank tells of */
 };
 
@@ -70,7 +71,8 @@ typedef struct tutti_wheres {
 
 /* One operation entered: the clock is the coordinator's. */
 typedef struct tutti_arrival {
-    uint64_t sequence;
+    uint64_t group, sequence;
+    uint16_t ranks; /* in the group; 0: all of the job */
     int64_t at_ns;
 } tutti_arrival;
 
@@ -122,7 +124,7 @@ typedef struct tutti_message {
             int64_t echo_ns;    /* sent_ns of the last beat that the sender got; 0: none */
             int64_t held_ns;    /* how long ago that was */
             tutti_wheres where; /* of the sender */
-            tutti_blob arrived; /* tutti_arrival as pairs of u64 */
+            tutti_blob arrived; /* tutti_arrival, TUTTI_ARRIVAL_BYTES each */
         } beat;
         struct {
             uint32_t rank, why;
@@ -161,7 +163,7 @@ tutti_status tutti__message_read(const uint8_t *data, size_t size, tutti_message
 /* "hello"; never NULL. */
 const char *tutti__message_text(tutti_message_type type);
 
-/* Pairs of u64 in a blob. */
+/* One after the other in a blob. */
 size_t tutti__arrivals_read(const tutti_blob *blob, tutti_arrival *ret_arrivals, size_t limit);
 void tutti__arrivals_write(const tutti_arrival *arrivals, size_t count, tutti_blob *ret_blob);
 

@@ -48,7 +48,7 @@ TUTTI_TEST(messages_largest_fits_a_frame)
     CHECK(tutti__message_write(&m, frame) < sizeof frame);
     m.type = TUTTI_MESSAGE_BEAT;
     memset(&m.as, 'x', sizeof m.as);
-    m.as.beat.arrived.size = TUTTI_BEAT_ARRIVALS * sizeof(tutti_arrival);
+    m.as.beat.arrived.size = TUTTI_BEAT_ARRIVALS * TUTTI_ARRIVAL_BYTES;
     CHECK(tutti__message_write(&m, frame) < sizeof frame);
 }
 
@@ -110,10 +110,16 @@ TUTTI_TEST(messages_carry_sets_of_ranks)
 
 TUTTI_TEST(messages_carry_arrivals)
 {
-    tutti_arrival in[3] = {{1, -1}, {2, 5}, {UINT64_MAX, INT64_MIN}}, out[3];
+    tutti_arrival in[3] = {{0, 1, 0, -1},
+                           {UINT64_C(7) << 32, 2, 4, 5},
+                           {UINT64_MAX, UINT64_MAX - 1, UINT16_MAX, INT64_MIN}},
+                  out[3];
     tutti_blob blob;
     tutti__arrivals_write(in, 3, &blob);
-    CHECK_INT(blob.size, 48);
+    CHECK_INT(blob.size, 3 * TUTTI_ARRIVAL_BYTES);
     CHECK_INT(tutti__arrivals_read(&blob, out, 3), 3);
-    CHECK(memcmp(in, out, sizeof in) == 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK(in[i].group == out[i].group && in[i].sequence == out[i].sequence);
+        CHECK(in[i].ranks == out[i].ranks && in[i].at_ns == out[i].at_ns);
+    }
 }

@@ -208,11 +208,17 @@ void tutti__recorder_where(const tutti_recorder *recorder, tutti_wheres *ret_whe
         ret_where->of[i] = where_of(&places[i]);
 }
 
-/* Of a sequence, for all ranks alike: a program repeats a few operations, and every second of them,
- * or every eighth, might always be the same one. */
-static uint64_t chance(uint64_t sequence)
+/* Of an operation, for all its ranks alike: a program repeats a few, and every second of them, or
+ * every eighth, might always be the same one. */
+static uint64_t chance(const reading *of)
 {
-    return sequence * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    return (of->sequence ^ of->group >> 16) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+}
+
+/* Of a group whose ranks are not known nobody can tell when all of them have reported. */
+static bool is_counted(const reading *each)
+{
+    return each->arrived && (each->group == 0 || each->members != NULL);
 }
 
 size_t tutti__recorder_arrivals(tutti_recorder *recorder, int64_t now_ns,
@@ -228,12 +234,17 @@ size_t tutti__recorder_arrivals(tutti_recorder *recorder, int64_t now_ns,
         size_t found = 0;
         reading each;
         for (uint64_t i = first; i < count && found <= limit; i++) {
-            if (!read_entry(recorder, i, &each) || !each.arrived || each.group != 0 ||
-                chance(each.sequence) % stride != 0)
+            if (!read_entry(recorder, i, &each) || !is_counted(&each) ||
+                chance(&each) % stride != 0)
                 continue;
             if (found < limit)
-                ret_arrivals[found] =
-                    (tutti_arrival){each.sequence, now_ns - age_ns(each.ticks, now)};
+                ret_arrivals[found] = (tutti_arrival){
+                    .group = each.group,
+                    .sequence = each.sequence,
+                    .ranks = each.group == 0
+                                 ? 0
+                                 : (uint16_t)tutti__ranks_count(each.members, TUTTI_MOST_RANKS),
+                    .at_ns = now_ns - age_ns(each.ticks, now)};
             found++;
         }
         if (found <= limit)

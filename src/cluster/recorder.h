@@ -49,8 +49,9 @@ void tutti__recorder_note(tutti_recorder *recorder, tutti_rank_group group, cons
  * way in before others, and those that wait the longest before those: the latest operation that was
  * entered and not left; else the last one, not inside. */
 void tutti__recorder_where(const tutti_recorder *recorder, tutti_wheres *ret_where);
-/* Operations of all ranks entered since the last call, at most `limit`: those whose number is a
- * multiple of the least power of two that leaves few enough, so that ranks choose the same ones. */
+/* Operations entered since the last call, at most `limit`: of one in so many, by number and group,
+ * where that is the least power of two that leaves few enough, so that ranks choose the same ones.
+ */
 size_t tutti__recorder_arrivals(tutti_recorder *recorder, int64_t now_ns,
                                 tutti_arrival *ret_arrivals, size_t limit);
 

@@ -35,6 +35,9 @@ typedef struct tutti_roster_ways {
     void (*where)(void *context, tutti_wheres *ret_where); /* of this process */
     /* Operations entered since the last call, this process's clock; (optional) */
     size_t (*arrivals)(void *context, tutti_arrival *ret_arrivals, size_t limit);
+    /* Adds who else is known to have come to an operation, and not to have; (optional) */
+    void (*look)(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
+                 tutti_ranks *absent);
 } tutti_roster_ways;
 
 typedef struct tutti_roster_options {
@@ -137,6 +140,9 @@ void tutti__skews_free(struct tutti_skews *skews);
 /* The rank that holds the others up far more often than anybody else does, -1 for none: one pause,
  * however long, is chance. */
 int tutti__skews_straggler(const tutti_roster *roster, int size);
+/* Adds who else has come to the verdict's operation, and who has not, of those in its group. */
+void tutti__verdict_add(tutti_verdict *verdict, int size, const tutti_ranks *come,
+                        const tutti_ranks *absent);
 /* Writes verdict->text from the rest of it. */
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer);
 

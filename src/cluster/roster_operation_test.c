@@ -24,7 +24,7 @@ static void as_it_was(void *context, tutti_wheres *ret_where)
 static void begin_job(void)
 {
     tutti_roster_options options = {.size = RANKS, .silence_ns = SILENCE};
-    tutti_roster_ways ways = {NULL, send_nowhere, NULL, as_it_was, NULL};
+    tutti_roster_ways ways = {NULL, send_nowhere, NULL, as_it_was, NULL, NULL};
     CHECK_OK(tutti__roster_init(&roster, &options, &ways, 0));
     for (int r = 0; r < RANKS; r++) {
         tutti_peer peer = {.pid = 100 + r, .port = 1000 + r};
@@ -172,6 +172,29 @@ TUTTI_TEST(verdict_of_a_group_as_one_rank_sees_it)
     tutti__verdict_write(&v, RANKS, 2);
     CHECK_CONTAINS(v.text, "; in all_reduce number 7 of a group of 3 ranks; known to have arrived: "
                            "2 (as rank 2 sees it");
+}
+
+/* Ranks of the writer's machine have left their word; of rank 1 nothing is known at first. */
+TUTTI_TEST(verdict_of_one_rank_is_completed_by_others)
+{
+    tutti_verdict v = {.rank = 0, .why = TUTTI_FAILURE_CLOSED, .group = 20, .sequence = 7};
+    tutti_ranks come = {0}, absent = {0};
+    snprintf(v.operation, sizeof v.operation, "all_reduce");
+    v.members.bits[0] = 0x0f;
+    tutti__ranks_add(&v.arrived, 2);
+    v.arrived_count = 1;
+    tutti__ranks_add(&come, 2);
+    tutti__ranks_add(&come, 3);
+    tutti__ranks_add(&come, 4); /* no member */
+    tutti__ranks_add(&absent, 0);
+    tutti__verdict_add(&v, RANKS, &come, &absent);
+    tutti__verdict_write(&v, RANKS, 2);
+    CHECK_INT(v.arrived_count, 2);
+    CHECK_CONTAINS(v.text, "; known to have arrived: 2-3 (as rank 2 sees it");
+    tutti__ranks_add(&absent, 1);
+    tutti__verdict_add(&v, RANKS, &come, &absent);
+    tutti__verdict_write(&v, RANKS, 2);
+    CHECK_CONTAINS(v.text, "; arrived: 2-3; missing: 0-1 (as rank 2 sees it");
 }
 
 /* Ranks that are further on wait for those whom the culprit holds up; what one of them has left,

@@ -249,6 +249,16 @@ static void name_cut(const tutti_roster *roster, int64_t now_ns, tutti_verdict *
     verdict->detail = (now_ns - culprit->heard_ns) / MILLISECOND;
 }
 
+/* Rank 0 asks everybody; who cannot ask it knows of others by other ways, if at all. */
+static void look_around(const tutti_roster *roster, tutti_verdict *verdict)
+{
+    tutti_ranks come = {0}, absent = {0};
+    if (roster->options.rank == 0 || roster->ways.look == NULL || verdict->operation[0] == '\0')
+        return;
+    roster->ways.look(roster->ways.context, verdict->group, verdict->sequence, &come, &absent);
+    tutti__verdict_add(verdict, roster->options.size, &come, &absent);
+}
+
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
 {
     if (roster->phase != TUTTI_PHASE_ASKING || (now_ns < roster->until_ns && !complete(roster)))
@@ -259,11 +269,16 @@ void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
     const tutti_roster_member *culprit = &roster->members[rank];
     tutti_verdict *v = &roster->verdict;
     *v = (tutti_verdict){
-        .rank = rank, .why = culprit->why, .detail = culprit->detail, .pid = culprit->peer.pid};
+        .rank = rank,
+        .why = culprit->why,
+        .detail = culprit->detail,
+        .pid = culprit->peer.pid,
+    };
     snprintf(v->host, sizeof v->host, "%s", culprit->peer.host);
     snprintf(v->reason, sizeof v->reason, "%s", culprit->reason);
     name_cut(roster, now_ns, v);
     tutti__roster_find_operation(roster, v);
+    look_around(roster, v);
     if (waited_too_long(culprit))
         name_idle(roster, v);
     tutti__verdict_write(v, roster->options.size, own);

@@ -94,3 +94,56 @@ TUTTI_TEST(skew_blames_nobody_for_chance)
         tutti__skews_free(skews);
     }
 }
+
+/* Rank 1 holds up a group of it and rank 2; rank 2 is late for that to one of it and rank 0, who
+ * sees rank 2 last as often as rank 1 is. */
+TUTTI_TEST(skew_names_a_straggler_of_groups)
+{
+    struct tutti_skews *skews;
+    tutti_roster_member members[RANKS];
+    tutti_roster roster = {.members = members};
+    memset(members, 0, sizeof members);
+    CHECK_OK(tutti__skews_create(RANKS, &skews));
+    for (uint64_t i = 1; i <= 20; i++) {
+        int64_t begin = (int64_t)i * 100000000;
+        tutti_arrival of_a = {.group = 7, .sequence = i, .ranks = 2, .at_ns = begin};
+        tutti_arrival of_b = {.group = 8, .sequence = i, .ranks = 2, .at_ns = begin};
+        tutti__skews_add(skews, &roster, 2, &of_a, 1);
+        tutti__skews_add(skews, &roster, 0, &of_b, 1);
+        of_a.at_ns = begin + 20000000;
+        of_b.at_ns = begin + 20100000;
+        tutti__skews_add(skews, &roster, 1, &of_a, 1);
+        tutti__skews_add(skews, &roster, 2, &of_b, 1);
+    }
+    CHECK_INT(members[0].skew.samples, 20);
+    CHECK_INT(members[1].skew.samples, 20);
+    CHECK_INT(members[2].skew.samples, 40);
+    CHECK_INT(members[1].skew.last_by[0], 20);
+    CHECK_INT(members[2].skew.last_by[0], 20);
+    CHECK_NEAR((double)members[1].skew.mean_ns, 20e6, 0.01e6);
+    CHECK_INT(tutti__skews_straggler(&roster, RANKS), 1);
+    tutti__skews_free(skews);
+}
+
+/* Of two groups without a common rank each has one: neither makes the other look like chance. */
+TUTTI_TEST(skew_compares_ranks_of_one_group)
+{
+    enum { FOUR = 4 };
+    struct tutti_skews *skews;
+    tutti_roster_member members[FOUR];
+    tutti_roster roster = {.members = members};
+    memset(members, 0, sizeof members);
+    CHECK_OK(tutti__skews_create(FOUR, &skews));
+    for (uint64_t i = 1; i <= 20; i++)
+        for (int r = 0; r < FOUR; r++) {
+            tutti_arrival arrival = {.group = 7 + (uint64_t)(r / 2),
+                                     .sequence = r < 2 ? i : 2 * i,
+                                     .ranks = 2,
+                                     .at_ns = (int64_t)i * 100000000 + r % 2 * 8000000};
+            tutti__skews_add(skews, &roster, r, &arrival, r < 2 || i > 2 ? 1 : 0);
+        }
+    CHECK_INT(members[1].skew.last_by[0], 20);
+    CHECK_INT(members[3].skew.last_by[0], 18);
+    CHECK_INT(tutti__skews_straggler(&roster, FOUR), 1);
+    tutti__skews_free(skews);
+}

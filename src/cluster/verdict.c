@@ -72,7 +72,29 @@ static void write_place_behind(const tutti_verdict *v, tutti_text *text)
         tutti__text_add(text, "; it was on host %s", v->host);
 }
 
-/* Who is missing can be told where everybody was asked and the group is known. */
+static bool is_member(const tutti_verdict *v, int rank)
+{
+    return v->group == 0 || tutti__ranks_have(&v->members, rank);
+}
+
+static bool is_group_known(const tutti_verdict *v, int size)
+{
+    return v->group == 0 || tutti__ranks_count(&v->members, size) > 0;
+}
+
+static bool is_known_of_all(const tutti_verdict *v, int size)
+{
+    if (!is_group_known(v, size))
+        return false;
+    for (int r = 0; r < size; r++)
+        if (is_member(v, r) && !tutti__ranks_have(&v->arrived, r) &&
+            !tutti__ranks_have(&v->absent, r))
+            return false;
+    return true;
+}
+
+/* Who is missing can be told where everybody was asked, or is known of anyway, and the group is
+ * known. */
 static void write_operation(const tutti_verdict *v, int size, bool asked, tutti_text *text)
 {
     int members = tutti__ranks_count(&v->members, size);
@@ -84,11 +106,10 @@ static void write_operation(const tutti_verdict *v, int size, bool asked, tutti_
         tutti__text_add(text, " of a group whose ranks are not known");
     tutti__text_add(text, "; %s: ", asked ? "arrived" : "known to have arrived");
     write_ranks(&v->arrived, size, text);
-    if (!asked || (v->group != 0 && members == 0))
+    if (!asked || !is_group_known(v, size))
         return;
     for (int r = 0; r < size; r++)
-        if (!tutti__ranks_have(&v->arrived, r) &&
-            (v->group == 0 || tutti__ranks_have(&v->members, r)))
+        if (!tutti__ranks_have(&v->arrived, r) && is_member(v, r))
             tutti__ranks_add(&missing, r);
     tutti__text_add(text, "; missing: ");
     write_ranks(&missing, size, text);
@@ -114,7 +135,7 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
         write_cause(verdict, &text);
     }
     if (verdict->operation[0] != '\0')
-        write_operation(verdict, size, writer == 0, &text);
+        write_operation(verdict, size, writer == 0 || is_known_of_all(verdict, size), &text);
     else
         tutti__text_add(&text, "; no collective %s",
                         verdict->rank < 0 ? "was under way" : "waited for it");
@@ -122,4 +143,20 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
         tutti__text_add(&text, " (as rank %d sees it: rank 0 cannot be asked)", writer);
     snprintf(verdict->text, sizeof verdict->text, "%s", text.failed ? "a rank failed" : text.data);
     tutti__text_free(&text);
+}
+
+void tutti__verdict_add(tutti_verdict *verdict, int size, const tutti_ranks *come,
+                        const tutti_ranks *absent)
+{
+    bool known = is_group_known(verdict, size);
+    for (int r = 0; r < size; r++) {
+        if (known && !is_member(verdict, r))
+            continue;
+        if (tutti__ranks_have(come, r) && !tutti__ranks_have(&verdict->arrived, r)) {
+            tutti__ranks_add(&verdict->arrived, r);
+            verdict->arrived_count++;
+        }
+        if (tutti__ranks_have(absent, r))
+            tutti__ranks_add(&verdict->absent, r);
+    }
 }

@@ -58,20 +58,46 @@ tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status)
     return atomic_load(&fabric->broken) ? tutti__error_restore(&fabric->error) : status;
 }
 
-/* Messages are waited for from who is waiting himself: where memory is shared, who has not come to
- * the collective at all is named too. Algorithms in shared memory say it themselves, also those
- * that a compressor uses. */
-static void name_missing(const tutti_collective *c, const tutti_coll *by, char *ret_text,
-                         size_t size)
+/* Members that have not begun the collective that this rank is in, without shared areas: as
+ * tutti__area_missing. */
+static int name_absent(const tutti_comm *comm, char *ret_names, size_t size)
+{
+    enum { NAMED = 4 };
+    uint64_t place = tutti__calls_place(comm->context, comm->sequence);
+    char name[320];
+    int missing = 0;
+    size_t used = 0;
+    ret_names[0] = 0;
+    for (int i = 0; i < comm->size; i++) {
+        int rank = comm->members[i];
+        bool here = i == comm->rank ||
+                    tutti__calls_look(&comm->fabric->calls->of[rank], place) == TUTTI_HAS_COME;
+        if (!here && missing++ <= NAMED && used < size)
+            used += (size_t)snprintf(
+                ret_names + used, size - used, "%s%s", missing > 1 ? ", " : "",
+                missing > NAMED ? "…" : tutti__fabric_name(comm->fabric, rank, name, sizeof name));
+    }
+    return missing;
+}
+
+/* How many have not come to the collective at all, with names; -1: nobody here knows. */
+static int find_missing(const tutti_comm *comm, char *ret_names, size_t size)
+{
+    return comm->area            ? tutti__area_missing(comm->area, comm->sequence, ret_names, size)
+           : comm->fabric->calls ? name_absent(comm, ret_names, size)
+                                 : -1;
+}
+
+/* Messages are waited for from who is waiting himself: who has not come at all is why, and becomes
+ * the thread's message, where that is known. */
+static void name_missing(const tutti_comm *comm)
 {
     char names[600];
-    int missing = 0;
-    if (c->comm->area && by && !by->shared && !strstr(tutti_error_message(), " had come"))
-        missing = tutti__area_missing(c->comm->area, c->comm->sequence, names, sizeof names);
-    ret_text[0] = 0;
+    int missing = find_missing(comm, names, sizeof names);
     if (missing > 0)
-        snprintf(ret_text, size, "; %d of %d ranks of the group had come, without %s",
-                 c->size - missing, c->size, names);
+        (void)tutti_fail(TUTTI_DEADLINE,
+                         "waited too long for %s; %d of %d ranks of the group had come", names,
+                         comm->size - missing, comm->size);
 }
 
 /* Who waits for another that waits himself knows little of why: everybody is asked who has come. It
@@ -116,25 +142,24 @@ static bool name_stopped(const tutti_comm *comm)
     char name[320], others[600], come[64] = "";
     tutti_error seen;
     tutti__error_capture(TUTTI_DEADLINE, &seen);
-    int i = 0, missing = 0;
+    int i = 0;
     while (i < comm->size && !tutti__fabric_is_stopped(comm->fabric, comm->members[i]))
         i++;
     if (i == comm->size) {
         (void)tutti__error_restore(&seen);
         return false;
     }
-    if (comm->area) {
-        missing = tutti__area_missing(comm->area, comm->sequence, others, sizeof others);
+    int missing = find_missing(comm, others, sizeof others);
+    if (missing >= 0)
         snprintf(come, sizeof come, "; %d of %d ranks of the group had come", comm->size - missing,
                  comm->size);
-    }
     tutti__fabric_name(comm->fabric, comm->members[i], name, sizeof name);
     (void)tutti_fail(TUTTI_DEADLINE, "%s is stopped%s", name, come);
     return true;
 }
 
 tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char *what,
-                               const char *missing)
+                               const char *then)
 {
     char why[1024];
     tutti_fabric *fabric = comm->fabric;
@@ -145,33 +170,30 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
         return tutti__fabric_check(fabric); /* another rank was first */
     bool late = status == TUTTI_DEADLINE, stopped = late && fabric->family && name_stopped(comm);
     snprintf(why, sizeof why, "%s: %s%s", what, tutti_error_message(),
-             late && !stopped ? missing : "");
+             late && !stopped ? then : "");
     return tell_why(fabric, status, why);
 }
 
-/* Of a forked group without shared memory: whether those that have begun the same collective are in
- * the same call. */
-static tutti_status compare_family(const tutti_comm *comm)
+/* Without shared areas: whether those that have begun the same collective are in the same call. */
+static tutti_status compare_noted(const tutti_comm *comm)
 {
-    const tutti_process *family = comm->fabric->family, *own = &family[comm->fabric->rank];
-    uint64_t place = atomic_load(&own->entered), mine = atomic_load(&own->call[place & 1]);
-    for (int i = 0; i < comm->size; i++) {
-        const tutti_process *other = &family[comm->members[i]];
-        bool beside = atomic_load(&other->entered) == place;
-        uint64_t call = atomic_load(&other->call[place & 1]);
-        if (beside && call != mine && atomic_load(&other->entered) == place)
-            return tutti__calls_differ(comm->fabric, comm->members[i], call, comm->fabric->rank,
+    tutti_calls *of = comm->fabric->calls->of;
+    uint64_t place = tutti__calls_place(comm->context, comm->sequence), mine, other;
+    if (!tutti__calls_is_in(&of[comm->fabric->rank], place, &mine))
+        return TUTTI_OK;
+    for (int i = 0; i < comm->size; i++)
+        if (tutti__calls_is_in(&of[comm->members[i]], place, &other) && other != mine)
+            return tutti__calls_differ(comm->fabric, comm->members[i], other, comm->fabric->rank,
                                        mine);
-    }
     return TUTTI_OK;
 }
 
 /* Where it is known of others what they are in: nobody is late then, they wait for another call. */
 static tutti_status compare_calls(const tutti_comm *comm)
 {
-    return comm->area             ? tutti__area_compare(comm->area)
-           : comm->fabric->family ? compare_family(comm)
-                                  : TUTTI_OK;
+    return comm->area            ? tutti__area_compare(comm->area)
+           : comm->fabric->calls ? compare_noted(comm)
+                                 : TUTTI_OK;
 }
 
 /* "100 x f32"; of blocks that differ all together. */
@@ -187,12 +209,13 @@ static void say_size(const tutti_collective *c, char *ret_text, size_t size)
 /* The collective is named in every message of a failure, which breaks the group. */
 static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_status status)
 {
-    char what[600], missing[700], after[200] = "", words[160], root[32] = "", size[64];
+    char what[600], after[200] = "", words[160], root[32] = "", size[64];
     bool rooted = c->operation == TUTTI_BROADCAST || c->operation == TUTTI_REDUCE ||
                   c->operation == TUTTI_GATHER || c->operation == TUTTI_SCATTER;
     if (status == TUTTI_DEADLINE && compare_calls(c->comm) != TUTTI_OK)
         status = TUTTI_INVALID;
-    name_missing(c, by, missing, sizeof missing);
+    if (status == TUTTI_DEADLINE)
+        name_missing(c->comm);
     if (status == TUTTI_INVALID &&
         c->comm->sequence > 1) /* perhaps it was there that they parted */
         snprintf(after, sizeof after, ", on rank %d after %s", c->comm->fabric->rank,
@@ -203,7 +226,7 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
     snprintf(what, sizeof what, "%s number %llu (%s, %s%s, %d ranks)%s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", size, root, c->size,
              after);
-    return tutti__comm_broke(c->comm, status, what, missing);
+    return tutti__comm_broke(c->comm, status, what, "");
 }
 
 /* A group of one. */
@@ -242,6 +265,12 @@ static uint32_t form_of(const tutti_comm_call *call)
                                         call->algorithm ? call->algorithm : "");
 }
 
+/* A part of another collective takes no place from that one, which verdicts are about. */
+static bool is_looked_at(const tutti_comm *comm)
+{
+    return comm->fabric->noted && (!comm->inner || !comm->fabric->membership);
+}
+
 /* What others may look at while they wait for this rank. */
 static void tell_others(const tutti_collective *c, uint64_t number, bool noted)
 {
@@ -253,7 +282,7 @@ static void tell_others(const tutti_collective *c, uint64_t number, bool noted)
         comm->area->call = number;
         tutti__area_enter(comm->area, comm->sequence);
     }
-    if (comm->fabric->family)
+    if (is_looked_at(comm))
         tutti__fabric_note(comm->fabric, comm->context, c->name, comm->sequence, number);
 }
 
@@ -284,7 +313,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
         return broke(c, by, status); /* nobody leaves an operation that fails */
     if (noted)
         tutti__membership_note(fabric->membership, comm->group, c->name, comm->sequence, false);
-    if (fabric->family)
+    if (is_looked_at(comm))
         tutti__fabric_note_left(fabric);
     comm->before = number;
     return TUTTI_OK;

@@ -75,9 +75,9 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
 tutti_status tutti__comm_cause(tutti_fabric *fabric, tutti_status status);
 /* Something that all ranks of a group do together has failed, with the thread's present message:
  * finds the cause, breaks the group and tells the others, with `what` it was and, where ranks are
- * late, who is `missing` ("": not known). Returns the reason in force. */
+ * late, what follows `then`, or "". Returns the reason in force. */
 tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char *what,
-                               const char *missing);
+                               const char *then);
 /* Waits for a message of a user, which failures name ("recv halo"); a rank that is late has not
  * failed for that, but a send that ends half way breaks the group. */
 tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,

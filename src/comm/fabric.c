@@ -59,8 +59,15 @@ void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *s
     fabric->open[fabric->open_count++].state = state;
 }
 
+static void dismiss_witness(tutti_fabric *fabric)
+{
+    if (fabric->membership && !fabric->trunk)
+        tutti__membership_set_witness(fabric->membership, (tutti_witness){0});
+}
+
 void tutti__fabric_forget_members(tutti_fabric *fabric)
 {
+    dismiss_witness(fabric);
     fabric->membership = NULL;
     for (int i = 0; fabric->lanes && i < fabric->lane_count - 1; i++)
         if (fabric->lanes[i])
@@ -157,6 +164,7 @@ void tutti__fabric_release(tutti_fabric *fabric)
 {
     if (!fabric || atomic_fetch_sub(&fabric->references, 1) > 1)
         return;
+    dismiss_witness(fabric);
     for (int i = 0; fabric->lanes && i < fabric->lane_count - 1; i++)
         tutti__fabric_release(fabric->lanes[i]);
     for (int i = 0; i < fabric->open_count; i++)
@@ -172,6 +180,7 @@ void tutti__fabric_release(tutti_fabric *fabric)
         atomic_store(&fabric->family[fabric->rank].left, 1);
         munmap(fabric->family, (size_t)fabric->size * sizeof *fabric->family);
     }
+    tutti__calls_drop(fabric->calls);
     tutti__segment_close(fabric->segment);
     if (fabric->kick >= 0)
         close(fabric->kick);
@@ -182,6 +191,12 @@ void tutti__fabric_release(tutti_fabric *fabric)
     free(fabric->machine);
     free(fabric->lanes);
     free(fabric);
+}
+
+void tutti__fabric_share_calls(tutti_fabric *fabric, tutti_all_calls *calls)
+{
+    fabric->calls = tutti__calls_share(calls);
+    fabric->noted = &calls->of[fabric->rank];
 }
 
 /* Itself, unless it is a lane. */
@@ -245,12 +260,12 @@ tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, cons
 static void name_come(const tutti_fabric *fabric, char *ret_text, size_t size)
 {
     enum { NAMED = 16 };
-    uint64_t own = atomic_load(&fabric->family[fabric->rank].entered);
+    uint64_t own =
+        tutti__calls_place(atomic_load(&fabric->context), atomic_load(&fabric->sequence));
     int named = 0;
     size_t used = (size_t)snprintf(ret_text, size, ", to which ranks");
     for (int i = 0; i < fabric->size && named <= NAMED && used < size; i++) {
-        uint64_t at = atomic_load(&fabric->family[i].entered);
-        if (at >> 32 != own >> 32 || (uint32_t)at < (uint32_t)own)
+        if (tutti__calls_look(&fabric->calls->of[i], own) != TUTTI_HAS_COME)
             continue;
         used += (size_t)(named == NAMED ? snprintf(ret_text + used, size - used, ", …")
                                         : snprintf(ret_text + used, size - used, "%s %d",

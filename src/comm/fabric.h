@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "base/pool.h"
+#include "comm/calls.h"
 #include "comm/engine.h"
 
 typedef struct tutti_message {
@@ -74,13 +75,10 @@ typedef struct tutti_server {
     void *context;
 } tutti_server;
 
-/* A process of a forked group, in a line of its own: it writes there in every collective. */
+/* A process of a forked group. */
 typedef struct tutti_process {
-    _Alignas(128) atomic_int id; /* 0 until it runs */
-    atomic_int left;             /* it has closed the group, whatever it does then */
-    /* The collective that it has entered last: the group's context, and the number's lower half;
-     * and what the last even, and odd, one is (number.h). */
-    _Atomic uint64_t entered, call[2];
+    atomic_int id;   /* 0 until it runs */
+    atomic_int left; /* it has closed the group, whatever it does then */
 } tutti_process;
 
 struct tutti_fabric {
@@ -100,12 +98,15 @@ struct tutti_fabric {
     const struct tutti_engine *named; /* that was asked for, or NULL */
     tutti_membership *membership;     /* NULL without a cluster; owned */
     struct tutti_process *family;     /* [size], shared memory of a forked group, or NULL */
-    int *watch;                  /* [size] pidfds of the others in it; -1: not open, -2: left */
-    int64_t watched_ns;          /* when they were looked at */
-    _Atomic int64_t answered_ns; /* when links between machines were */
-    /* In such a group: the collective that this rank is in, for good, and its number; or NULL. */
+    int *watch;                    /* [size] pidfds of the others in it; -1: not open, -2: left */
+    int64_t watched_ns;            /* when they were looked at */
+    _Atomic int64_t answered_ns;   /* when links between machines were */
+    struct tutti_all_calls *calls; /* of a group that one process has made, or NULL */
+    tutti_calls *noted;            /* this rank's, there or in the segment; NULL: nobody looks */
+    /* Then: the collective that this rank is in, for good, and which it is; or NULL. */
     _Atomic(const char *) operation;
     _Atomic uint64_t sequence;
+    _Atomic uint32_t context;
     pthread_mutex_t lock;
     /* Lanes: more connections to the same peers, for threads that do a part of a large operation at
      * the same time. Each is a fabric of its own; what ends this one ends them. */
@@ -144,6 +145,11 @@ void tutti__fabric_release(tutti_fabric *fabric); /* NULL is fine */
 void tutti__fabric_forget_members(tutti_fabric *fabric);
 /* Takes an engine's state for the peers that `engines` says; NULL state is fine. */
 void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *state);
+/* Of a group that one process has made: where its ranks note what they are in. */
+void tutti__fabric_share_calls(tutti_fabric *fabric, tutti_all_calls *calls);
+/* Of a cluster, where ranks of this machine share memory: they note what they are in there, and the
+ * membership may look at it until the end. */
+void tutti__fabric_witness(tutti_fabric *fabric);
 /* After all engines were added: links streams, decides how long to spin. */
 tutti_status tutti__fabric_ready(tutti_fabric *fabric);
 
@@ -196,17 +202,15 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
-/* Of a forked group: this rank is in collective number `sequence` of the group with this context,
+/* Where it is `noted`: this rank is in collective number `sequence` of the group with this context,
  * which is `call`; then: in none any more. */
 static inline void tutti__fabric_note(tutti_fabric *fabric, uint32_t context, const char *operation,
                                       uint64_t sequence, uint64_t call)
 {
-    uint64_t place = (uint64_t)context << 32 | (uint32_t)sequence;
-    atomic_store_explicit(&fabric->family[fabric->rank].call[sequence & 1], call,
-                          memory_order_release);
+    atomic_store_explicit(&fabric->context, context, memory_order_relaxed);
     atomic_store_explicit(&fabric->sequence, sequence, memory_order_relaxed);
     atomic_store_explicit(&fabric->operation, operation, memory_order_relaxed);
-    atomic_store_explicit(&fabric->family[fabric->rank].entered, place, memory_order_release);
+    tutti__calls_note(fabric->noted, context, sequence, call);
 }
 static inline void tutti__fabric_note_left(tutti_fabric *fabric)
 {

@@ -124,7 +124,8 @@ static tutti_status late_in_a_ring(tutti_comm *comm, void *context)
     EXPECT(tutti_comm_all_reduce(comm, x, x, 100, TUTTI_F32, TUTTI_SUM,
                                  TUTTI_CALL(.timeout = 0.2, .algorithm = "ring")) ==
            TUTTI_DEADLINE);
-    EXPECT(strstr(tutti_error_message(), "3 of 4 ranks of the group had come, without rank 1"));
+    EXPECT(strstr(tutti_error_message(), "waited too long for rank 1"));
+    EXPECT(strstr(tutti_error_message(), "; 3 of 4 ranks of the group had come"));
     return TUTTI_OK;
 }
 
@@ -132,6 +133,43 @@ TUTTI_TEST(comm_a_deadline_of_messages_names_who_did_not_come)
 {
     tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "local"), late_in_a_ring, NULL);
     tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "shm"), late_in_a_ring, NULL);
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "tcp"), late_in_a_ring, NULL);
+}
+
+/* Ranks 1 and 3 have given the root what is theirs, and are in a barrier of all; rank 2 is in
+ * neither. */
+static tutti_status late_in_a_group(tutti_comm *comm, void *context)
+{
+    (void)context;
+    enum { MILLISECOND = 1000000 };
+    float own[25] = {0}, all[100];
+    int rank = tutti_comm_rank(comm);
+    tutti_comm *group;
+    TUTTI_TRY(tutti_comm_split(comm, 0, -rank, &group));
+    const tutti_world *world = tutti__world();
+    if (rank == 2) {
+        world->sleep_ns(world->self, 500 * MILLISECOND);
+        (void)tutti_comm_close(group);
+        return TUTTI_OK;
+    }
+    tutti_status status = tutti_comm_gather(group, own, all, 25, TUTTI_F32, 3,
+                                            TUTTI_CALL(.timeout = 0.2, .algorithm = "central"));
+    EXPECT((status == TUTTI_OK) == (rank != 0));
+    if (rank != 0)
+        status = tutti_comm_barrier(comm, NULL);
+    EXPECT(status == TUTTI_DEADLINE);
+    EXPECT(strstr(tutti_error_message(), "gather number 1"));
+    EXPECT(strstr(tutti_error_message(), "waited too long for rank 2"));
+    EXPECT(strstr(tutti_error_message(), "; 3 of 4 ranks of the group had come"));
+    (void)tutti_comm_close(group);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_deadline_in_a_group_names_who_did_not_come_to_it)
+{
+    tutti__test_ranks(4, TUTTI_COMM_OPTIONS(.engine = "tcp"), late_in_a_group, NULL);
+    tutti__test_forked(4, TUTTI_COMM_OPTIONS(.engine = "tcp", .timeout = 20), late_in_a_group,
+                       NULL);
 }
 
 /* What they say of its size, and who came, once. */

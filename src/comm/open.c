@@ -107,14 +107,20 @@ tutti_status tutti_comm_local(int size, const tutti_comm_options *given, tutti_c
     TUTTI_TRY(check_size(size, &options, "local", &engine));
     TUTTI_TRY(engine->prepare(size, &options, false, &shared));
     tutti_comm **comms = calloc((size_t)size, sizeof *comms);
-    tutti_status status = TUTTI_OK;
+    tutti_all_calls *calls = NULL;
+    tutti_status status = tutti__calls_create(size, &calls);
     if (!comms)
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d threads", size);
     int made = 0;
     while (status == TUTTI_OK && made < size) {
         status = attach(made, size, engine, shared, &options, &comms[made]);
-        made += status == TUTTI_OK;
+        if (status != TUTTI_OK)
+            break;
+        if (!comms[made]->fabric->segment) /* there its areas say the same */
+            tutti__fabric_share_calls(comms[made]->fabric, calls);
+        made++;
     }
+    tutti__calls_drop(calls);
     engine->discard(shared, made > 0 ? 0 : -1);
     if (status == TUTTI_OK && size > 1)
         status = settle_all(size, comms, &options);
@@ -166,12 +172,13 @@ static tutti_status watch_all(tutti_fabric *fabric, tutti_process *family)
 
 /* One process after the fork. */
 static tutti_status become(int rank, int size, const tutti_engine *engine, void *shared,
-                           tutti_process *family, const tutti_comm_options *options,
-                           tutti_comm **ret_comm)
+                           tutti_process *family, tutti_all_calls *calls,
+                           const tutti_comm_options *options, tutti_comm **ret_comm)
 {
     tutti_comm *comm;
     TUTTI_TRY(attach(rank, size, engine, shared, options, &comm));
     tutti_status status = watch_all(comm->fabric, family);
+    tutti__fabric_share_calls(comm->fabric, calls);
     comm->forked = true;
     if (status == TUTTI_OK)
         status = tutti__comm_settle(comm, options);
@@ -193,14 +200,16 @@ tutti_status tutti_comm_fork(int size, const tutti_comm_options *given, tutti_co
     TUTTI_TRY(engine->prepare(size, &options, true, &shared));
     tutti_process *family = mmap(NULL, (size_t)size * sizeof *family, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    tutti_all_calls *calls = NULL;
     int rank = -1;
-    tutti_status status = TUTTI_OK;
-    if (family == MAP_FAILED)
+    tutti_status status = tutti__calls_create(size, &calls);
+    if (status == TUTTI_OK && family == MAP_FAILED)
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for %d processes", size);
     if (status == TUTTI_OK)
         status = fork_all(size, family, &rank);
     if (status == TUTTI_OK)
-        status = become(rank, size, engine, shared, family, &options, ret_comm);
+        status = become(rank, size, engine, shared, family, calls, &options, ret_comm);
+    tutti__calls_drop(calls);
     engine->discard(shared, rank);
     if (status != TUTTI_OK && rank > 0)
         _exit(1); /* the caller's code is for ranks of a group that stands */
@@ -354,6 +363,8 @@ tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_opt
             status = join_engines(fabric, &options, deadline);
         if (status == TUTTI_OK)
             status = tutti__fabric_ready(fabric);
+        if (status == TUTTI_OK && fabric->segment)
+            tutti__fabric_witness(fabric);
     }
     if (status == TUTTI_OK)
         status = tutti__comm_create(fabric, fabric->size, NULL, fabric->rank, TUTTI_WHOLE_CONTEXT,

@@ -60,9 +60,9 @@ void tutti__comm_say_straggler(const tutti_membership *members)
     if (rank >= 0)
         tutti__log_job(
             TUTTI_LOG_WARNING,
-            "rank %d (host %s, process %lld) came last by far to %.0f %% of the operations that "
-            "were looked at (%llu), %.3g ms late on average and %.3g ms at most: all others waited "
-            "for it",
+            "rank %d (host %s, process %lld) came last by far to %.0f %% of its operations that were "
+            "looked at (%llu), %.3g ms late on average and %.3g ms at most: all others waited for "
+            "it",
             rank, members->peers[rank].host, (long long)members->peers[rank].pid,
             100.0 * (double)skew.last_by[0] / (double)skew.samples,
             (unsigned long long)skew.samples, (double)skew.mean_ns * 1e-6,

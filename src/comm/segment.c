@@ -14,7 +14,7 @@
 
 #include "base/world.h"
 
-#define MAGIC UINT64_C(0x7475747469736d32)
+#define MAGIC UINT64_C(0x7475747469736d33)
 enum {
     RINGS_BYTES = 64 << 20, /* all rings together, if that gives each enough */
     RING_LEAST = 8 << 10,

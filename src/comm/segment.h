@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "comm/calls.h"
 #include "comm/engine.h"
 #include "comm/notice.h"
 
@@ -24,6 +25,7 @@ typedef struct tutti_place {
     _Alignas(TUTTI_LINE) atomic_uint bell;
     atomic_uint sleeping;
     atomic_int gone; /* the rank has detached */
+    tutti_calls calls;
 } tutti_place;
 
 /* Bytes from one rank to another: positions only grow. */

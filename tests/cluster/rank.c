@@ -9,11 +9,12 @@
  * (N all-reduces that are started and then looked at or waited for), gather (all-gathers of blocks
  * that differ, by every algorithm), seconds S (all-reduces for so long), file F (until it is
  * there), slow S (the same, and rank 1 is late), late N (N all-reduces, to which rank 1 comes 8 ms
- * late), loop (the same until one fails), part (all but the last rank are a group: the last of it
- * does not come to its second operation, and the last rank waits for all), agree (rank 1 has
- * another schedule), memory M (an all-reduce in so many MiB of the group's own memory), exit C
- * (rank 1 ends with that code, its group open), again N (closes the group and opens it anew, N
- * times). Prints one line a deed; exit code 0 success, 3 a failure of the group, 4 no group. */
+ * late), late-apart N (the same in groups of two ranks, to which the last rank comes late), loop
+ * (the same until one fails), part (all but the last rank are a group: the last of it does not come
+ * to its second operation, and the last rank waits for all), agree (rank 1 has another schedule),
+ * memory M (an all-reduce in so many MiB of the group's own memory), exit C (rank 1 ends with that
+ * code, its group open), again N (closes the group and opens it anew, N times). Prints one line a
+ * deed; exit code 0 success, 3 a failure of the group, 4 no group. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -162,14 +163,23 @@ static tutti_status reduce_for(tutti_comm *comm, double seconds, const char *fil
     return TUTTI_OK;
 }
 
-static tutti_status come_late(tutti_comm *comm, int times)
+static tutti_status come_late(tutti_comm *comm, int times, bool late)
 {
     for (int i = 0; i < times; i++) {
-        if (tutti_comm_rank(comm) == 1)
+        if (late)
             usleep(8000);
         TUTTI_TRY(check_sum(comm, 100, NULL));
     }
     return TUTTI_OK;
+}
+
+static tutti_status come_late_apart(tutti_comm *comm, int times)
+{
+    int rank = tutti_comm_rank(comm);
+    tutti_comm *pair;
+    TUTTI_TRY(tutti_comm_split(comm, rank / 2, -rank, &pair));
+    tutti_status status = come_late(pair, times, rank == tutti_comm_size(comm) - 1);
+    return status == TUTTI_OK ? tutti_comm_close(pair) : status;
 }
 
 static tutti_status loop(tutti_comm *comm)
@@ -199,6 +209,19 @@ static tutti_status part(tutti_comm *comm)
         status = status == TUTTI_OK ? TUTTI_OK : tutti__error_restore(&seen);
     }
     return status;
+}
+
+static tutti_status wait_for_0(tutti_comm *comm)
+{
+    int rank = tutti_comm_rank(comm);
+    tutti_comm *group;
+    TUTTI_TRY(tutti_comm_split(comm, 0, -rank, &group));
+    TUTTI_TRY(check_sum(group, 10, NULL));
+    printf("waiting %d\n", (int)getpid());
+    fflush(stdout);
+    if (rank == 0)
+        sleep(60);
+    return check_sum(group, 10, NULL);
 }
 
 static tutti_status agree(tutti_comm *comm)
@@ -245,9 +268,13 @@ static tutti_status act(tutti_comm *comm, const char *deed, const char *value)
     if (strcmp(deed, "slow") == 0)
         return reduce_for(comm, atof(value), NULL, 20000);
     if (strcmp(deed, "late") == 0)
-        return come_late(comm, atoi(value));
+        return come_late(comm, atoi(value), tutti_comm_rank(comm) == 1);
+    if (strcmp(deed, "late-apart") == 0)
+        return come_late_apart(comm, atoi(value));
     if (strcmp(deed, "part") == 0)
         return part(comm);
+    if (strcmp(deed, "wait-for-0") == 0)
+        return wait_for_0(comm);
     if (strcmp(deed, "agree") == 0)
         return agree(comm);
     if (strcmp(deed, "memory") == 0)
@@ -368,8 +395,11 @@ int main(int argc, char **argv)
         bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "started") == 0 ||
                      strcmp(deed, "seconds") == 0 || strcmp(deed, "file") == 0 ||
                      strcmp(deed, "slow") == 0 || strcmp(deed, "late") == 0 ||
-                     strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0 ||
-                     strcmp(deed, "memory") == 0;
+                     bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
+                                  strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0 ||
+                                  strcmp(deed, "late") == 0 || strcmp(deed, "late-apart") == 0 ||
+                                  strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0 ||
+                                  strcmp(deed, "memory") == 0;
         at += takes;
         status = strcmp(deed, "again") == 0 ? open_again(cluster, engine, atoi(value), &comm)
                                             : act(comm, deed, value);

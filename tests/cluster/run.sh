@@ -1424,6 +1424,17 @@ test_collectives_name_a_straggler_of_a_short_job() {
     lacks out "came last"
 }
 
+# In a group that rank 0 is not in, by its number in the job.
+test_collectives_name_a_straggler_of_a_group() {
+    local engine
+    for engine in tcp shm; do
+        timeout 40 "$tutti" run -n 4 --engine $engine "$rank_program" late-apart 100 > out 2>&1
+        code $? 0
+        has out "log: rank 3 (host .*) came last by far to .* all others waited for it" 1
+        has out "log: rank" 1
+    done
+}
+
 # A description of the cluster in the place of measurements; rank 0's is everybody's.
 test_links_from_a_description() {
     echo '{"within": {"alpha": "7us", "beta": "3GB/s"}}' > links
@@ -1668,6 +1679,42 @@ test_collectives_stop_a_rank() {
         for rank in 1 2 3; do
             has out.$rank "loop: deadline passed: rank 0 (host .*, process $victim) does not answer; rank [123] was in all_reduce bucket 3 number"
         done
+    done
+}
+
+# Rank 0 asks everybody; when it is the one, those that share memory look there.
+test_collectives_lose_rank_0() {
+    local rank victim
+    ranks 4 timeout -k 1 30 "$rank_program" --engine shm wait-for-0
+    await "out.*" waiting 4
+    sleep 0.3
+    victim=$(sed -n 's/^waiting //p' out.0)
+    { kill -9 "$victim"; wait "${pids[@]}"; } 2> /dev/null
+    for rank in 1 2 3; do
+        has out.$rank "rank 0 (host .*, process $victim) is gone.*; in all_reduce bucket 3 number 2 of a group of 4 ranks; arrived: 1-3; missing: 0 (as rank [123] sees it: rank 0 cannot be asked)"
+    done
+    timeout -k 1 30 "$tutti" run -n 4 "$rank_program" wait-for-0 > out 2>&1 &
+    pids=($!)
+    await out waiting 4
+    sleep 0.3
+    kill -STOP "$(sed -n 's/^\[0\] waiting //p' out)"
+    wait "${pids[@]}"
+    has out "tutti run: .*its group failed: rank 0 .* has not been heard.*; arrived: 1-3; missing: 0 (as"
+    # Each machine knows its own.
+    ranks 4 bash -c 'TUTTI_MACHINE=m$((TUTTI_RANK / 2)) exec timeout -k 1 30 "$0" wait-for-0' "$rank_program"
+    await "out.*" waiting 4
+    sleep 0.3
+    { kill -9 "$(sed -n 's/^waiting //p' out.0)"; wait "${pids[@]}"; } 2> /dev/null
+    has out.1 "of a group of 4 ranks; known to have arrived: 1 (as rank 1 sees it"
+    for rank in 2 3; do
+        has out.$rank "of a group of 4 ranks; known to have arrived: 2-3 (as rank [23] sees it"
+    done
+    ranks 4 timeout -k 1 30 "$rank_program" --engine tcp wait-for-0
+    await "out.*" waiting 4
+    sleep 0.3
+    { kill -9 "$(sed -n 's/^waiting //p' out.0)"; wait "${pids[@]}"; } 2> /dev/null
+    for rank in 1 2 3; do
+        has out.$rank "; in all_reduce bucket 3 number 2 of a group of 4 ranks; known to have arrived: $rank (as rank $rank sees it: rank 0 cannot be asked)"
     done
 }
 
