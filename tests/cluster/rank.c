@@ -359,6 +359,16 @@ static void use_openssl(const char *path)
            allocate != NULL && allocate(10, __FILE__, __LINE__) != NULL ? "" : " not");
 }
 
+static bool takes_value(const char *deed)
+{
+    static const char *const deeds[] = {"reduce", "started",    "seconds", "file",  "slow",
+                                        "late",   "late-apart", "exit",    "again", "memory"};
+    for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++)
+        if (strcmp(deed, deeds[i]) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     tutti_cluster *cluster;
@@ -392,15 +402,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (; at < argc && code == 0; at++) {
         const char *deed = argv[at], *value = argv[at + 1];
-        bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "started") == 0 ||
-                     strcmp(deed, "seconds") == 0 || strcmp(deed, "file") == 0 ||
-                     strcmp(deed, "slow") == 0 || strcmp(deed, "late") == 0 ||
-                     bool takes = strcmp(deed, "reduce") == 0 || strcmp(deed, "seconds") == 0 ||
-                                  strcmp(deed, "file") == 0 || strcmp(deed, "slow") == 0 ||
-                                  strcmp(deed, "late") == 0 || strcmp(deed, "late-apart") == 0 ||
-                                  strcmp(deed, "exit") == 0 || strcmp(deed, "again") == 0 ||
-                                  strcmp(deed, "memory") == 0;
-        at += takes;
+        at += takes_value(deed);
         status = strcmp(deed, "again") == 0 ? open_again(cluster, engine, atoi(value), &comm)
                                             : act(comm, deed, value);
         if (status != TUTTI_OK)
