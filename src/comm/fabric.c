@@ -67,7 +67,8 @@ static void dismiss_witness(tutti_fabric *fabric)
 
 void tutti__fabric_forget_members(tutti_fabric *fabric)
 {
-    dismiss_witness(fabric);
+    if (!atomic_load(&fabric->broken))
+        dismiss_witness(fabric);
     fabric->membership = NULL;
     for (int i = 0; fabric->lanes && i < fabric->lane_count - 1; i++)
         if (fabric->lanes[i])

@@ -141,7 +141,8 @@ enum { TUTTI_HEADER_BYTES = 16 };
 
 tutti_status tutti__fabric_create(int rank, int size, tutti_fabric **ret_fabric);
 void tutti__fabric_release(tutti_fabric *fabric); /* NULL is fine */
-/* They go before it does: a group that was split from it asks nobody from now on. */
+/* They go before it does: a group that was split from it asks nobody from now on. Where it is
+ * broken they may still look at what its ranks noted: they end before it is released. */
 void tutti__fabric_forget_members(tutti_fabric *fabric);
 /* Takes an engine's state for the peers that `engines` says; NULL state is fine. */
 void tutti__fabric_add(tutti_fabric *fabric, const tutti_engine *engine, void *state);

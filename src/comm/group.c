@@ -445,6 +445,10 @@ tutti_status tutti_comm_close(tutti_comm *comm)
         status = reap(kept, deadline);
     if (members)
         tutti__fabric_forget_members(kept);
+    if (broken) {
+        tutti__membership_abandon(members);
+        members = NULL;
+    }
     tutti__fabric_release(kept);
     if (members && !broken && status == TUTTI_OK) {
         status = tutti__membership_part(members, deadline);
