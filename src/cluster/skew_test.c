@@ -17,14 +17,21 @@ static void come(struct tutti_skews *skews, tutti_roster *roster, uint64_t seque
     }
 }
 
+static struct tutti_skews *nobody_came(int size, tutti_roster_member *members, tutti_roster *roster)
+{
+    struct tutti_skews *skews;
+    memset(members, 0, (size_t)size * sizeof *members);
+    *roster = (tutti_roster){.members = members};
+    CHECK_OK(tutti__skews_create(size, &skews));
+    return skews;
+}
+
 /* Rank 1 holds up every other operation; to the rest all come within microseconds, rank 2 last. */
 TUTTI_TEST(skew_counts_who_held_the_others_up)
 {
-    struct tutti_skews *skews;
     tutti_roster_member members[RANKS];
-    tutti_roster roster = {.members = members};
-    memset(members, 0, sizeof members);
-    CHECK_OK(tutti__skews_create(RANKS, &skews));
+    tutti_roster roster;
+    struct tutti_skews *skews = nobody_came(RANKS, members, &roster);
     for (uint64_t i = 1; i <= 20; i++)
         come(skews, &roster, i, i % 2 ? (double[]){0, 20, 0.5} : (double[]){0, 0.001, 0.002});
     CHECK_INT(members[1].skew.samples, 20);
@@ -42,11 +49,9 @@ TUTTI_TEST(skew_counts_who_held_the_others_up)
 /* More ranks than processors: others lose theirs for moments, as often as rank 1 is late. */
 TUTTI_TEST(skew_tells_a_straggler_from_moments)
 {
-    struct tutti_skews *skews;
     tutti_roster_member members[RANKS];
-    tutti_roster roster = {.members = members};
-    memset(members, 0, sizeof members);
-    CHECK_OK(tutti__skews_create(RANKS, &skews));
+    tutti_roster roster;
+    struct tutti_skews *skews = nobody_came(RANKS, members, &roster);
     for (uint64_t i = 1; i <= 40; i++)
         come(skews, &roster, i,
              i % 2       ? (double[]){0, 20, 0.5}
@@ -62,11 +67,9 @@ TUTTI_TEST(skew_tells_a_straggler_from_moments)
 TUTTI_TEST(skew_blames_nobody_before_it_is_clear)
 {
     for (uint64_t times = 6; times <= 7; times++) {
-        struct tutti_skews *skews;
         tutti_roster_member members[RANKS];
-        tutti_roster roster = {.members = members};
-        memset(members, 0, sizeof members);
-        CHECK_OK(tutti__skews_create(RANKS, &skews));
+        tutti_roster roster;
+        struct tutti_skews *skews = nobody_came(RANKS, members, &roster);
         for (uint64_t i = 1; i <= times; i++)
             come(skews, &roster, i, (double[]){0, 8, 0});
         CHECK_INT(tutti__skews_straggler(&roster, RANKS), times == 7 ? 1 : -1);
@@ -79,11 +82,9 @@ TUTTI_TEST(skew_blames_nobody_for_chance)
 {
     static const double in_turns[RANKS][RANKS] = {{20, 0, 0}, {0, 20, 0}, {0, 0, 20}};
     for (int once = 0; once < 2; once++) {
-        struct tutti_skews *skews;
         tutti_roster_member members[RANKS];
-        tutti_roster roster = {.members = members};
-        memset(members, 0, sizeof members);
-        CHECK_OK(tutti__skews_create(RANKS, &skews));
+        tutti_roster roster;
+        struct tutti_skews *skews = nobody_came(RANKS, members, &roster);
         CHECK_INT(tutti__skews_straggler(&roster, RANKS), -1);
         for (uint64_t i = 1; i <= 21; i++)
             come(skews, &roster, i,
@@ -99,11 +100,9 @@ TUTTI_TEST(skew_blames_nobody_for_chance)
  * sees rank 2 last as often as rank 1 is. */
 TUTTI_TEST(skew_names_a_straggler_of_groups)
 {
-    struct tutti_skews *skews;
     tutti_roster_member members[RANKS];
-    tutti_roster roster = {.members = members};
-    memset(members, 0, sizeof members);
-    CHECK_OK(tutti__skews_create(RANKS, &skews));
+    tutti_roster roster;
+    struct tutti_skews *skews = nobody_came(RANKS, members, &roster);
     for (uint64_t i = 1; i <= 20; i++) {
         int64_t begin = (int64_t)i * 100000000;
         tutti_arrival of_a = {.group = 7, .sequence = i, .ranks = 2, .at_ns = begin};
@@ -129,11 +128,9 @@ TUTTI_TEST(skew_names_a_straggler_of_groups)
 TUTTI_TEST(skew_compares_ranks_of_one_group)
 {
     enum { FOUR = 4 };
-    struct tutti_skews *skews;
     tutti_roster_member members[FOUR];
-    tutti_roster roster = {.members = members};
-    memset(members, 0, sizeof members);
-    CHECK_OK(tutti__skews_create(FOUR, &skews));
+    tutti_roster roster;
+    struct tutti_skews *skews = nobody_came(FOUR, members, &roster);
     for (uint64_t i = 1; i <= 20; i++)
         for (int r = 0; r < FOUR; r++) {
             tutti_arrival arrival = {.group = 7 + (uint64_t)(r / 2),
