@@ -273,7 +273,10 @@ static tutti_status read_key(const char *path, void **ret_text, int *ret_size)
     TUTTI_TRY(tutti__secret_open(path, "key", "TUTTI_TLS_KEY", &fd));
     ssize_t size = fstat(fd, &about) == 0 && about.st_size <= KEY_FILE_MOST ? about.st_size : -1;
     void *text = size >= 0 ? tutti__undumped_allocate((size_t)size + 1) : NULL;
-    ssize_t got = text != NULL ? read(fd, text, (size_t)size) : -1;
+    ssize_t got;
+    do
+        got = text != NULL ? read(fd, text, (size_t)size) : -1;
+    while (text != NULL && got < 0 && errno == EINTR);
     close(fd);
     if (got < 0) {
         tutti__undumped_free(text);
