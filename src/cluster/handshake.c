@@ -79,6 +79,14 @@ tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_messa
     return TUTTI_REFUSAL_NONE;
 }
 
+/* Rank 0 has members; the others have channels, and those above them when rank 0 is lost. */
+static bool may_call(uint32_t purpose, int caller, int own)
+{
+    if (own == 0)
+        return purpose == TUTTI_PURPOSE_MEMBER;
+    return purpose == TUTTI_PURPOSE_CHANNEL || (purpose == TUTTI_PURPOSE_STAND_IN && caller > own);
+}
+
 tutti_refusal tutti__handshake_judge(const tutti_identity *me,
                                      const uint8_t nonce[TUTTI_NONCE_BYTES],
                                      const tutti_message *hello)
@@ -100,8 +108,8 @@ tutti_refusal tutti__handshake_judge(const tutti_identity *me,
     bool known = tutti_cluster_of_rank(me->cluster, rank, &role, &index);
     if (!known || role != (tutti_role)hello->as.hello.role || index != (int)hello->as.hello.index ||
         hello->as.hello.size != (uint32_t)tutti_cluster_size(me->cluster) ||
-        hello->as.hello.to != (uint32_t)own || rank == own || hello->as.hello.purpose == 0 ||
-        (hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER) != (own == 0))
+        hello->as.hello.to != (uint32_t)own || rank == own ||
+        !may_call(hello->as.hello.purpose, rank, own))
         return TUTTI_REFUSAL_ROLE;
     return TUTTI_REFUSAL_NONE;
 }

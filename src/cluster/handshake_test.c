@@ -119,6 +119,34 @@ TUTTI_TEST(handshake_refuses_ranks_of_another_job)
     end(&p);
 }
 
+/* When rank 0 is lost, higher ranks ask lower ones: nobody else is let in so, and rank 0 never. */
+TUTTI_TEST(handshake_lets_higher_ranks_ask_in_the_place_of_rank_0)
+{
+    static const struct {
+        int caller, called;
+        tutti_refusal refusal;
+    } cases[] = {{2, 1, TUTTI_REFUSAL_NONE},
+                 {1, 2, TUTTI_REFUSAL_ROLE},
+                 {0, 1, TUTTI_REFUSAL_ROLE},
+                 {2, 0, TUTTI_REFUSAL_ROLE}};
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        int called = cases[i].called, caller = cases[i].caller;
+        pair p;
+        begin(&p);
+        end(&p);
+        p.acceptor.cluster =
+            called == 0 ? resolve_as("chief", 0) : resolve_as("worker", called - 1);
+        p.connector.cluster =
+            caller == 0 ? resolve_as("chief", 0) : resolve_as("worker", caller - 1);
+        tutti__handshake_challenge(&p.acceptor, p.near, &p.challenge);
+        CHECK_INT(tutti__handshake_hello(&p.connector, &p.challenge, TUTTI_PURPOSE_STAND_IN, called,
+                                         0, p.far, &p.hello),
+                  TUTTI_REFUSAL_NONE);
+        CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), cases[i].refusal);
+        end(&p);
+    }
+}
+
 TUTTI_TEST(handshake_tells_versions_epochs_and_roles_apart)
 {
     pair p;

@@ -32,8 +32,17 @@ static void keeper_drop(void *context, int rank)
 {
     tutti_keeper *keeper = context;
     tutti_link *link = tutti__link_of(keeper, rank);
-    if (link != NULL)
-        link->state = TUTTI_LINK_ENDING;
+    if (link == NULL)
+        return;
+    bool calling = link->state == TUTTI_LINK_CALLING;
+    link->state = TUTTI_LINK_ENDING;
+    if (calling) /* there is nothing to say */
+        tutti__link_end(keeper, link, "");
+}
+
+static bool keeper_call(void *context, int rank)
+{
+    return tutti__call_begin(context, rank);
 }
 
 static void keeper_where(void *context, tutti_wheres *ret_where)
@@ -169,12 +178,20 @@ static bool list_waits(const tutti_keeper *keeper, int launcher, wait_list *wait
             return false;
     for (size_t i = 0; i < keeper->links.count; i++) {
         const tutti_link *link = keeper->links.data[i];
-        bool sends = link->out_sent < link->out.size && tutti__wire_ready(&link->wire);
+        bool sends =
+            link->connecting || (link->out_sent < link->out.size && tutti__wire_ready(&link->wire));
         tutti_wait each = {link->wire.socket, TUTTI_WAIT_READ | (sends ? TUTTI_WAIT_WRITE : 0), 0};
         if (!TUTTI_VEC_PUSH(waits, each))
             return false;
     }
     return true;
+}
+
+static void serve(tutti_keeper *keeper, tutti_link *link)
+{
+    if (link->connecting)
+        tutti__call_connected(keeper, link);
+    tutti__link_read(keeper, link);
 }
 
 static void flush_links(tutti_keeper *keeper)
@@ -193,7 +210,7 @@ static void handle(tutti_keeper *keeper, const wait_list *waits, int *launcher)
         (void)!read(keeper->wake_fd, &drained, sizeof drained);
     for (size_t i = WAIT_LINKS; i < waits->count; i++)
         if (waits->data[i].ret_came != 0)
-            tutti__link_read(keeper, keeper->links.data[i - WAIT_LINKS]);
+            serve(keeper, keeper->links.data[i - WAIT_LINKS]);
     if (waits->data[WAIT_LISTENER].ret_came != 0)
         tutti__link_accept(keeper);
     if (waits->data[WAIT_LAUNCHER].ret_came != 0)
@@ -309,8 +326,13 @@ static tutti_status fill_keeper(tutti_keeper *keeper)
                                     .job = job,
                                     .silence_ns = keeper->silence_ns,
                                     .supervised = cluster->launcher_fd >= 0};
-    tutti_roster_ways ways = {keeper,       keeper_send,     keeper_drop,
-                              keeper_where, keeper_arrivals, keeper_look};
+    tutti_roster_ways ways = {.context = keeper,
+                              .send = keeper_send,
+                              .drop = keeper_drop,
+                              .where = keeper_where,
+                              .arrivals = keeper_arrivals,
+                              .look = keeper_look,
+                              .call = keeper_call};
     return tutti__roster_init(&keeper->roster, &options, &ways, tutti__now_ns());
 }
 

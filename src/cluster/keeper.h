@@ -19,6 +19,7 @@
 
 typedef enum tutti_link_state {
     TUTTI_LINK_STRANGER, /* accepted; challenged; has not proved itself */
+    TUTTI_LINK_CALLING,  /* `rank` was called, and has not let us in yet */
     TUTTI_LINK_MEMBER,   /* authenticated; `rank` is at the other end */
     TUTTI_LINK_ENDING,   /* what is left is sent, then it is closed */
     TUTTI_LINK_CLOSED,   /* to be swept */
@@ -30,7 +31,9 @@ typedef struct tutti_link {
     int rank;
     int64_t since_ns;
     tutti_address from;
-    uint8_t nonce[TUTTI_NONCE_BYTES];
+    uint8_t nonce[TUTTI_NONCE_BYTES];  /* the acceptor's */
+    uint8_t proof[TUTTI_SHA256_BYTES]; /* ours, of a call */
+    bool connecting;                   /* a call whose socket is not connected yet */
     size_t in_size, out_sent;
     tutti_text out;
     uint8_t in[TUTTI_FRAME_BYTES];
@@ -94,8 +97,18 @@ void tutti__link_send(tutti_link *link, const tutti_message *message);
 /* Notes those that wait, it seems, for a challenge without TLS. */
 void tutti__link_note_silent(tutti_keeper *keeper);
 void tutti__link_sweep(tutti_keeper *keeper, int64_t now_ns); /* closed ones, idle strangers */
-tutti_link *tutti__link_of(tutti_keeper *keeper, int rank);   /* NULL: none */
+tutti_link *tutti__link_of(tutti_keeper *keeper, int rank);   /* or call; NULL: none */
 void tutti__link_free(tutti_link *link);
+
+/* The end of a link, whoever caused it; the roster hears of members and calls. */
+void tutti__link_end(tutti_keeper *keeper, tutti_link *link, const char *reason);
+
+/* ---- call.c; all under the lock ---- */
+/* Begins a link to a rank that listens already, to ask it in rank 0's place; never blocks. */
+bool tutti__call_begin(tutti_keeper *keeper, int rank);
+/* Its socket has something: it is connected, or will not be. */
+void tutti__call_connected(tutti_keeper *keeper, tutti_link *link);
+void tutti__call_answer(tutti_keeper *keeper, tutti_link *link, const tutti_message *message);
 
 /* ---- dial.c ---- */
 /* Connects to a rank and proves each to the other; tries again until the deadline while nobody

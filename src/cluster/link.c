@@ -44,7 +44,8 @@ tutti_link *tutti__link_of(tutti_keeper *keeper, int rank)
 {
     for (size_t i = 0; i < keeper->links.count; i++) {
         tutti_link *link = keeper->links.data[i];
-        if (link->state == TUTTI_LINK_MEMBER && link->rank == rank)
+        bool known = link->state == TUTTI_LINK_MEMBER || link->state == TUTTI_LINK_CALLING;
+        if (known && link->rank == rank)
             return link;
     }
     return NULL;
@@ -99,10 +100,9 @@ static void note_garbage(tutti_keeper *keeper, const tutti_link *link)
                     "TUTTI_TLS_KEY and TUTTI_TLS_CA, or none");
 }
 
-/* The end of a link, whoever caused it; the roster hears of members. */
-static void end_link(tutti_keeper *keeper, tutti_link *link, const char *reason)
+void tutti__link_end(tutti_keeper *keeper, tutti_link *link, const char *reason)
 {
-    bool member = link->state == TUTTI_LINK_MEMBER;
+    bool member = link->state == TUTTI_LINK_MEMBER || link->state == TUTTI_LINK_CALLING;
     link->state = TUTTI_LINK_CLOSED;
     tutti__wire_close(&link->wire);
     if (member)
@@ -119,14 +119,14 @@ void tutti__link_flush(tutti_keeper *keeper, tutti_link *link)
             return;
         if (done <= 0) {
             note_failed(keeper, link, done);
-            end_link(keeper, link, tutti__wire_reason(&link->wire, done));
+            tutti__link_end(keeper, link, tutti__wire_reason(&link->wire, done));
             return;
         }
         link->out_sent += (size_t)done;
     }
     link->out.size = link->out_sent = 0;
     if (link->state == TUTTI_LINK_ENDING)
-        end_link(keeper, link, "");
+        tutti__link_end(keeper, link, "");
 }
 
 void tutti__link_send(tutti_link *link, const tutti_message *message)
@@ -161,7 +161,7 @@ static void challenge(tutti_keeper *keeper, int socket, const tutti_address *fro
         tutti__link_add(keeper, wire, TUTTI_LINK_STRANGER, -1, &link) == TUTTI_OK) {
         link->from = *from;
         if (tutti__random_fill(link->nonce, sizeof link->nonce) != TUTTI_OK)
-            end_link(keeper, link, "");
+            tutti__link_end(keeper, link, "");
         tutti__handshake_challenge(&keeper->me, link->nonce, &message);
         tutti__link_send(link, &message);
         tutti__link_flush(keeper, link);
@@ -179,11 +179,11 @@ void tutti__link_accept(tutti_keeper *keeper)
         keeper->starved = keeper->starved || socket == -EMFILE;
         if (socket < 0 && (socket == -EMFILE || socket == -ENFILE) &&
             count_strangers(keeper, &oldest) > 0)
-            end_link(keeper, oldest, "");
+            tutti__link_end(keeper, oldest, "");
         if (socket < 0)
             return;
         if (count_strangers(keeper, &oldest) >= MOST_STRANGERS)
-            end_link(keeper, oldest, "");
+            tutti__link_end(keeper, oldest, "");
         challenge(keeper, socket, &from);
     }
 }
@@ -247,6 +247,13 @@ static void admit_member(tutti_keeper *keeper, tutti_link *link, const tutti_mes
     tutti__roster_admit(&keeper->roster, tutti__now_ns(), rank, &peer);
 }
 
+static void admit_asker(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
+{
+    link->state = TUTTI_LINK_MEMBER;
+    link->rank = (int)hello->as.hello.rank;
+    tutti__roster_stand_in_for(&keeper->roster, link->rank);
+}
+
 /* The wire leaves the link; what the caller has already sent behind its hello cannot be there,
  * since it waits for the admission. The admission goes out here: 50 bytes into an empty socket. */
 static void admit_channel(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
@@ -264,13 +271,16 @@ static void admit_channel(tutti_keeper *keeper, tutti_link *link, const tutti_me
 static void judge_stranger(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
 {
     if (hello->type != TUTTI_MESSAGE_HELLO) {
-        end_link(keeper, link, "");
+        tutti__link_end(keeper, link, "");
         return;
     }
     bool member = hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER;
+    bool asker = hello->as.hello.purpose == TUTTI_PURPOSE_STAND_IN;
     tutti_refusal refusal = tutti__handshake_judge(&keeper->me, link->nonce, hello);
     if (refusal == TUTTI_REFUSAL_NONE && member)
         refusal = tutti__roster_may_admit(&keeper->roster, (int)hello->as.hello.rank);
+    if (refusal == TUTTI_REFUSAL_NONE && asker)
+        refusal = tutti__roster_may_stand_in(&keeper->roster);
     if (refusal != TUTTI_REFUSAL_NONE) {
         refuse(keeper, link, refusal, hello);
         return;
@@ -280,6 +290,8 @@ static void judge_stranger(tutti_keeper *keeper, tutti_link *link, const tutti_m
     tutti__link_send(link, &admit);
     if (member)
         admit_member(keeper, link, hello);
+    else if (asker)
+        admit_asker(keeper, link, hello);
     else
         admit_channel(keeper, link, hello);
 }
@@ -290,8 +302,15 @@ static void take_message(tutti_keeper *keeper, tutti_link *link, const tutti_mes
 {
     if (link->state == TUTTI_LINK_STRANGER)
         judge_stranger(keeper, link, message);
+    else if (link->state == TUTTI_LINK_CALLING)
+        tutti__call_answer(keeper, link, message);
     else if (link->state == TUTTI_LINK_MEMBER)
         tutti__roster_receive(&keeper->roster, tutti__now_ns(), link->rank, message);
+}
+
+static bool is_heard(const tutti_link *link)
+{
+    return link->state != TUTTI_LINK_ENDING && link->state != TUTTI_LINK_CLOSED;
 }
 
 /* Every whole frame in the buffer. False when the link has no more to say. */
@@ -302,16 +321,16 @@ static bool take_frames(tutti_keeper *keeper, tutti_link *link)
         tutti_message message;
         if (tutti__message_read(link->in + at, link->in_size - at, &message, &used) != TUTTI_OK) {
             note_garbage(keeper, link);
-            end_link(keeper, link, "it sent what is no message");
+            tutti__link_end(keeper, link, "it sent what is no message");
             return false;
         }
         at += used;
         if (used > 0)
             take_message(keeper, link, &message);
-    } while (used > 0 && (link->state == TUTTI_LINK_STRANGER || link->state == TUTTI_LINK_MEMBER));
+    } while (used > 0 && is_heard(link));
     link->in_size -= at;
     memmove(link->in, link->in + at, link->in_size);
-    return link->state == TUTTI_LINK_STRANGER || link->state == TUTTI_LINK_MEMBER;
+    return is_heard(link);
 }
 
 void tutti__link_read(tutti_keeper *keeper, tutti_link *link)
@@ -325,7 +344,7 @@ void tutti__link_read(tutti_keeper *keeper, tutti_link *link)
             break;
         if (got <= 0) {
             note_failed(keeper, link, got);
-            end_link(keeper, link, got < 0 ? tutti__wire_reason(&link->wire, got) : "");
+            tutti__link_end(keeper, link, got < 0 ? tutti__wire_reason(&link->wire, got) : "");
             break;
         }
         link->in_size += (size_t)got;
@@ -344,7 +363,7 @@ void tutti__link_sweep(tutti_keeper *keeper, int64_t now_ns)
         bool waits = link->state == TUTTI_LINK_STRANGER || link->state == TUTTI_LINK_ENDING;
         if (waits && now_ns - link->since_ns > stranger_ns) {
             note_silent(keeper, link);
-            end_link(keeper, link, "");
+            tutti__link_end(keeper, link, "");
         }
         if (link->state == TUTTI_LINK_CLOSED)
             tutti__link_free(link);

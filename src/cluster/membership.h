@@ -114,8 +114,8 @@ static inline bool tutti__membership_deciding(const tutti_membership *membership
 int tutti__membership_fd(const tutti_membership *membership);
 /* How long nothing may be heard of a rank, ns. */
 int64_t tutti__membership_silence(const tutti_membership *membership);
-/* The verdict: equal on all ranks that rank 0 can reach. *ret_verdict.why is NONE while nothing
- * failed. */
+/* The verdict: equal on all ranks that rank 0 can reach, or, when rank 0 is lost, the lowest one
+ * that is left. *ret_verdict.why is NONE while nothing failed. */
 void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict *ret_verdict);
 /* Records the verdict's text as the thread's error: `return tutti__membership_fail(m)`.
  * TUTTI_CLOSED; TUTTI_DEADLINE for silence; TUTTI_CANCELLED where a rank aborted; where an

@@ -68,7 +68,7 @@ static const struct shape {
     [TUTTI_MESSAGE_HELLO] =
         {"hello",
          {U32(hello.protocol), TEXT(hello.version), BYTES(hello.nonce), U32(hello.epoch),
-          BELOW(hello.purpose, 3), BELOW(hello.rank, TUTTI_MOST_RANKS),
+          BELOW(hello.purpose, TUTTI_PURPOSE_STAND_IN + 1), BELOW(hello.rank, TUTTI_MOST_RANKS),
           BELOW(hello.to, TUTTI_MOST_RANKS), BELOW(hello.size, TUTTI_MOST_RANKS + 1),
           BELOW(hello.role, TUTTI_ROLE_COUNT), BELOW(hello.index, TUTTI_MOST_RANKS),
           U32(hello.number), BELOW(hello.port, 65536), U64(hello.pid), U64(hello.machine),

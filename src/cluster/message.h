@@ -10,7 +10,7 @@
 #include "cluster/sha256.h"
 
 enum {
-    TUTTI_PROTOCOL = 5,
+    TUTTI_PROTOCOL = 6,
     TUTTI_FRAME_BYTES = 4096,
     TUTTI_FRAME_HEAD = 8,
     TUTTI_NONCE_BYTES = 32,
@@ -52,7 +52,8 @@ typedef enum tutti_refusal {
     TUTTI_REFUSAL_COUNT,
 } tutti_refusal;
 
-enum { TUTTI_PURPOSE_MEMBER = 1, TUTTI_PURPOSE_CHANNEL = 2 };
+/* STAND_IN: rank 0 is lost, and the one that is called, a lower rank, is to ask in its place. */
+enum { TUTTI_PURPOSE_MEMBER = 1, TUTTI_PURPOSE_CHANNEL = 2, TUTTI_PURPOSE_STAND_IN = 3 };
 
 /* Where a rank is in the operations of one group. */
 typedef struct tutti_where {

@@ -1,5 +1,5 @@
 /* roster.c: gathering, exchanging, leaving. roster_beat.c hears who lives, roster_verdict.c decides
- * when something fails. */
+ * when something fails, roster_stand_in.c when that is rank 0. */
 #include "cluster/roster.h"
 
 #include <stdio.h>
@@ -200,6 +200,7 @@ void tutti__roster_tick(tutti_roster *roster, int64_t now_ns)
     tutti__roster_watch_silence(roster, now_ns);
     if (roster->phase == TUTTI_PHASE_PARTING)
         finish_parting(roster, now_ns);
+    tutti__stand_in_tick(roster, now_ns);
     if (roster->phase == TUTTI_PHASE_ASKING)
         tutti__roster_decide(roster, now_ns);
 }
@@ -329,7 +330,7 @@ static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, cons
     }
 }
 
-static void receive_verdict(tutti_roster *roster, const tutti_message *m)
+void tutti__roster_take_verdict(tutti_roster *roster, const tutti_message *m)
 {
     tutti_verdict *v = &roster->verdict;
     *v = (tutti_verdict){.rank = m->as.verdict.rank,
@@ -346,7 +347,7 @@ static void receive_verdict(tutti_roster *roster, const tutti_message *m)
     snprintf(v->operation, sizeof v->operation, "%s", m->as.verdict.operation);
     snprintf(v->text, sizeof v->text, "%s", m->as.verdict.text);
     roster->phase = TUTTI_PHASE_FAILED;
-    drop_zero(roster);
+    tutti__stand_in_tell(roster);
 }
 
 static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
@@ -371,7 +372,8 @@ static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_
         tutti__roster_send(roster, 0, &report);
         break;
     case TUTTI_MESSAGE_VERDICT:
-        receive_verdict(roster, m);
+        tutti__roster_take_verdict(roster, m);
+        drop_zero(roster);
         break;
     case TUTTI_MESSAGE_GOODBYE:
         receive_goodbye(roster);
@@ -393,8 +395,10 @@ void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
         roster->members[from].heard_ns = now_ns;
     if (roster->options.rank == 0)
         receive_at_zero(roster, now_ns, from, message);
-    else
+    else if (from == 0)
         receive_at_member(roster, now_ns, message);
+    else
+        tutti__stand_in_receive(roster, from, message);
     if (roster->phase == TUTTI_PHASE_ASKING)
         tutti__roster_decide(roster, now_ns);
 }

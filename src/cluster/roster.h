@@ -4,12 +4,14 @@
  *
  * Invariants
  * 1. Links are authenticated before the roster hears of them. Rank 0 has one to every other rank,
- *    every other rank has one to rank 0; a link is named by the rank at its other end.
+ *    every other rank has one to rank 0, and, when that is lost, one to its stand-in; a link is
+ *    named by the rank at its other end.
  * 2. RUNNING begins on all ranks with the same epoch, job and table of peers, and only when all
  * have met.
  * 3. The first failure decides: rank 0 asks everybody where he is, chooses one culprit, and sends
- *    the same verdict to all. A rank that cannot reach rank 0 decides for itself, and always that
- *    rank 0 is the culprit.
+ *    the same verdict to all. Ranks that have lost rank 0 tell the lowest rank that is left, which
+ *    sends its verdict to all of them: always that rank 0 is the culprit, unless it has rank 0's
+ *    own. Who can reach neither decides so for itself.
  * 4. A rank that was itself away (its clock leaped between two ticks) blames nobody for the time.
  * 5. After LEFT nothing is a failure. */
 #ifndef TUTTI_CLUSTER_ROSTER_H
@@ -38,6 +40,9 @@ typedef struct tutti_roster_ways {
     /* Adds who else is known to have come to an operation, and not to have; (optional) */
     void (*look)(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
                  tutti_ranks *absent);
+    /* Begins to connect to `rank`, whose stand_in_reached or closed follows later; false: it is not
+     * there; (optional) */
+    bool (*call)(void *context, int rank);
 } tutti_roster_ways;
 
 typedef struct tutti_roster_options {
@@ -51,6 +56,9 @@ typedef struct tutti_roster_options {
 typedef struct tutti_roster_member {
     tutti_peer peer;
     bool linked, left, asked, reported, known; /* known: a member has its peer entry */
+    bool beside;      /* without rank 0: the link between it and a stand-in, one of which we are */
+    bool passed_over; /* it is not asked or waited for in rank 0's place: it ended, or is mute */
+    bool given_up;    /* rank 0: its link stood when it was */
     int64_t heard_ns;
     int64_t silent_ns; /* how long it had been so when the launcher said that it exited */
     int accusation;    /* 1 for the first accused, 2 ...; 0 not accused */
@@ -73,6 +81,8 @@ typedef struct tutti_roster {
     uint64_t job;
     int64_t ticked_ns, beat_ns; /* last tick; last beat sent */
     int64_t until_ns;           /* of ASKING and PARTING */
+    int stand_in;               /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
+    int64_t answer_ns;          /* until when that one has to let us in */
     int accusations;
     tutti_roster_member *members; /* [size] */
     tutti_verdict verdict;
@@ -102,6 +112,12 @@ void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const 
 void tutti__roster_tick(tutti_roster *roster, int64_t now_ns);
 int64_t tutti__roster_next(const tutti_roster *roster);
 
+/* Others, when rank 0 is lost (roster_stand_in.c): the rank that was called has let us in. */
+void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank);
+/* A higher rank has proved itself and asks this one: NONE, or ENDING. Admission as above. */
+tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster);
+void tutti__roster_stand_in_for(tutti_roster *roster, int rank);
+
 /* What this process says. */
 void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                            int64_t detail, const char *reason);
@@ -124,6 +140,21 @@ void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *ver
 /* The first rank that has not come to the verdict's operation though it is in none: its program
  * does something else. -1: there is none. */
 int tutti__roster_find_idle(const tutti_roster *roster, const tutti_verdict *verdict);
+void tutti__roster_send_verdict(tutti_roster *roster, int rank);
+/* Rank 0 is given up, and another asked in its place. */
+void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns);
+/* It is not there, or not any more. */
+void tutti__stand_in_miss(tutti_roster *roster, int64_t now_ns, int rank);
+void tutti__stand_in_receive(tutti_roster *roster, int from, const tutti_message *message);
+bool tutti__stand_in_awaited(const tutti_roster *roster); /* until answer_ns */
+void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns);
+/* Whether this rank has all that it can get: it stands in for rank 0, and all others have come. */
+bool tutti__stand_in_complete(const tutti_roster *roster);
+/* Adds to the verdict who was asked and has not come. */
+void tutti__stand_in_complement(const tutti_roster *roster, tutti_verdict *verdict);
+/* The verdict is there: it goes to those that have asked here, and nobody else is asked. */
+void tutti__stand_in_tell(tutti_roster *roster);
+void tutti__roster_take_verdict(tutti_roster *roster, const tutti_message *message);
 bool tutti__roster_watching(const tutti_roster *roster); /* failures count in this phase */
 bool tutti__roster_over(const tutti_roster *roster);     /* nothing is waited for any more */
 void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns);

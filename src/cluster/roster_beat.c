@@ -92,6 +92,8 @@ int64_t tutti__roster_next(const tutti_roster *roster)
     if ((roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING) &&
         roster->until_ns < next)
         next = roster->until_ns;
+    if (tutti__stand_in_awaited(roster) && roster->answer_ns < next)
+        next = roster->answer_ns;
     for (int r = 0; r < roster->options.size && tutti__roster_watching(roster); r++) {
         int64_t expires = roster->members[r].heard_ns + roster->options.silence_ns + 1;
         if (roster->members[r].linked && expires < next)
@@ -112,6 +114,7 @@ void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns)
         roster->members[r].heard_ns += away;
     if (roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING)
         roster->until_ns += away;
+    roster->answer_ns += away;
 }
 
 void tutti__roster_watch_silence(tutti_roster *roster, int64_t now_ns)

@@ -12,6 +12,8 @@ static void check_culprit(const simulation *sim, const node *n)
     HOLDS(n->roster.verdict.text[0] != '\0');
     if (sim->fault == FAULT_SUSPECT)
         HOLDS((int64_t)culprit == (int64_t)(sim->other));
+    else if (sim->fault == FAULT_SPLIT)
+        HOLDS((sim->half >> culprit & 1) != (sim->half >> n->rank & 1));
     else if (sim->fault == FAULT_HALF_OPEN || sim->fault == FAULT_RESET)
         HOLDS(culprit == link || culprit == 0);
     else if (n->rank != sim->victim || sim->fault == FAULT_ABORT)
@@ -24,13 +26,43 @@ static void check_culprit(const simulation *sim, const node *n)
         HOLDS((int64_t)n->roster.verdict.why == (int64_t)(TUTTI_FAILURE_SIGNAL));
 }
 
+/* Rank 0 is lost, and its stand-in asks: all that are left say the same, and know of each other. */
+static void check_without_zero(const simulation *sim)
+{
+    bool lost = sim->fault == FAULT_KILL || sim->fault == FAULT_STOP ||
+                sim->fault == FAULT_PARTITION || sim->fault == FAULT_KILL_STOP;
+    const node *first = NULL;
+    if (!sim->broken || !lost || sim->victim != 0)
+        return;
+    for (int r = 1; r < sim->size; r++) {
+        const node *n = &sim->nodes[r];
+        if (n->dead || n->stopped)
+            continue;
+        first = first != NULL ? first : n;
+        const char *text = n->roster.verdict.text;
+        HOLDS(strcmp(text, first->roster.verdict.text) == 0);
+        HOLDS(sim->fault == FAULT_KILL_STOP || strstr(text, "known to have arrived") == NULL);
+    }
+}
+
+/* The link between rank 0 and a rank above 1 fails: that one hears from rank 1 what rank 0 says. */
+static void check_one_link(const simulation *sim)
+{
+    int link = sim->victim == 0 ? sim->other : sim->victim;
+    bool one = sim->fault == FAULT_RESET || sim->fault == FAULT_HALF_OPEN;
+    bool over =
+        sim->nodes[0].roster.phase == TUTTI_PHASE_LEFT; /* all but its goodbye to that one */
+    if (!sim->broken || !one || link < 2 || over)
+        return;
+    for (int r = 0; r < sim->size; r++)
+        HOLDS(strcmp(sim->nodes[r].roster.verdict.text, sim->nodes[0].roster.verdict.text) == 0);
+}
+
 static void check_end(const simulation *sim)
 {
     static const int64_t limits[FAULT_COUNT] = {
-        [FAULT_KILL] = SECOND,
-        [FAULT_RESET] = SECOND,
-        [FAULT_SUSPECT] = SECOND,
-        [FAULT_ABORT] = SECOND,
+        [FAULT_KILL] = SECOND,  [FAULT_RESET] = SECOND,    [FAULT_SUSPECT] = SECOND,
+        [FAULT_ABORT] = SECOND, [FAULT_KILL_TWO] = SECOND, [FAULT_KILL_STOP] = SECOND,
     };
     int64_t limit = limits[sim->fault] > 0 ? limits[sim->fault] : SILENCE + 2 * SECOND;
     for (int r = 0; r < sim->size; r++) {
@@ -66,6 +98,8 @@ TUTTI_TEST(roster_holds_under_thousands_of_seeds)
         static simulation sim; /* of the present seed, for a debugger */
         tutti__simulation_run(&sim, seed);
         check_end(&sim);
+        check_without_zero(&sim);
+        check_one_link(&sim);
         tutti__simulation_free(&sim);
     }
 }

@@ -2,7 +2,8 @@
  *
  * Rank 0 asks everybody where he is and waits for the answers, at most 200 ms; under a launcher up
  * to 400 ms more for how the process ended, since a closed connection arrives before its reason.
- * Where a deadline has passed it waits as long for answers: who gives none is why. */
+ * Where a deadline has passed it waits as long for answers: who gives none is why. What the others
+ * do when rank 0 is the one that fails, roster_stand_in.c says. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,8 +33,12 @@ static void ask(tutti_roster *roster, int64_t now_ns, bool patiently)
 {
     tutti_message m = {.type = TUTTI_MESSAGE_ASK};
     roster->phase = TUTTI_PHASE_ASKING;
+    if (roster->options.rank != 0) {
+        tutti__stand_in_seek(roster, now_ns);
+        return;
+    }
     roster->until_ns = now_ns + (patiently ? 600 : 200) * (int64_t)MILLISECOND;
-    for (int r = 0; roster->options.rank == 0 && r < roster->options.size; r++) {
+    for (int r = 0; r < roster->options.size; r++) {
         tutti_roster_member *member = &roster->members[r];
         /* Who says himself that an operation failed waits for the verdict, and knows where he is.
          */
@@ -100,6 +105,11 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
             tutti__roster_decide(roster, now_ns);
         return;
     }
+    if (watched && rank != roster->options.rank) {
+        member->passed_over = true;
+        tutti__stand_in_miss(roster, now_ns, rank);
+        tutti__roster_decide(roster, now_ns);
+    }
     if (rank == roster->options.rank)
         report(roster);
     tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
@@ -126,7 +136,9 @@ void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const 
 {
     tutti_roster_member *member = &roster->members[rank];
     member->linked = false;
-    if (roster->phase == TUTTI_PHASE_PARTING)
+    if (roster->options.rank != 0 && rank != 0)
+        tutti__stand_in_miss(roster, now_ns, rank);
+    else if (roster->phase == TUTTI_PHASE_PARTING)
         tutti__roster_tick(roster, now_ns);
     else if (roster->phase != TUTTI_PHASE_GATHERING)
         tutti__roster_accuse(roster, now_ns, rank, TUTTI_FAILURE_CLOSED, 0, reason);
@@ -159,7 +171,9 @@ static int choose(const tutti_roster *roster)
 /* Whether waiting longer could still bring something. */
 static bool complete(const tutti_roster *roster)
 {
-    for (int r = 0; roster->options.rank == 0 && r < roster->options.size; r++) {
+    if (roster->options.rank != 0 && !tutti__stand_in_complete(roster))
+        return false;
+    for (int r = 0; r < roster->options.size; r++) {
         const tutti_roster_member *member = &roster->members[r];
         if (member->asked && member->linked && !member->reported)
             return false;
@@ -172,7 +186,7 @@ static bool complete(const tutti_roster *roster)
     return !roster->options.supervised || culprit->why != TUTTI_FAILURE_CLOSED;
 }
 
-static void send_verdict(tutti_roster *roster)
+void tutti__roster_send_verdict(tutti_roster *roster, int rank)
 {
     const tutti_verdict *v = &roster->verdict;
     tutti_message m = {.type = TUTTI_MESSAGE_VERDICT};
@@ -189,7 +203,7 @@ static void send_verdict(tutti_roster *roster)
     snprintf(m.as.verdict.reason, sizeof m.as.verdict.reason, "%s", v->reason);
     snprintf(m.as.verdict.operation, sizeof m.as.verdict.operation, "%s", v->operation);
     snprintf(m.as.verdict.text, sizeof m.as.verdict.text, "%s", v->text);
-    tutti__roster_send_all(roster, &m);
+    roster->ways.send(roster->ways.context, rank, &m);
 }
 
 /* The first that was asked, has not answered, and is waited for; -1: there is none. */
@@ -237,7 +251,8 @@ static void name_idle(const tutti_roster *roster, tutti_verdict *verdict)
 static void name_cut(const tutti_roster *roster, int64_t now_ns, tutti_verdict *verdict)
 {
     const tutti_roster_member *culprit = &roster->members[verdict->rank];
-    if (verdict->why != TUTTI_FAILURE_EXIT || !culprit->linked ||
+    bool stood = culprit->linked || culprit->given_up;
+    if (verdict->why != TUTTI_FAILURE_EXIT || !stood ||
         culprit->silent_ns <= roster->options.silence_ns / 2)
         return;
     snprintf(
@@ -279,14 +294,13 @@ void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
     name_cut(roster, now_ns, v);
     tutti__roster_find_operation(roster, v);
     look_around(roster, v);
+    tutti__stand_in_complement(roster, v);
     if (waited_too_long(culprit))
         name_idle(roster, v);
     tutti__verdict_write(v, roster->options.size, own);
     roster->phase = TUTTI_PHASE_FAILED;
-    if (own == 0)
-        send_verdict(roster);
-    else if (roster->members[0].linked) { /* half-open: rank 0 may still hear us, and should not */
-        roster->members[0].linked = false;
-        roster->ways.drop(roster->ways.context, 0);
-    }
+    for (int r = 0; r < roster->options.size; r++)
+        if (roster->members[r].linked)
+            tutti__roster_send_verdict(roster, r);
+    tutti__stand_in_tell(roster);
 }

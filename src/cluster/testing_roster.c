@@ -52,7 +52,7 @@ static void node_drop(void *context, int rank)
 {
     node *from = context;
     simulation *sim = from->sim;
-    from->linked = false;
+    from->linked = from->linked && rank != 0;
     if (!sim->lost[from->rank][rank])
         post(sim, arrival(sim, from->rank, rank), CLOSED, rank, from->rank, NULL);
 }
@@ -64,6 +64,18 @@ static void node_where(void *context, tutti_wheres *ret_where)
         {{.sequence = n->roster.round, .inside = n->roster.round != n->roster.gathered}}};
     if (n->roster.round > 0)
         strcpy(ret_where->of[0].operation, "exchange");
+}
+
+/* A call that nobody takes, or whose answer is lost, is heard of no more. */
+static bool node_call(void *context, int rank)
+{
+    node *from = context;
+    simulation *sim = from->sim;
+    if (sim->nodes[rank].dead)
+        return false;
+    if (!sim->lost[from->rank][rank])
+        post(sim, arrival(sim, from->rank, rank), CALL, rank, from->rank, NULL);
+    return true;
 }
 
 static int64_t clock_of(const node *n)
@@ -81,6 +93,11 @@ static void begin(simulation *sim, uint64_t seed)
     sim->victim = (int)draw(sim, (uint64_t)sim->size);
     sim->other = (sim->victim + 1 + (int)draw(sim, (uint64_t)sim->size - 1)) % sim->size;
     sim->supervised = draw(sim, 2) == 1;
+    sim->half = (unsigned)draw(sim, 1u << MOST);
+    if (sim->fault == FAULT_KILL_TWO || sim->fault == FAULT_KILL_STOP) {
+        sim->victim = 0;
+        sim->other = 1 + sim->other % (sim->size - 1);
+    }
     sim->rounds = draw(sim, 40);
     sim->fault_at = 3 * SECOND + (int64_t)draw(sim, 10 * (uint64_t)SECOND);
     for (int r = 0; r < sim->size; r++) {
@@ -91,7 +108,11 @@ static void begin(simulation *sim, uint64_t seed)
                                         .job = seed + 1,
                                         .silence_ns = SILENCE,
                                         .supervised = sim->supervised};
-        tutti_roster_ways ways = {n, node_send, node_drop, node_where, NULL};
+        tutti_roster_ways ways = {.context = n,
+                                  .send = node_send,
+                                  .drop = node_drop,
+                                  .where = node_where,
+                                  .call = node_call};
         tutti_peer self = {.pid = 100 + r, .machine = seed, .port = 1000 + r};
         HOLDS(tutti__roster_init(&n->roster, &options, &ways, clock_of(n)) == TUTTI_OK);
         tutti__roster_self(&n->roster, &self);
@@ -159,9 +180,8 @@ static void cut(simulation *sim, int a, int b)
 static void end_links(simulation *sim, int rank)
 {
     for (int r = 0; r < sim->size; r++)
-        if (r != rank && (r == 0 || rank == 0)) {
-            if (sim->nodes[rank].linked || sim->nodes[r].linked)
-                post(sim, arrival(sim, rank, r), CLOSED, r, rank, NULL);
+        if (r != rank) {
+            post(sim, arrival(sim, rank, r), CLOSED, r, rank, NULL);
             cut(sim, rank, r);
         }
 }
@@ -173,6 +193,36 @@ static void kill_node(simulation *sim, node *victim)
     for (int r = 0; sim->supervised && r < sim->size; r++)
         post(sim, sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 5), OBITUARY, r, victim->rank,
              NULL);
+}
+
+static bool is_linked(const node *n, int other)
+{
+    return n->roster.members[other].linked || n->roster.members[other].beside ||
+           n->roster.stand_in == other;
+}
+
+/* What a node that is called says. */
+static void take_call(simulation *sim, node *n, int caller)
+{
+    bool taken = tutti__roster_may_stand_in(&n->roster) == TUTTI_REFUSAL_NONE;
+    if (!sim->lost[n->rank][caller])
+        post(sim, arrival(sim, n->rank, caller), taken ? REACHED : CLOSED, caller, n->rank, NULL);
+    if (taken)
+        tutti__roster_stand_in_for(&n->roster, caller);
+}
+
+static void split(simulation *sim)
+{
+    bool cut_off = false;
+    for (int a = 0; a < sim->size; a++)
+        for (int b = 0; b < sim->size; b++)
+            if ((sim->half >> a & 1) != (sim->half >> b & 1)) {
+                sim->lost[a][b] = true;
+                cut_off = true;
+            }
+    sim->broken = cut_off;
+    for (int r = 0; r < sim->size; r++)
+        sim->broken = sim->broken && !ended(&sim->nodes[r]) && !sim->nodes[r].leaving;
 }
 
 static void break_something(simulation *sim)
@@ -228,6 +278,17 @@ static void break_something(simulation *sim)
         if (draw(sim, 2))
             kill_node(sim, victim);
         break;
+    case FAULT_KILL_TWO:
+        kill_node(sim, victim);
+        post(sim, sim->now + (int64_t)draw(sim, SECOND), KILL, sim->other, 0, NULL);
+        break;
+    case FAULT_KILL_STOP:
+        sim->nodes[sim->other].stopped = true;
+        kill_node(sim, victim);
+        break;
+    case FAULT_SPLIT:
+        split(sim);
+        break;
     default:
         sim->broken = false;
     }
@@ -256,6 +317,8 @@ static void happen(simulation *sim, event *e)
         wake(sim, n);
     else if (n->dead)
         return;
+    else if (e->kind == KILL && !ended(n))
+        kill_node(sim, n);
     else if (n->stopped) {
         HOLDS(TUTTI_VEC_PUSH(&sim->held, *e));
         e->message = NULL;
@@ -270,17 +333,23 @@ static void happen(simulation *sim, event *e)
         work(sim, n);
         break;
     case DELIVER:
-        if (n->roster.members[e->other].linked)
+        if (is_linked(n, e->other))
             tutti__roster_receive(&n->roster, clock_of(n), e->other, e->message);
         break;
     case CLOSED:
-        if (n->roster.members[e->other].linked) {
-            n->linked = false;
+        if (is_linked(n, e->other)) {
+            n->linked = n->linked && e->other != 0;
             tutti__roster_closed(&n->roster, clock_of(n), e->other, "");
         }
         break;
     case OBITUARY:
         tutti__roster_suspect(&n->roster, clock_of(n), e->other, TUTTI_FAILURE_SIGNAL, 9, "");
+        break;
+    case CALL:
+        take_call(sim, n, e->other);
+        break;
+    case REACHED:
+        tutti__roster_stand_in_reached(&n->roster, clock_of(n), e->other);
         break;
     case TICK:
         tutti__roster_tick(&n->roster, clock_of(n));

@@ -30,10 +30,25 @@ typedef enum fault {
     FAULT_LOSS,      /* a moment without a network: what was sent comes later */
     FAULT_SUSPECT,   /* a rank gives another up */
     FAULT_ABORT,     /* a rank ends the job, and perhaps its process with it */
+    FAULT_KILL_TWO,  /* rank 0's process ends, and a moment later another */
+    FAULT_KILL_STOP, /* rank 0's process ends, another was stopped a moment before */
+    FAULT_SPLIT,     /* the network is cut in two, no link ends */
     FAULT_COUNT,
 } fault;
 
-typedef enum kind { DELIVER, CLOSED, TICK, LINK, WORK, BREAK, WAKE, OBITUARY } kind;
+typedef enum kind {
+    DELIVER,
+    CLOSED,
+    TICK,
+    LINK,
+    WORK,
+    BREAK,
+    KILL,
+    WAKE,
+    OBITUARY,
+    CALL,    /* `other` calls this node */
+    REACHED, /* `other` has let this node in */
+} kind;
 
 typedef struct event {
     int64_t at;
@@ -55,6 +70,7 @@ typedef struct node {
 typedef struct simulation {
     uint64_t seed, drawn, order;
     int size, victim, other;
+    unsigned half; /* SPLIT: these ranks are on one side */
     int64_t now, fault_at, slow_until, last_sent[MOST][MOST];
     fault fault;
     bool supervised, broken, lost[MOST][MOST]; /* lost[a][b]: what a sends to b vanishes */

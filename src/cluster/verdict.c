@@ -93,9 +93,8 @@ static bool is_known_of_all(const tutti_verdict *v, int size)
     return true;
 }
 
-/* Who is missing can be told where everybody was asked, or is known of anyway, and the group is
- * known. */
-static void write_operation(const tutti_verdict *v, int size, bool asked, tutti_text *text)
+/* Who is missing can be told where it is known of all, and the group is known. */
+static void write_operation(const tutti_verdict *v, int size, bool whole, tutti_text *text)
 {
     int members = tutti__ranks_count(&v->members, size);
     tutti_ranks missing = {0};
@@ -104,9 +103,9 @@ static void write_operation(const tutti_verdict *v, int size, bool asked, tutti_
         tutti__text_add(text, " of a group of %d ranks", members);
     else if (v->group != 0)
         tutti__text_add(text, " of a group whose ranks are not known");
-    tutti__text_add(text, "; %s: ", asked ? "arrived" : "known to have arrived");
+    tutti__text_add(text, "; %s: ", whole ? "arrived" : "known to have arrived");
     write_ranks(&v->arrived, size, text);
-    if (!asked || !is_group_known(v, size))
+    if (!whole || !is_group_known(v, size))
         return;
     for (int r = 0; r < size; r++)
         if (!tutti__ranks_have(&v->arrived, r) && is_member(v, r))
@@ -121,6 +120,8 @@ static void write_operation(const tutti_verdict *v, int size, bool asked, tutti_
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
 {
     tutti_text text = {0};
+    bool during = verdict->operation[0] != '\0';
+    bool whole = writer == 0 || (during && is_known_of_all(verdict, size));
     if (verdict->rank < 0)
         tutti__text_add(&text, "the launcher is gone%s%s", verdict->reason[0] ? ": " : "",
                         verdict->reason);
@@ -134,12 +135,12 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
         write_place(verdict, &text);
         write_cause(verdict, &text);
     }
-    if (verdict->operation[0] != '\0')
-        write_operation(verdict, size, writer == 0 || is_known_of_all(verdict, size), &text);
+    if (during)
+        write_operation(verdict, size, whole, &text);
     else
         tutti__text_add(&text, "; no collective %s",
                         verdict->rank < 0 ? "was under way" : "waited for it");
-    if (writer != 0)
+    if (!whole)
         tutti__text_add(&text, " (as rank %d sees it: rank 0 cannot be asked)", writer);
     snprintf(verdict->text, sizeof verdict->text, "%s", text.failed ? "a rank failed" : text.data);
     tutti__text_free(&text);

@@ -13,7 +13,7 @@
 #include "comm/overlap.h"
 #include "comm/wire.h"
 
-enum { VERDICT_NS = 700000000 }; /* longer than ranks are asked for what they know */
+enum { VERDICT_NS = 900000000 }; /* longer than ranks are asked for what they know */
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call)
 {

@@ -1309,6 +1309,9 @@ test_tls() {
     timeout 60 "$tutti" bench collectives --engine tcp --op async --bytes 8 > out 2>&1
     code $? 0
     has out "starts itself speak without TLS; with it: tutti run -n 2 --engine tcp" 1
+    ranks 4 timeout -k 1 30 "$rank_program" --engine tcp wait-for-0
+    kill_zero 1 2 3
+    for rank in 1 2 3; do has out.$rank '; arrived: 1-3; missing: 0$'; done
     ranks 3 timeout 20 "$member" exchange 5 channel
     wait "${pids[@]}"
     for rank in 0 1 2; do
@@ -1682,40 +1685,82 @@ test_collectives_stop_a_rank() {
     done
 }
 
-# Rank 0 asks everybody; when it is the one, those that share memory look there.
-test_collectives_lose_rank_0() {
-    local rank victim
-    ranks 4 timeout -k 1 30 "$rank_program" --engine shm wait-for-0
+# kill_zero RANKS...: rank 0 of four that wait for it is killed; what those ranks then say is in out.RANK, all of it
+# within a second.
+kill_zero() {
+    local victim at
     await "out.*" waiting 4
     sleep 0.3
     victim=$(sed -n 's/^waiting //p' out.0)
-    { kill -9 "$victim"; wait "${pids[@]}"; } 2> /dev/null
-    for rank in 1 2 3; do
-        has out.$rank "rank 0 (host .*, process $victim) is gone.*; in all_reduce bucket 3 number 2 of a group of 4 ranks; arrived: 1-3; missing: 0 (as rank [123] sees it: rank 0 cannot be asked)"
+    at=$(now)
+    { kill -9 "$victim"; wait $(for rank in "$@"; do echo "${pids[$rank]}"; done); } 2> /dev/null
+    for rank in "$@"; do
+        has out.$rank "rank 0 (host .*, process $victim) is gone.*; in all_reduce bucket 3 number 2 of a group of 4 ranks; "
     done
-    timeout -k 1 30 "$tutti" run -n 4 "$rank_program" wait-for-0 > out 2>&1 &
-    pids=($!)
-    await out waiting 4
-    sleep 0.3
-    kill -STOP "$(sed -n 's/^\[0\] waiting //p' out)"
-    wait "${pids[@]}"
-    has out "tutti run: .*its group failed: rank 0 .* has not been heard.*; arrived: 1-3; missing: 0 (as"
-    # Each machine knows its own.
+    took=$(since "$at" "$(seen $(for rank in "$@"; do echo out.$rank; done))")
+    under 1 "$took"
+}
+
+# Rank 0 asks everybody; when it is the one, the lowest rank that is left does, whatever they speak by.
+test_collectives_lose_rank_0() {
+    local rank options took all='; arrived: 1-3; missing: 0$'
+    for options in "--engine shm" "--engine tcp"; do
+        ranks 4 timeout -k 1 30 "$rank_program" $options wait-for-0
+        kill_zero 1 2 3
+        for rank in 1 2 3; do has out.$rank "$all"; done
+    done
+    figure="rank 0's death is everybody's verdict after $took s, without shared memory"
+    # As if on two machines, and under a launcher.
     ranks 4 bash -c 'TUTTI_MACHINE=m$((TUTTI_RANK / 2)) exec timeout -k 1 30 "$0" wait-for-0' "$rank_program"
-    await "out.*" waiting 4
-    sleep 0.3
-    { kill -9 "$(sed -n 's/^waiting //p' out.0)"; wait "${pids[@]}"; } 2> /dev/null
-    has out.1 "of a group of 4 ranks; known to have arrived: 1 (as rank 1 sees it"
-    for rank in 2 3; do
-        has out.$rank "of a group of 4 ranks; known to have arrived: 2-3 (as rank [23] sees it"
+    kill_zero 1 2 3
+    for rank in 1 2 3; do has out.$rank "$all"; done
+    for options in "--engine shm" "--engine tcp"; do
+        timeout -k 1 30 "$tutti" run -n 4 "$rank_program" $options wait-for-0 > out 2>&1 &
+        pids=($!)
+        await out waiting 4
+        sleep 0.3
+        kill -STOP "$(sed -n 's/^\[0\] waiting //p' out)"
+        wait "${pids[@]}"
+        has out "wait-for-0: .*rank 0 .* has not been heard.*$all" 3
+        has out "tutti run: .*its group failed: rank 0 .* has not been heard.*; arrived: 1-3; missing: 0"
     done
+}
+
+# The next one is gone, or does not answer, too: it is passed over.
+test_collectives_lose_rank_0_and_its_stand_in() {
+    local rank took next
+    ranks 4 timeout -k 1 30 "$rank_program" --engine tcp wait-for-0
+    await "out.*" waiting 4
+    next=$(sed -n 's/^waiting //p' out.1)
+    kill -STOP "$next"
+    kill_zero 2 3
+    for rank in 2 3; do has out.$rank "; known to have arrived: 2-3 (as rank 2 sees it: rank 0 cannot be asked)"; done
+    figure="rank 0's death is known after $took s while rank 1 is stopped"
+    { kill -9 "$next"; wait "${pids[@]}"; } 2> /dev/null
     ranks 4 timeout -k 1 30 "$rank_program" --engine tcp wait-for-0
     await "out.*" waiting 4
     sleep 0.3
-    { kill -9 "$(sed -n 's/^waiting //p' out.0)"; wait "${pids[@]}"; } 2> /dev/null
-    for rank in 1 2 3; do
-        has out.$rank "; in all_reduce bucket 3 number 2 of a group of 4 ranks; known to have arrived: $rank (as rank $rank sees it: rank 0 cannot be asked)"
-    done
+    { kill -9 $(sed -n 's/^waiting //p' out.0 out.1); wait "${pids[@]}"; } 2> /dev/null
+    cmp <(grep wait-for-0: out.2) <(grep wait-for-0: out.3) || fail "ranks 2 and 3 say different things"
+    has out.2 "rank [01] .* is gone.*; in all_reduce bucket 3 number 2 of a group of 4 ranks; .*arrived: 2-3"
+}
+
+# Of two machines one is gone, with rank 0 and 1 on it; or only the process of rank 0.
+test_hosts_lose_rank_0() {
+    local a b rank took
+    two_hosts || return
+    on_hosts "$rank_program" wait-for-0
+    kill_zero 1 2 3
+    for rank in 1 2 3; do has out.$rank '; arrived: 1-3; missing: 0$'; done
+    on_hosts "$rank_program" wait-for-0
+    await "out.*" waiting 4
+    sleep 0.3
+    ip -n $a neigh replace 10.77.0.2 lladdr 02:00:00:00:00:99 dev va-$$ nud permanent
+    ip -n $b neigh replace 10.77.0.1 lladdr 02:00:00:00:00:99 dev vb-$$ nud permanent
+    wait "${pids[@]}"
+    has out.1 "rank [23] .* has not been heard.*; arrived: 1.*; missing: 0"
+    for rank in 2 3; do has out.$rank "rank 0 .* has not been heard.*; known to have arrived: 2-3 (as rank 2 sees it"; done
+    no_hosts
 }
 
 # Who waits in a subgroup is told which one, and who is missing there; so is who waits for its ranks.

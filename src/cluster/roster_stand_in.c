@@ -1,0 +1,156 @@
+/* roster_stand_in.c: who asks where everybody is when rank 0 is the one that fails.
+ *
+ * The lowest rank that is left stands in for it. Whoever loses rank 0 connects to that one, says
+ * where it is, and waits for the verdict; one that has ended, or has not let us in after 200 ms, is
+ * passed over. Who finds itself the lowest waits for all others, 300 ms at most, or 600 where a
+ * launcher will say how rank 0 ended. After 800 ms a rank decides by what it knows itself, so that
+ * everybody does within a second.
+ *
+ * One that is asked while it still hears rank 0 waits: either rank 0 falls silent here too, or it
+ * was only the link between the two that failed, and rank 0's verdict on that is handed on. */
+#include "cluster/roster.h"
+
+enum { MILLISECOND = 1000000 };
+
+static bool is_asker(const tutti_roster *roster)
+{
+    return roster->phase == TUTTI_PHASE_ASKING && roster->stand_in != 0 &&
+           roster->stand_in != roster->options.rank;
+}
+
+static void take_the_place(tutti_roster *roster, int64_t now_ns)
+{
+    int64_t until = now_ns + (roster->options.supervised ? 600 : 300) * (int64_t)MILLISECOND;
+    if (until < roster->until_ns)
+        roster->until_ns = until;
+}
+
+static bool call(const tutti_roster *roster, int rank)
+{
+    return roster->ways.call != NULL && roster->ways.call(roster->ways.context, rank);
+}
+
+static void seek_next(tutti_roster *roster, int64_t now_ns)
+{
+    int rank = 1;
+    while (rank < roster->options.rank &&
+           (roster->members[rank].passed_over || !call(roster, rank)))
+        roster->members[rank++].passed_over = true;
+    roster->stand_in = rank;
+    roster->answer_ns = now_ns + 200 * (int64_t)MILLISECOND;
+    if (rank == roster->options.rank)
+        take_the_place(roster, now_ns);
+}
+
+/* Half-open: rank 0 may still hear us, and should not: others then hear of it from rank 0. */
+void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns)
+{
+    tutti_roster_member *zero = &roster->members[0];
+    if (zero->linked) {
+        zero->linked = false;
+        zero->given_up = true;
+        roster->ways.drop(roster->ways.context, 0);
+    }
+    roster->until_ns = now_ns + 800 * (int64_t)MILLISECOND;
+    seek_next(roster, now_ns);
+}
+
+void tutti__stand_in_miss(tutti_roster *roster, int64_t now_ns, int rank)
+{
+    tutti_roster_member *member = &roster->members[rank];
+    member->beside = false;
+    if (is_asker(roster) && rank == roster->stand_in) {
+        member->passed_over = true;
+        seek_next(roster, now_ns);
+    }
+}
+
+bool tutti__stand_in_awaited(const tutti_roster *roster)
+{
+    return is_asker(roster) && !roster->members[roster->stand_in].beside;
+}
+
+void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns)
+{
+    if (!tutti__stand_in_awaited(roster) || now_ns < roster->answer_ns)
+        return;
+    roster->ways.drop(roster->ways.context, roster->stand_in);
+    tutti__stand_in_miss(roster, now_ns, roster->stand_in);
+}
+
+void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_REPORT};
+    if (!is_asker(roster) || rank != roster->stand_in) {
+        roster->ways.drop(roster->ways.context, rank);
+        return;
+    }
+    roster->members[rank].beside = true;
+    roster->members[rank].heard_ns = now_ns;
+    roster->ways.where(roster->ways.context, &m.as.report.where);
+    roster->ways.send(roster->ways.context, rank, &m);
+}
+
+tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster)
+{
+    bool judged = roster->phase == TUTTI_PHASE_FAILED && roster->verdict.why != TUTTI_FAILURE_NONE;
+    return judged || tutti__roster_watching(roster) || roster->phase == TUTTI_PHASE_ASKING
+               ? TUTTI_REFUSAL_NONE
+               : TUTTI_REFUSAL_ENDING;
+}
+
+void tutti__roster_stand_in_for(tutti_roster *roster, int rank)
+{
+    roster->members[rank].beside = true;
+    if (roster->phase == TUTTI_PHASE_FAILED)
+        tutti__roster_send_verdict(roster, rank);
+}
+
+void tutti__stand_in_receive(tutti_roster *roster, int from, const tutti_message *message)
+{
+    tutti_roster_member *member = &roster->members[from];
+    if (message->type == TUTTI_MESSAGE_REPORT) {
+        member->where = message->as.report.where;
+        member->reported = true;
+    } else if (message->type == TUTTI_MESSAGE_VERDICT && is_asker(roster) &&
+               from == roster->stand_in)
+        tutti__roster_take_verdict(roster, message);
+}
+
+bool tutti__stand_in_complete(const tutti_roster *roster)
+{
+    if (roster->stand_in != roster->options.rank)
+        return false;
+    for (int r = 1; r < roster->options.size; r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        if (r != roster->options.rank && !member->passed_over && !member->reported)
+            return false;
+    }
+    return true;
+}
+
+/* Of rank 0, too, its last word is taken, as rank 0 takes that of others. */
+void tutti__stand_in_complement(const tutti_roster *roster, tutti_verdict *verdict)
+{
+    tutti_ranks none = {0}, absent = {0};
+    int own = roster->options.rank;
+    for (int r = 0; r < roster->options.size; r++) {
+        bool known = r == 0 || r == own || roster->members[r].reported;
+        if (known && !tutti__ranks_have(&verdict->arrived, r))
+            tutti__ranks_add(&absent, r);
+    }
+    if (roster->stand_in == own)
+        tutti__verdict_add(verdict, roster->options.size, &none, &absent);
+}
+
+void tutti__stand_in_tell(tutti_roster *roster)
+{
+    tutti_roster_member *asked = &roster->members[roster->stand_in];
+    if (asked->beside) { /* it waits until we have ended the link, as rank 0 does */
+        asked->beside = false;
+        roster->ways.drop(roster->ways.context, roster->stand_in);
+    }
+    for (int r = 1; r < roster->options.size; r++)
+        if (roster->members[r].beside)
+            tutti__roster_send_verdict(roster, r);
+}
