@@ -16,7 +16,7 @@ struct tutti_cluster {
     tutti_role role;
     int index, rank, size;
     int local_rank, local_size;
-    const char *meeting; /* rank 0's "host:port" */
+    const char *meeting; /* rank 0's "host:port"; "": to be asked of MPI */
     /* The scheduler's name for this run, the same on all ranks and of no other job; "": none. */
     char job[TUTTI_JOB_BYTES];
     const char *resolver;

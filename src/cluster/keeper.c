@@ -347,7 +347,8 @@ tutti_status tutti__keeper_create(const tutti_cluster *cluster, tutti_keeper **r
     pthread_mutex_init(&keeper->lock, NULL);
     pthread_cond_init(&keeper->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    keeper->cluster = cluster;
+    keeper->own = *cluster;
+    keeper->cluster = &keeper->own;
     keeper->listener = keeper->wake_fd = keeper->failed_fd = -1;
     keeper->membership = (tutti_membership){
         .rank = cluster->rank, .size = cluster->size, .epoch = cluster->epoch, .keeper = keeper};

@@ -47,8 +47,9 @@ typedef struct tutti_caller {
 } tutti_caller;
 
 struct tutti_keeper {
-    tutti_membership membership; /* what callers hold; `peers` is ours */
-    const tutti_cluster *cluster;
+    tutti_membership membership;  /* what callers hold; `peers` is ours */
+    tutti_cluster own;            /* as it was given: `meeting` may have been found out since */
+    const tutti_cluster *cluster; /* that */
     tutti_identity me;
     tutti_secret secret;
     tutti_tls_context *tls;
@@ -123,6 +124,7 @@ tutti_status tutti__dial(tutti_keeper *keeper, const char *host, int port, uint3
 tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int meeting_port,
                                   int64_t deadline_ns);
 void tutti__listener_close(tutti_keeper *keeper);
+bool tutti__listener_free(int port); /* everywhere on this machine, just now */
 
 /* ---- table.c ---- */
 /* Who has not come to the rendezvous and why; rank 0. Not under the lock; takes at most three

@@ -23,7 +23,7 @@ static tutti_status refuse_open(const char *host)
 }
 
 /* IPv6's any-address takes IPv4 too; where there is no IPv6, IPv4's. */
-static tutti_status listen_any(tutti_keeper *keeper, int port)
+static tutti_status listen_any(int port, int *ret_socket, int *ret_port)
 {
     const tutti_world *world = tutti__world();
     tutti_address addresses[8];
@@ -35,18 +35,33 @@ static tutti_status listen_any(tutti_keeper *keeper, int port)
             const struct sockaddr *raw = (const void *)addresses[i].bytes;
             if ((raw->sa_family == AF_INET6) != (pass == 0))
                 continue;
-            status = world->listen(world->self, &addresses[i], &keeper->listener, &keeper->me.port);
+            status = world->listen(world->self, &addresses[i], ret_socket, ret_port);
             if (status == TUTTI_OK || status == TUTTI_EXISTS)
                 return status;
         }
     return status;
 }
 
-static tutti_status listen_at(tutti_keeper *keeper, const char *host, int port)
+bool tutti__listener_free(int port)
+{
+    const tutti_world *world = tutti__world();
+    int socket, bound;
+    bool is_free = listen_any(port, &socket, &bound) == TUTTI_OK;
+    if (is_free)
+        world->close_socket(world->self, socket);
+    else
+        tutti__error_forget();
+    return is_free;
+}
+
+/* `host` NULL: everywhere. */
+static tutti_status listen_where(tutti_keeper *keeper, const char *host, int port)
 {
     const tutti_world *world = tutti__world();
     tutti_address address;
     size_t count = 0;
+    if (host == NULL)
+        return listen_any(port, &keeper->listener, &keeper->me.port);
     TUTTI_TRY(world->resolve(world->self, host, port, 1, &address, &count));
     return world->listen(world->self, &address, &keeper->listener, &keeper->me.port);
 }
@@ -125,7 +140,7 @@ static bool share_port(tutti_keeper *keeper, const char *host, int port)
     if (!found)
         return false;
     if (keeper->cluster->rank > 0)
-        return (host != NULL ? listen_at(keeper, host, 0) : listen_any(keeper, 0)) == TUTTI_OK;
+        return listen_where(keeper, host, 0) == TUTTI_OK;
     keeper->me.port = port;
     return keeper->listener >= 0;
 }
@@ -193,7 +208,7 @@ tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int me
         return TUTTI_OK;
     int port = own_port(keeper->cluster, meeting_port);
     const char *at = loopback ? host : bound ? keeper->me.address : NULL;
-    tutti_status status = at != NULL ? listen_at(keeper, at, port) : listen_any(keeper, port);
+    tutti_status status = listen_where(keeper, at, port);
     if (status == TUTTI_EXISTS && share_port(keeper, at, port)) {
         tutti__error_forget();
         status = TUTTI_OK;

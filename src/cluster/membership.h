@@ -86,7 +86,8 @@ typedef struct tutti_membership {
 } tutti_membership;
 
 /* Rendezvous: returns when every rank has met, or with TUTTI_DEADLINE and a table of who is missing
- * and why. A job of one rank needs no network. `cluster` must outlive the membership. */
+ * and why. A job of one rank needs no network. What `cluster` points to must
+ * outlive the membership. */
 tutti_status tutti__membership_join(const tutti_cluster *cluster, int64_t deadline_ns,
                                     tutti_membership **ret_membership);
 /* Shutdown barrier: success means that every rank has come here, and that nothing which any of them

@@ -60,6 +60,11 @@ typedef struct tutti_engine {
      * which has the same ranks. (optional; such an engine says in fabric->lane_count how many) */
     tutti_status (*lane)(void *state, tutti_fabric *fabric, int number, void **ret_state);
 
+    /* Before ranks have met: `text` of rank 0 for all `size` ranks. With `stays` the library behind
+     * the engine is used later on. Collective. (optional) */
+    tutti_status (*announce)(int rank, int size, char *text, size_t bytes, bool stays,
+                             int64_t deadline_ns);
+
     /* Whole collectives of the library behind the engine. (optional) */
     const struct tutti_native *native;
 } tutti_engine;

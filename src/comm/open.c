@@ -15,6 +15,7 @@
 #include "base/world.h"
 #include "comm/comm.h"
 #include "comm/description.h"
+#include "comm/meeting.h"
 
 enum { MOST_RANKS = 4096 };
 
@@ -338,14 +339,21 @@ static tutti_status learn_cost(tutti_comm *comm, const tutti_comm_options *optio
     return tutti__cost_settle(comm, wish);
 }
 
-tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_options *given,
-                              tutti_comm **ret_comm)
+/* What was given, and the engine that a variable names. */
+static tutti_comm_options wishes(const tutti_comm_options *given)
 {
     static const tutti_param engine =
         TUTTI_PARAM("ENGINE", "", "between processes: shm, tcp, mpi; empty: what fits");
     tutti_comm_options options = tutti__comm_defaults(given);
     if (!options.engine && tutti__param_text(&engine)[0])
         options.engine = tutti__param_text(&engine);
+    return options;
+}
+
+tutti_status tutti__comm_over(tutti_membership *membership, const tutti_comm_options *given,
+                              tutti_comm **ret_comm)
+{
+    tutti_comm_options options = wishes(given);
     TUTTI_TRY(tutti__comm_check_options(&options));
     int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_fabric *fabric;
@@ -409,8 +417,10 @@ tutti_status tutti_comm_open(const tutti_cluster *cluster, const tutti_comm_opti
     TUTTI_TRY(tutti__comm_check_options(&options));
     int64_t deadline = tutti__comm_deadline_in(options.join_timeout);
     tutti_membership *members;
+    tutti_cluster placed = *cluster;
     tutti__standard_descriptors();
-    TUTTI_TRY(tutti__membership_join(cluster, deadline, &members));
+    TUTTI_TRY(tutti__comm_find_meeting(&placed, wishes(given).engine, deadline));
+    TUTTI_TRY(tutti__membership_join(&placed, deadline, &members));
     tutti_status status = tutti__comm_over(members, &options, ret_comm);
     if (status != TUTTI_OK) {
         tutti_error error;

@@ -1193,6 +1193,47 @@ test_under_mpirun() {
     has out "left" 3
 }
 
+# mpi_hosts MPIRUN OPTIONS...: ranks 0 and 1 in $a, 2 and 3 in $b, which have names of their own.
+mpi_hosts() {
+    cat > agent << END
+#!/bin/bash
+while [ "\${1#-}" != "\$1" ]; do shift; done # options
+[ "\$1" = 10.77.0.1 ] && host=$a || host=$b
+shift
+exec ip netns exec \$host unshare --uts bash -c "hostname \$host; \$*"
+END
+    chmod +x agent
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TUTTI_MODULES=$build/src/comm/mpi \
+        timeout -k 1 40 ip netns exec $a unshare --uts bash -c "hostname $a; exec \"\$0\" \"\$@\"" "$@" > out 2>&1
+}
+
+# mpirun says nothing of where rank 0 is: MPI does.
+test_mpirun_between_hosts() {
+    local a b engine mpi
+    [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }
+    two_hosts || return
+    printf '#!/bin/sh\nTUTTI_MACHINE=$(hostname) exec "%s" "$@"\n' "$rank_program" > rank
+    chmod +x rank
+    local openmpi="mpirun.openmpi --mca plm_rsh_agent $folder/agent --mca btl_tcp_if_include 10.77.0.0/24
+        --mca oob_tcp_if_include 10.77.0.0/24 --host 10.77.0.1:2,10.77.0.2:2 -n 4 -x TUTTI_SECRET -x TUTTI_MODULES"
+    local mpich="mpirun.mpich -launcher ssh -launcher-exec $folder/agent -hosts 10.77.0.1:2,10.77.0.2:2 -n 4"
+    command -v mpirun.mpich > /dev/null && [ -e "$build/src/comm/mpi/tutti_mpi_mpich.so" ] || mpich=
+    mpi_hosts $openmpi ./rank reduce 1
+    has out "would listen on the network (rank 0 is at '10.77.0.1') without a secret"
+    export TUTTI_SECRET=a-secret-for-two-hosts
+    for engine in "" "--engine mpi"; do
+        for mpi in "$openmpi" "$mpich"; do
+            [ -n "$mpi" ] || continue
+            mpi_hosts $mpi ./rank $engine reduce 1
+            code $? 0
+            has out "rank [0-3] of 4 on 2 hosts" 4
+            has out "log: 4 ranks on 2 hosts (tutti-a-.*: 0-1; tutti-b-.*: 2-3), by mpi, epoch 0, authenticated" 1
+            has out "reduced by" 4
+        done
+    done
+    no_hosts
+}
+
 # A rank that exits with its group open does not wait for the others, who wait for it.
 test_exit_under_mpirun() {
     [ -e "$build/src/comm/mpi/tutti_mpi.so" ] || { skip "without OpenMPI's module"; return; }

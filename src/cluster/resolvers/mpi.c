@@ -1,6 +1,6 @@
 /* mpi.c: mpirun's variables: OpenMPI, MPICH and Intel (PMI), PMIx. They say nothing of where rank 0
- * is: on one machine that is loopback, on several TUTTI_MEETING or Slurm's host list must say it.
- */
+ * is: on one machine that is loopback, on several TUTTI_MEETING or Slurm's host list says it, or
+ * MPI is asked when a group is opened. */
 #define _GNU_SOURCE /* struct ucred */
 #include <limits.h>
 #include <stdio.h>
@@ -138,12 +138,10 @@ static tutti_status find_meeting(tutti_cluster *cluster, int rank, int size)
     }
     if (cluster->local_size == size || size == 1)
         return tutti__cluster_meet(cluster, "127.0.0.1", choose_port(cluster));
-    if (*nodes == '\0')
-        return tutti_fail(TUTTI_INVALID,
-                          "mpirun does not say where rank 0 of %d is; add '-x "
-                          "TUTTI_MEETING=HOST:PORT' (OpenMPI) or '-genv TUTTI_MEETING HOST:PORT' "
-                          "(MPICH) with the first machine's name and a free port",
-                          size);
+    if (*nodes == '\0') {
+        cluster->meeting = "";
+        return TUTTI_OK;
+    }
     TUTTI_TRY(tutti__hostlist(nodes, keep_first, first));
     return tutti__cluster_meet(cluster, first, choose_port(cluster));
 }

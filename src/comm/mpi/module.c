@@ -30,8 +30,11 @@ static void finish(void)
 
 static int start(int *ret_rank, int *ret_size, int *ret_threads)
 {
-    int running = 0, level = 0, status = MPI_SUCCESS;
+    int running = 0, over = 0, level = 0, status = MPI_SUCCESS;
     MPI_Initialized(&running);
+    MPI_Finalized(&over);
+    if (over)
+        return -1;
     if (!running) {
         status = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
         ours = status == MPI_SUCCESS;
@@ -181,6 +184,14 @@ static int begin(const tutti_mpi_operation *operation, void **ret_request)
     return status;
 }
 
+static void end(void)
+{
+    if (!ours)
+        return;
+    MPI_Comm_free(&world);
+    finish();
+}
+
 static void stay(void)
 {
     staying = 1;
@@ -191,6 +202,6 @@ __attribute__((visibility("default"))) const tutti_mpi_module *tutti_mpi_module_
 const tutti_mpi_module *tutti_mpi_module_get(void)
 {
     static const tutti_mpi_module table = {
-        TUTTI_MPI_MODULE_VERSION, library, start, send_bytes, begin, test, probe, take, stay};
+        TUTTI_MPI_MODULE_VERSION, library, start, send_bytes, begin, test, probe, take, end, stay};
     return &table;
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TUTTI_MPI_MODULE_VERSION 3
+#define TUTTI_MPI_MODULE_VERSION 4
 /* A function without arguments that returns the table. */
 #define TUTTI_MPI_MODULE_SYMBOL "tutti_mpi_module_get"
 
@@ -39,7 +39,7 @@ typedef struct tutti_mpi_module {
     int version;
     const char *(*library)(void); /* "Open MPI v4.1.4, …" */
     /* ret_threads: whether several threads may call MPI at once (the program may have started it).
-     */
+     * -1: MPI was ended, which cannot be undone. */
     int (*start)(int *ret_rank, int *ret_size, int *ret_threads);
     /* A message of at most INT_MAX bytes; *ret_request is NULL when it has left already. */
     int (*send)(int peer, const void *data, size_t size, void **ret_request);
@@ -48,6 +48,7 @@ typedef struct tutti_mpi_module {
     /* Whether a message is there (NULL: none), and taking it. */
     int (*probe)(int peer, void **ret_message, size_t *ret_size);
     int (*take)(void *message, void *data, size_t size);
+    void (*end)(void);  /* now, unless the program has started it */
     void (*stay)(void); /* do not end MPI at exit: a rank has died, or leaves its group open */
 } tutti_mpi_module;
 

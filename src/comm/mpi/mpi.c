@@ -154,19 +154,63 @@ static tutti_status map_ranks(tutti_fabric *fabric, state *own, int rank, int64_
     return status;
 }
 
+static tutti_status start(int job_size, int *ret_rank, int *ret_threads)
+{
+    int size;
+    TUTTI_TRY(available());
+    int error = module()->start(ret_rank, &size, ret_threads);
+    if (error == -1)
+        return tutti_fail(TUTTI_INVALID,
+                          "MPI was ended, and cannot be started again; if an earlier group only "
+                          "asked it where rank 0 is, ask for the engine 'mpi' there too, or set "
+                          "TUTTI_MEETING=HOST:PORT");
+    if (error != 0)
+        return tutti_fail(TUTTI_IO, "MPI could not be started; start the program with mpirun or "
+                                    "srun --mpi=pmix");
+    if (size != job_size)
+        return tutti_fail(TUTTI_INVALID,
+                          "MPI (%s) has %d ranks, the job %d; start all of them with one mpirun",
+                          module()->library(), size, job_size);
+    return TUTTI_OK;
+}
+
+/* Ranks that mpirun has started are numbered by MPI. */
+static tutti_status announce(int rank, int size, char *text, size_t bytes, bool stays,
+                             int64_t deadline_ns)
+{
+    const tutti_world *world = tutti__world();
+    int own, threads;
+    void *request = NULL;
+    TUTTI_TRY(start(size, &own, &threads));
+    if (own != rank)
+        return tutti_fail(TUTTI_INVALID, "rank %d of the job is rank %d of MPI (%s)", rank, own,
+                          module()->library());
+    int error = module()->begin(&(tutti_mpi_operation){.operation = TUTTI_MPI_BROADCAST,
+                                                       .type = TUTTI_MPI_U8,
+                                                       .count = (int)bytes,
+                                                       .out = text},
+                                &request);
+    while (!error && request && tutti__now_ns() < deadline_ns) {
+        error = module()->test(&request);
+        if (request)
+            world->sleep_ns(world->self, 1000000);
+    }
+    if (error)
+        return tutti_fail(TUTTI_IO, "MPI error %d in asking where rank 0 is", error);
+    if (request)
+        return tutti_fail(TUTTI_DEADLINE, "rank 0 has not said by MPI (%s) where it is in time",
+                          module()->library());
+    if (!stays)
+        module()->end();
+    return TUTTI_OK;
+}
+
 static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
                          int64_t deadline_ns, void **ret_state)
 {
     (void)options;
-    TUTTI_TRY(available());
-    int rank, size, threads;
-    if (module()->start(&rank, &size, &threads) != 0)
-        return tutti_fail(TUTTI_IO, "MPI could not be started; start the program with mpirun or "
-                                    "srun --mpi=pmix");
-    if (size != fabric->size)
-        return tutti_fail(TUTTI_INVALID,
-                          "MPI (%s) has %d ranks, the job %d; start all of them with one mpirun",
-                          module()->library(), size, fabric->size);
+    int rank, size = fabric->size, threads;
+    TUTTI_TRY(start(size, &rank, &threads));
     state *own = calloc(1, sizeof *own + (size_t)size * sizeof own->peers[0]);
     if (!own)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", size);
@@ -398,6 +442,7 @@ const tutti_engine tutti_engine_mpi = {
     .processes = true,
     .available = available,
     .join = join,
+    .announce = announce,
     .detach = detach,
     .send = send_bytes,
     .recv = recv_bytes,
