@@ -47,7 +47,9 @@ void tutti__call_connected(tutti_keeper *keeper, tutti_link *link)
     link->connecting = false;
     if (world->connected(world->self, socket) != 0)
         tutti__link_end(keeper, link, "");
-    else if (tutti__wire_open(socket, keeper->tls, false, &link->wire) != TUTTI_OK) {
+    else if (tutti__wire_open(socket, keeper->tls, false, &link->wire) == TUTTI_OK)
+        tutti__roster_stand_in_connected(&keeper->roster, link->rank);
+    else {
         link->wire = (tutti_wire){.socket = -1}; /* the other one has been closed */
         tutti__link_end(keeper, link, "");
     }

@@ -2,9 +2,10 @@
  *
  * The lowest rank that is left stands in for it. Whoever loses rank 0 connects to that one, says
  * where it is, and waits for the verdict; one that has ended, or has not let us in after 200 ms, is
- * passed over. Who finds itself the lowest waits for all others, 300 ms at most, or 600 where a
- * launcher will say how rank 0 ended. After 800 ms a rank decides by what it knows itself, so that
- * everybody does within a second.
+ * passed over, and after 100 ms all ranks of a machine that is not there at all. Who finds itself
+ * the lowest waits for all others, 300 ms at most, or 600 where a launcher will say how rank 0
+ * ended; it decides 600 ms after it has lost rank 0 at the latest, since those that ask decide
+ * after 800 ms by what they know themselves, so that everybody does within a second.
  *
  * One that is asked while it still hears rank 0 waits: either rank 0 falls silent here too, or it
  * was only the link between the two that failed, and rank 0's verdict on that is handed on. */
@@ -21,8 +22,8 @@ static bool is_asker(const tutti_roster *roster)
 static void take_the_place(tutti_roster *roster, int64_t now_ns)
 {
     int64_t until = now_ns + (roster->options.supervised ? 600 : 300) * (int64_t)MILLISECOND;
-    if (until < roster->until_ns)
-        roster->until_ns = until;
+    int64_t latest = roster->until_ns - 200 * (int64_t)MILLISECOND;
+    roster->until_ns = until < latest ? until : latest;
 }
 
 static bool call(const tutti_roster *roster, int rank)
@@ -37,7 +38,8 @@ static void seek_next(tutti_roster *roster, int64_t now_ns)
            (roster->members[rank].passed_over || !call(roster, rank)))
         roster->members[rank++].passed_over = true;
     roster->stand_in = rank;
-    roster->answer_ns = now_ns + 200 * (int64_t)MILLISECOND;
+    roster->connected = false;
+    roster->answer_ns = now_ns + 100 * (int64_t)MILLISECOND;
     if (rank == roster->options.rank)
         take_the_place(roster, now_ns);
 }
@@ -70,12 +72,34 @@ bool tutti__stand_in_awaited(const tutti_roster *roster)
     return is_asker(roster) && !roster->members[roster->stand_in].beside;
 }
 
+void tutti__roster_stand_in_connected(tutti_roster *roster, int rank)
+{
+    if (!tutti__stand_in_awaited(roster) || rank != roster->stand_in || roster->connected)
+        return;
+    roster->connected = true;
+    roster->answer_ns += 100 * (int64_t)MILLISECOND;
+}
+
+/* Where a machine takes no call, none of its ranks will. */
+static void pass_over_machine(tutti_roster *roster, int rank)
+{
+    uint64_t machine = roster->members[rank].peer.machine;
+    if (machine == roster->members[roster->options.rank].peer.machine)
+        return;
+    for (int r = 1; r < roster->options.size; r++)
+        if (roster->members[r].peer.machine == machine)
+            roster->members[r].passed_over = true;
+}
+
 void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns)
 {
+    int mute = roster->stand_in;
     if (!tutti__stand_in_awaited(roster) || now_ns < roster->answer_ns)
         return;
-    roster->ways.drop(roster->ways.context, roster->stand_in);
-    tutti__stand_in_miss(roster, now_ns, roster->stand_in);
+    if (!roster->connected)
+        pass_over_machine(roster, mute);
+    roster->ways.drop(roster->ways.context, mute);
+    tutti__stand_in_miss(roster, now_ns, mute);
 }
 
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank)

@@ -41,7 +41,8 @@ static void check_without_zero(const simulation *sim)
 {
     bool alone = sim->fault == FAULT_KILL || sim->fault == FAULT_STOP ||
                  sim->fault == FAULT_PARTITION; /* others are well */
-    bool lost = alone || (sim->fault == FAULT_KILL_STOP && !sim->late);
+    bool lost =
+        alone || sim->fault == FAULT_MACHINE || (sim->fault == FAULT_KILL_STOP && !sim->late);
     const node *first = NULL;
     if (!sim->broken || !lost || sim->victim != 0 || sim->delay > FAST)
         return;
@@ -53,6 +54,17 @@ static void check_without_zero(const simulation *sim)
         HOLDS(say_the_same(n, first));
         HOLDS(!alone || strstr(n->roster.verdict.text, "known to have arrived") == NULL);
     }
+}
+
+/* Each side of a cut network says one thing. */
+static void check_sides(const simulation *sim)
+{
+    if (!sim->broken || sim->fault != FAULT_SPLIT || sim->delay > FAST)
+        return;
+    for (int a = 0; a < sim->size; a++)
+        for (int b = 0; b < a; b++)
+            HOLDS((sim->half >> a & 1) != (sim->half >> b & 1) ||
+                  say_the_same(&sim->nodes[a], &sim->nodes[b]));
 }
 
 /* The link between rank 0 and a rank above 1 fails: that one hears from rank 1 what rank 0 says. */
@@ -112,6 +124,7 @@ TUTTI_TEST(roster_holds_under_thousands_of_seeds)
         tutti__simulation_run(&sim, seed);
         check_end(&sim);
         check_without_zero(&sim);
+        check_sides(&sim);
         check_one_link(&sim);
         tutti__simulation_free(&sim);
     }

@@ -424,6 +424,7 @@ static void happen(simulation *sim, event *e)
         tutti__roster_suspect(&n->roster, clock_of(n), e->other, TUTTI_FAILURE_SIGNAL, 9, "");
         break;
     case CONNECTED:
+        tutti__roster_stand_in_connected(&n->roster, e->other);
         if (!sim->lost[n->rank][e->other])
             post(sim, arrival(sim, n->rank, e->other), HELLO, e->other, n->rank, NULL);
         break;
