@@ -79,10 +79,11 @@ typedef struct tutti_roster {
     bool met;      /* rank 0: RUNNING has begun */
     bool deciding; /* something failed somewhere: a verdict is there, or will be */
     uint64_t job;
-    int64_t ticked_ns, beat_ns; /* last tick; last beat sent */
-    int64_t until_ns;           /* of ASKING and PARTING */
-    int stand_in;               /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
-    bool connected;             /* that one's machine has taken our call */
+    int64_t ticked_ns, beat_ns; /* last tick, or message; last beat sent */
+    int64_t woke_ns;   /* when this process last went on after it had been away; 0: never */
+    int64_t until_ns;  /* of ASKING and PARTING */
+    int stand_in;      /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
+    bool connected;    /* that one's machine has taken our call */
     int64_t answer_ns; /* until when it has to, then until when that one has to let us in */
     int accusations;
     tutti_roster_member *members; /* [size] */
@@ -164,6 +165,8 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,
                                 const tutti_message *m);
 void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns);
+/* So short a time ago that others may have given it up meanwhile. */
+bool tutti__roster_was_away(const tutti_roster *roster, int64_t now_ns);
 void tutti__roster_watch_silence(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_send(tutti_roster *roster, int rank, const tutti_message *message);
 void tutti__roster_send_all(tutti_roster *roster, const tutti_message *message);

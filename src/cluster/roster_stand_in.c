@@ -44,15 +44,26 @@ static void seek_next(tutti_roster *roster, int64_t now_ns)
         take_the_place(roster, now_ns);
 }
 
-/* Half-open: rank 0 may still hear us, and should not: others then hear of it from rank 0. */
-void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns)
+/* Rank 0 has fallen silent, and its link stands: half-open, so that rank 0 still hears us, and
+ * should not, since others then hear of it from rank 0; or rank 0 sleeps, and finds out when it
+ * wakes why nobody is there. */
+static void give_up_zero(tutti_roster *roster, int64_t now_ns)
 {
     tutti_roster_member *zero = &roster->members[0];
-    if (zero->linked) {
-        zero->linked = false;
-        zero->given_up = true;
-        roster->ways.drop(roster->ways.context, 0);
-    }
+    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    m.as.suspect.rank = 0;
+    m.as.suspect.why = TUTTI_FAILURE_SILENT;
+    m.as.suspect.detail = (now_ns - zero->heard_ns) / MILLISECOND;
+    tutti__roster_send(roster, 0, &m);
+    zero->linked = false;
+    zero->given_up = true;
+    roster->ways.drop(roster->ways.context, 0);
+}
+
+void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns)
+{
+    if (roster->members[0].linked)
+        give_up_zero(roster, now_ns);
     roster->until_ns = now_ns + 800 * (int64_t)MILLISECOND;
     seek_next(roster, now_ns);
 }

@@ -80,6 +80,20 @@ static void check_one_link(const simulation *sim)
         HOLDS(say_the_same(&sim->nodes[r], &sim->nodes[0]));
 }
 
+/* Whoever sleeps is given up by all, itself too, or by nobody; rank 0 may have found that all had
+ * come to the end. */
+static void check_sleep(const simulation *sim)
+{
+    tutti_phase zero = sim->nodes[0].roster.phase;
+    if (!sim->broken || sim->fault != FAULT_SLEEP)
+        return;
+    for (int r = 0; r < sim->size; r++) {
+        const tutti_roster *roster = &sim->nodes[r].roster;
+        HOLDS(roster->phase == zero || zero == TUTTI_PHASE_LEFT);
+        HOLDS(roster->phase == TUTTI_PHASE_LEFT || roster->verdict.rank == sim->victim);
+    }
+}
+
 static void check_end(const simulation *sim)
 {
     static const int64_t limits[FAULT_COUNT] = {
@@ -126,6 +140,7 @@ TUTTI_TEST(roster_holds_under_thousands_of_seeds)
         check_without_zero(&sim);
         check_sides(&sim);
         check_one_link(&sim);
+        check_sleep(&sim);
         tutti__simulation_free(&sim);
     }
 }
