@@ -7,8 +7,11 @@
  * ended; it decides 600 ms after it has lost rank 0 at the latest, since those that ask decide
  * after 800 ms by what they know themselves, so that everybody does within a second.
  *
- * One that is asked while it still hears rank 0 waits: either rank 0 falls silent here too, or it
- * was only the link between the two that failed, and rank 0's verdict on that is handed on. */
+ * One that is asked while it still hears rank 0 tells rank 0, and waits: either rank 0 falls silent
+ * here too, or it was only the link between the two that failed, and rank 0's verdict on that is
+ * handed on. */
+#include <stdio.h>
+
 #include "cluster/roster.h"
 
 enum { MILLISECOND = 1000000 };
@@ -134,11 +137,24 @@ tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster)
                : TUTTI_REFUSAL_ENDING;
 }
 
+/* Rank 0, which is heard here, may not know yet that `rank` has given it up. */
+static void tell_zero(tutti_roster *roster, int rank)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    m.as.suspect.rank = (uint32_t)rank;
+    m.as.suspect.why = TUTTI_FAILURE_SUSPECTED;
+    snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason,
+             "rank %d says: it has lost its connection to rank 0", roster->options.rank);
+    tutti__roster_send(roster, 0, &m);
+}
+
 void tutti__roster_stand_in_for(tutti_roster *roster, int rank)
 {
     roster->members[rank].beside = true;
     if (roster->phase == TUTTI_PHASE_FAILED)
         tutti__roster_send_verdict(roster, rank);
+    else
+        tell_zero(roster, rank);
 }
 
 void tutti__stand_in_receive(tutti_roster *roster, int from, const tutti_message *message)

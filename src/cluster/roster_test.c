@@ -71,10 +71,12 @@ static void check_sides(const simulation *sim)
 static void check_one_link(const simulation *sim)
 {
     int link = sim->victim == 0 ? sim->other : sim->victim;
-    bool one = sim->fault == FAULT_RESET || sim->fault == FAULT_HALF_OPEN;
+    bool one =
+        sim->fault == FAULT_RESET || sim->fault == FAULT_HALF_OPEN || sim->fault == FAULT_CUT;
     bool over =
-        sim->nodes[0].roster.phase == TUTTI_PHASE_LEFT; /* all but its goodbye to that one */
-    if (!sim->broken || !one || link < 2 || over || sim->delay > FAST)
+        sim->nodes[0].roster.phase == TUTTI_PHASE_LEFT;       /* all but its goodbye to that one */
+    int64_t fast = sim->fault == FAULT_CUT ? FAST / 2 : FAST; /* rank 0 may hear of it by rank 1 */
+    if (!sim->broken || !one || link < 2 || over || sim->delay > fast)
         return;
     for (int r = 0; r < sim->size; r++)
         HOLDS(say_the_same(&sim->nodes[r], &sim->nodes[0]));
