@@ -280,7 +280,7 @@ static void judge_stranger(tutti_keeper *keeper, tutti_link *link, const tutti_m
     if (refusal == TUTTI_REFUSAL_NONE && member)
         refusal = tutti__roster_may_admit(&keeper->roster, (int)hello->as.hello.rank);
     if (refusal == TUTTI_REFUSAL_NONE && asker)
-        refusal = tutti__roster_may_stand_in(&keeper->roster);
+        refusal = tutti__roster_may_stand_in(&keeper->roster, (int)hello->as.hello.rank);
     if (refusal != TUTTI_REFUSAL_NONE) {
         refuse(keeper, link, refusal, hello);
         return;

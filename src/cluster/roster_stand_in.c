@@ -129,9 +129,11 @@ void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int ra
     roster->ways.send(roster->ways.context, rank, &m);
 }
 
-tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster)
+tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank)
 {
     bool judged = roster->phase == TUTTI_PHASE_FAILED && roster->verdict.why != TUTTI_FAILURE_NONE;
+    if (roster->members[rank].beside)
+        return TUTTI_REFUSAL_TAKEN;
     return judged || tutti__roster_watching(roster) || roster->phase == TUTTI_PHASE_ASKING
                ? TUTTI_REFUSAL_NONE
                : TUTTI_REFUSAL_ENDING;

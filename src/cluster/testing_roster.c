@@ -242,7 +242,7 @@ static void take_call(simulation *sim, node *n, int caller)
 /* What the process says then. */
 static void take_hello(simulation *sim, node *n, int caller)
 {
-    bool taken = tutti__roster_may_stand_in(&n->roster) == TUTTI_REFUSAL_NONE;
+    bool taken = tutti__roster_may_stand_in(&n->roster, caller) == TUTTI_REFUSAL_NONE;
     if (!sim->lost[n->rank][caller])
         post(sim, arrival(sim, n->rank, caller), taken ? REACHED : CLOSED, caller, n->rank, NULL);
     if (taken)
