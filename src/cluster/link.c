@@ -104,9 +104,9 @@ void tutti__link_end(tutti_keeper *keeper, tutti_link *link, const char *reason)
 {
     bool member = link->state == TUTTI_LINK_MEMBER || link->state == TUTTI_LINK_CALLING;
     link->state = TUTTI_LINK_CLOSED;
-    tutti__wire_close(&link->wire);
     if (member)
         tutti__roster_closed(&keeper->roster, tutti__now_ns(), link->rank, reason);
+    tutti__wire_close(&link->wire); /* whose own words the reason may be */
 }
 
 /* What could not be sent yet stays; a peer that takes nothing is silent and found by that. */
