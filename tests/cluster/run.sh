@@ -271,6 +271,19 @@ test_stopped_rank() {
     under 1.5 "$(since "$at" "$(seen out.0 out.1)")"
 }
 
+# Rank 0 finds all others gone when it goes on, and blames none of them.
+test_stopped_rank_0() {
+    local rank victim
+    TUTTI_SILENCE_MS=1000 ranks 3 timeout -k 1 20 "$member" spin
+    await "out.*" spinning 3
+    victim=$(sed -n 's/^spinning //p' out.0)
+    kill -STOP "$victim"
+    wait "${pids[1]}" "${pids[2]}"
+    kill -CONT "$victim"
+    wait "${pids[0]}"
+    for rank in 0 1 2; do has out.$rank "rank 0 .* has not been heard for 1.0 s"; done
+}
+
 test_a_stopped_rank_is_named_by_the_launcher() {
     timeout 20 "$tutti" run -n 2 sh -c '[ $TUTTI_RANK = 0 ] || kill -STOP $$' > out 2> err &
     local launcher=$!
