@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/roster_stand_in.h"
+
 static const int64_t parting_ns = INT64_C(2000000000);
 
 tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options *options,

@@ -56,9 +56,9 @@ typedef struct tutti_roster_options {
 typedef struct tutti_roster_member {
     tutti_peer peer;
     bool linked, left, asked, reported, known; /* known: a member has its peer entry */
-    bool beside;      /* without rank 0: the link between it and a stand-in, one of which we are */
-    bool passed_over; /* it is not asked or waited for in rank 0's place: it ended, or is mute */
-    bool given_up;    /* rank 0: its link stood when it was */
+    bool beside;      /* a link stands by which we ask it in rank 0's place, or it asks us */
+    bool passed_over; /* it is not asked in rank 0's place, nor waited for: it ended, or is mute */
+    bool given_up;    /* rank 0: we have ended its link ourselves */
     int64_t heard_ns;
     int64_t silent_ns; /* how long it had been so when the launcher said that it exited */
     int accusation;    /* 1 for the first accused, 2 ...; 0 not accused */
@@ -135,7 +135,7 @@ void tutti__roster_give_up(tutti_roster *roster, const char *text);
  * is then members[r].result. */
 void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *data, size_t size);
 
-/* For roster_*.c only. */
+/* For roster_*.c only; roster_stand_in.h has more. */
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                           int64_t detail, const char *reason);
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
@@ -145,19 +145,6 @@ void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *ver
  * does something else. -1: there is none. */
 int tutti__roster_find_idle(const tutti_roster *roster, const tutti_verdict *verdict);
 void tutti__roster_send_verdict(tutti_roster *roster, int rank);
-/* Rank 0 is given up, and another asked in its place. */
-void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns);
-/* It is not there, or not any more. */
-void tutti__stand_in_miss(tutti_roster *roster, int64_t now_ns, int rank);
-void tutti__stand_in_receive(tutti_roster *roster, int from, const tutti_message *message);
-bool tutti__stand_in_awaited(const tutti_roster *roster); /* until answer_ns */
-void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns);
-/* Whether this rank has all that it can get: it stands in for rank 0, and all others have come. */
-bool tutti__stand_in_complete(const tutti_roster *roster);
-/* Adds to the verdict who was asked and has not come. */
-void tutti__stand_in_complement(const tutti_roster *roster, tutti_verdict *verdict);
-/* The verdict is there: it goes to those that have asked here, and nobody else is asked. */
-void tutti__stand_in_tell(tutti_roster *roster);
 void tutti__roster_take_verdict(tutti_roster *roster, const tutti_message *message);
 bool tutti__roster_watching(const tutti_roster *roster); /* failures count in this phase */
 bool tutti__roster_over(const tutti_roster *roster);     /* nothing is waited for any more */

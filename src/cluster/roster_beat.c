@@ -1,5 +1,5 @@
 /* roster_beat.c: heartbeats, clocks and silence. */
-#include "cluster/roster.h"
+#include "cluster/roster_stand_in.h"
 
 enum { MILLISECOND = 1000000 };
 

@@ -10,9 +10,9 @@
  * One that is asked while it still hears rank 0 tells rank 0, and waits: either rank 0 falls silent
  * here too, or it was only the link between the two that failed, and rank 0's verdict on that is
  * handed on. */
-#include <stdio.h>
+#include "cluster/roster_stand_in.h"
 
-#include "cluster/roster.h"
+#include <stdio.h>
 
 enum { MILLISECOND = 1000000 };
 
@@ -187,13 +187,14 @@ void tutti__stand_in_complement(const tutti_roster *roster, tutti_verdict *verdi
 {
     tutti_ranks none = {0}, absent = {0};
     int own = roster->options.rank;
+    if (own == 0 || roster->stand_in != own)
+        return;
     for (int r = 0; r < roster->options.size; r++) {
         bool known = r == 0 || r == own || roster->members[r].reported;
         if (known && !tutti__ranks_have(&verdict->arrived, r))
             tutti__ranks_add(&absent, r);
     }
-    if (roster->stand_in == own)
-        tutti__verdict_add(verdict, roster->options.size, &none, &absent);
+    tutti__verdict_add(verdict, roster->options.size, &none, &absent);
 }
 
 void tutti__stand_in_tell(tutti_roster *roster)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cluster/roster.h"
+#include "cluster/roster_stand_in.h"
 
 enum { MILLISECOND = 1000000 };
 
