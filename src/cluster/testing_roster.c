@@ -220,8 +220,8 @@ static void kill_node(simulation *sim, node *victim)
     end_links(sim, victim->rank);
     victim->dead = true;
     for (int r = 0; sim->supervised && r < sim->size; r++)
-        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 5), OBITUARY, r, victim->rank,
-             NULL);
+        post(sim, sim->now + (int64_t)draw(sim, 2 * (uint64_t)SECOND / 5), OBITUARY, r,
+             victim->rank, NULL);
 }
 
 static bool is_linked(const node *n, int other)
@@ -368,15 +368,18 @@ static void break_something(simulation *sim)
         sim->broken = false;
 }
 
-/* The system has kept what came for it. */
+/* The system has kept what came for it, which is read before the time is looked at. */
 static void wake(simulation *sim, node *n)
 {
     n->stopped = false;
-    for (size_t i = 0; i < sim->held.count; i++) {
-        const event *e = &sim->held.data[i];
-        post(sim, sim->now, e->kind, e->node, e->other, e->message);
-        free(e->message);
-    }
+    for (int ticks = 0; ticks < 2; ticks++)
+        for (size_t i = 0; i < sim->held.count; i++) {
+            const event *e = &sim->held.data[i];
+            if ((e->kind == TICK) == (ticks == 1))
+                post(sim, sim->now, e->kind, e->node, e->other, e->message);
+        }
+    for (size_t i = 0; i < sim->held.count; i++)
+        free(sim->held.data[i].message);
     sim->held.count = 0;
 }
 
