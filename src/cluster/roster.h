@@ -40,7 +40,7 @@ typedef struct tutti_roster_ways {
     /* Adds who else is known to have come to an operation, and not to have; (optional) */
     void (*look)(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
                  tutti_ranks *absent);
-    /* Begins to connect to `rank`; stand_in_connected and stand_in_reached, or closed, follow
+    /* Begins to connect to `rank`; stand_in_connected, _heard and _reached, or closed, follow
      * later; false: it is not there; (optional) */
     bool (*call)(void *context, int rank);
 } tutti_roster_ways;
@@ -84,7 +84,7 @@ typedef struct tutti_roster {
     int64_t until_ns;  /* of ASKING and PARTING */
     int stand_in;      /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
     bool connected;    /* that one's machine has taken our call */
-    int64_t answer_ns; /* until when it has to, then until when that one has to let us in */
+    int64_t answer_ns; /* until when it has to, then until when that one has to say something */
     int accusations;
     tutti_roster_member *members; /* [size] */
     tutti_verdict verdict;
@@ -115,8 +115,9 @@ void tutti__roster_tick(tutti_roster *roster, int64_t now_ns);
 int64_t tutti__roster_next(const tutti_roster *roster);
 
 /* Others, when rank 0 is lost (roster_stand_in.c): the machine of the rank that was called has
- * taken the call; the rank has let us in. */
+ * taken the call; the rank has said something; it has let us in. */
 void tutti__roster_stand_in_connected(tutti_roster *roster, int rank);
+void tutti__roster_stand_in_heard(tutti_roster *roster, int rank);
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank);
 /* A higher rank has proved itself and asks this one: NONE, TAKEN or ENDING. Admission as above. */
 tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank);

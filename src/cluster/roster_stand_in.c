@@ -1,11 +1,11 @@
 /* roster_stand_in.c: who asks where everybody is when rank 0 is the one that fails.
  *
  * The lowest rank that is left stands in for it. Whoever loses rank 0 connects to that one, says
- * where it is, and waits for the verdict; one that has ended, or has not let us in after 200 ms, is
+ * where it is, and waits for the verdict. One that has ended, or has said nothing after 200 ms, is
  * passed over, and after 100 ms all ranks of a machine that is not there at all. Who finds itself
- * the lowest waits for all others, 300 ms at most, or 600 where a launcher will say how rank 0
- * ended; it decides 600 ms after it has lost rank 0 at the latest, since those that ask decide
- * after 800 ms by what they know themselves, so that everybody does within a second.
+ * the lowest waits for all others, and where a launcher will say how rank 0 ended for that, until
+ * 600 ms after it has lost rank 0; those that ask decide after 800 ms by what they know themselves,
+ * so that everybody does within a second.
  *
  * One that is asked while it still hears rank 0 tells rank 0, and waits: either rank 0 falls silent
  * here too, or it was only the link between the two that failed, and rank 0's verdict on that is
@@ -20,13 +20,6 @@ static bool is_asker(const tutti_roster *roster)
 {
     return roster->phase == TUTTI_PHASE_ASKING && roster->stand_in != 0 &&
            roster->stand_in != roster->options.rank;
-}
-
-static void take_the_place(tutti_roster *roster, int64_t now_ns)
-{
-    int64_t until = now_ns + (roster->options.supervised ? 600 : 300) * (int64_t)MILLISECOND;
-    int64_t latest = roster->until_ns - 200 * (int64_t)MILLISECOND;
-    roster->until_ns = until < latest ? until : latest;
 }
 
 static bool call(const tutti_roster *roster, int rank)
@@ -44,7 +37,7 @@ static void seek_next(tutti_roster *roster, int64_t now_ns)
     roster->connected = false;
     roster->answer_ns = now_ns + 100 * (int64_t)MILLISECOND;
     if (rank == roster->options.rank)
-        take_the_place(roster, now_ns);
+        roster->until_ns -= 200 * (int64_t)MILLISECOND;
 }
 
 /* Rank 0 has fallen silent, and its link stands: half-open, so that rank 0 still hears us, and
@@ -94,6 +87,13 @@ void tutti__roster_stand_in_connected(tutti_roster *roster, int rank)
     roster->answer_ns += 100 * (int64_t)MILLISECOND;
 }
 
+/* It lives, however long it may take to let us in with all the others. */
+void tutti__roster_stand_in_heard(tutti_roster *roster, int rank)
+{
+    if (tutti__stand_in_awaited(roster) && rank == roster->stand_in)
+        roster->answer_ns = roster->until_ns;
+}
+
 /* Where a machine takes no call, none of its ranks will. */
 static void pass_over_machine(tutti_roster *roster, int rank)
 {
@@ -108,7 +108,8 @@ static void pass_over_machine(tutti_roster *roster, int rank)
 void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns)
 {
     int mute = roster->stand_in;
-    if (!tutti__stand_in_awaited(roster) || now_ns < roster->answer_ns)
+    if (!tutti__stand_in_awaited(roster) || now_ns < roster->answer_ns ||
+        now_ns >= roster->until_ns)
         return;
     if (!roster->connected)
         pass_over_machine(roster, mute);

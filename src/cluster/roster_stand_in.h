@@ -10,7 +10,7 @@ void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns);
 /* `rank` is not there, or not any more: if we asked it, we ask the next. */
 void tutti__stand_in_miss(tutti_roster *roster, int64_t now_ns, int rank);
 void tutti__stand_in_receive(tutti_roster *roster, int from, const tutti_message *message);
-/* One that was called has not let us in yet; it has until roster->answer_ns. */
+/* One that was called has not let us in yet; it is passed over at roster->answer_ns. */
 bool tutti__stand_in_awaited(const tutti_roster *roster);
 void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns);
 /* Whether this rank stands in for rank 0, and all others that it waits for have reported. */

@@ -126,7 +126,9 @@ TUTTI_TEST(stand_in_tells_those_that_ask)
         tutti__roster_receive(&roster, SECOND, ASKER, &report);
     tutti__roster_receive(&roster, SECOND, ASKER, &verdict);
     CHECK_INT(roster.phase, TUTTI_PHASE_ASKING);
-    tutti__roster_tick(&roster, SECOND + 3 * SECOND / 10);
+    tutti__roster_tick(&roster, SECOND + 599 * MILLISECOND);
+    CHECK_INT(roster.phase, TUTTI_PHASE_ASKING);
+    tutti__roster_tick(&roster, SECOND + 600 * MILLISECOND);
     CHECK_INT(roster.phase, TUTTI_PHASE_FAILED);
     CHECK_INT(roster.verdict.why, TUTTI_FAILURE_CLOSED);
     CHECK_CONTAINS(roster.verdict.text, "known to have arrived: 1, 3 (as rank 1 sees it");
@@ -134,6 +136,23 @@ TUTTI_TEST(stand_in_tells_those_that_ask)
     CHECK_INT(out.verdicts[2], 0);
     ask(&roster, 2); /* who comes too late hears it too */
     CHECK_INT(out.verdicts[2], 1);
+    tutti__roster_free(&roster);
+}
+
+/* Of two that have ended none is waited for. */
+TUTTI_TEST(stand_in_decides_when_all_that_are_left_have_come)
+{
+    tutti_roster roster;
+    outbox out = {0};
+    tutti_message report = {.type = TUTTI_MESSAGE_REPORT};
+    begin(&roster, &out, 1, 1);
+    tutti__roster_closed(&roster, SECOND, 0, "");
+    tutti__roster_suspect(&roster, SECOND, 2, TUTTI_FAILURE_SIGNAL, 9, "");
+    tutti__roster_suspect(&roster, SECOND, 4, TUTTI_FAILURE_SIGNAL, 9, "");
+    ask(&roster, ASKER);
+    CHECK_INT(roster.phase, TUTTI_PHASE_ASKING);
+    tutti__roster_receive(&roster, SECOND, ASKER, &report);
+    CHECK_INT(roster.phase, TUTTI_PHASE_FAILED);
     tutti__roster_free(&roster);
 }
 
@@ -157,11 +176,14 @@ TUTTI_TEST(stand_in_is_the_lowest_that_is_left)
     tutti__roster_stand_in_reached(&roster, SECOND + 202 * MILLISECOND, 2); /* too late */
     CHECK_INT(out.drops[2], 1);
     CHECK_INT(out.reports[2], 0);
-    tutti__roster_stand_in_reached(&roster, SECOND + 202 * MILLISECOND, 3);
+    tutti__roster_stand_in_heard(&roster, 3); /* it lives, and has much to do */
+    tutti__roster_tick(&roster, SECOND + 700 * MILLISECOND);
+    CHECK_INT(roster.stand_in, 3);
+    tutti__roster_stand_in_reached(&roster, SECOND + 700 * MILLISECOND, 3);
     CHECK_INT(out.reports[3], 1);
     tutti_message verdict = {.type = TUTTI_MESSAGE_VERDICT};
     verdict.as.verdict.why = TUTTI_FAILURE_ABORTED;
-    tutti__roster_receive(&roster, SECOND + 203 * MILLISECOND, 3, &verdict);
+    tutti__roster_receive(&roster, SECOND + 701 * MILLISECOND, 3, &verdict);
     CHECK_INT(roster.verdict.why, TUTTI_FAILURE_ABORTED);
     CHECK_INT(out.drops[3], 1); /* it waits for that */
     tutti__roster_free(&roster);

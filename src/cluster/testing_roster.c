@@ -118,6 +118,7 @@ static void begin(simulation *sim, uint64_t seed)
     sim->supervised = draw(sim, 2) == 1;
     sim->crowd = 1 + (int)draw(sim, (uint64_t)sim->size);
     sim->delay = draw_delay(sim);
+    sim->proof = draw(sim, 2) == 1 ? 1 : SECOND * 3 / 10;
     sim->half = draw_half(sim);
     if (sim->fault >= FAULT_KILL_TWO && sim->fault <= FAULT_MACHINE) {
         sim->victim = 0;
@@ -237,14 +238,19 @@ static void take_call(simulation *sim, node *n, int caller)
     if (!sim->lost[n->rank][caller])
         post(sim, arrival(sim, n->rank, caller), deaf || n->dead ? CLOSED : CONNECTED, caller,
              n->rank, NULL);
+    post(sim, sim->now, ACCEPT, n->rank, caller, NULL);
 }
 
-/* What the process says then. */
-static void take_hello(simulation *sim, node *n, int caller)
+static void answer(simulation *sim, node *n, kind what, int other)
+{
+    if (!sim->lost[n->rank][other])
+        post(sim, arrival(sim, n->rank, other), what, other, n->rank, NULL);
+}
+
+static void let_in(simulation *sim, node *n, int caller)
 {
     bool taken = tutti__roster_may_stand_in(&n->roster, caller) == TUTTI_REFUSAL_NONE;
-    if (!sim->lost[n->rank][caller])
-        post(sim, arrival(sim, n->rank, caller), taken ? REACHED : CLOSED, caller, n->rank, NULL);
+    answer(sim, n, taken ? REACHED : CLOSED, caller);
     if (taken)
         tutti__roster_stand_in_for(&n->roster, caller);
 }
@@ -428,11 +434,20 @@ static void happen(simulation *sim, event *e)
         break;
     case CONNECTED:
         tutti__roster_stand_in_connected(&n->roster, e->other);
-        if (!sim->lost[n->rank][e->other])
-            post(sim, arrival(sim, n->rank, e->other), HELLO, e->other, n->rank, NULL);
+        break;
+    case ACCEPT:
+        answer(sim, n, CHALLENGE, e->other);
+        break;
+    case CHALLENGE:
+        tutti__roster_stand_in_heard(&n->roster, e->other);
+        answer(sim, n, HELLO, e->other);
         break;
     case HELLO:
-        take_hello(sim, n, e->other);
+        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)sim->proof), PROVED, n->rank, e->other,
+             NULL);
+        break;
+    case PROVED:
+        let_in(sim, n, e->other);
         break;
     case REACHED:
         tutti__roster_stand_in_reached(&n->roster, clock_of(n), e->other);

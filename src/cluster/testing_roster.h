@@ -56,7 +56,10 @@ typedef enum kind {
     OBITUARY,
     CALL,      /* `other` calls this node's machine */
     CONNECTED, /* `other`'s machine has taken this node's call */
+    ACCEPT,    /* this node finds `other`'s call */
+    CHALLENGE, /* `other` asks this node who it is */
     HELLO,     /* `other` wants to be let in */
+    PROVED,    /* it may */
     REACHED,   /* `other` has let this node in */
 } kind;
 
@@ -84,6 +87,7 @@ typedef struct simulation {
     int crowd;     /* ranks on each machine */
     unsigned half; /* SPLIT: these ranks are on one side */
     int64_t now, fault_at, delay, slow_until, last_sent[MOST][MOST];
+    int64_t proof; /* what it takes a rank at most to let another in, with all the others to do */
     fault fault;
     bool late; /* KILL_STOP: the other one is stopped while it asks, or is asked */
     bool supervised, broken, lost[MOST][MOST]; /* lost[a][b]: what a sends to b vanishes */
