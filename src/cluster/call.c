@@ -47,7 +47,9 @@ void tutti__call_connected(tutti_keeper *keeper, tutti_link *link)
     link->connecting = false;
     if (world->connected(world->self, socket) != 0)
         tutti__link_end(keeper, link, "");
-    else if (tutti__wire_open(socket, keeper->tls, false, &link->wire) != TUTTI_OK) {
+    else if (tutti__wire_open(socket, keeper->tls, false, &link->wire) == TUTTI_OK)
+        tutti__roster_stand_in_connected(&keeper->roster, link->rank);
+    else {
         link->wire = (tutti_wire){.socket = -1}; /* the other one has been closed */
         tutti__link_end(keeper, link, "");
     }
@@ -79,10 +81,23 @@ static bool is_proved(const tutti_keeper *keeper, const tutti_link *link,
     return tutti__handshake_confirm(&keeper->me, &challenge, &hello, admit);
 }
 
-void tutti__call_answer(tutti_keeper *keeper, tutti_link *link, const tutti_message *message)
+static bool is_greeted(const tutti_link *link)
 {
     static const uint8_t none[TUTTI_SHA256_BYTES];
-    bool greeted = memcmp(link->proof, none, sizeof none) != 0;
+    return memcmp(link->proof, none, sizeof none) != 0;
+}
+
+/* With TLS it says something long before it can challenge us. */
+void tutti__call_listen(tutti_keeper *keeper, const tutti_link *link)
+{
+    bool begun = link->wire.tls != NULL && tutti__tls_begun(link->wire.tls);
+    if (begun || is_greeted(link))
+        tutti__roster_stand_in_heard(&keeper->roster, link->rank);
+}
+
+void tutti__call_answer(tutti_keeper *keeper, tutti_link *link, const tutti_message *message)
+{
+    bool greeted = is_greeted(link);
     if (message->type == TUTTI_MESSAGE_CHALLENGE && !greeted)
         say_hello(keeper, link, message);
     else if (message->type == TUTTI_MESSAGE_ADMIT && greeted && is_proved(keeper, link, message)) {

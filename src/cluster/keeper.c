@@ -192,6 +192,8 @@ static void serve(tutti_keeper *keeper, tutti_link *link)
     if (link->connecting)
         tutti__call_connected(keeper, link);
     tutti__link_read(keeper, link);
+    if (link->state == TUTTI_LINK_CALLING)
+        tutti__call_listen(keeper, link);
 }
 
 static void flush_links(tutti_keeper *keeper)

@@ -109,6 +109,8 @@ void tutti__link_end(tutti_keeper *keeper, tutti_link *link, const char *reason)
 bool tutti__call_begin(tutti_keeper *keeper, int rank);
 /* Its socket has something: it is connected, or will not be. */
 void tutti__call_connected(tutti_keeper *keeper, tutti_link *link);
+/* Something was read, perhaps not yet a message. */
+void tutti__call_listen(tutti_keeper *keeper, const tutti_link *link);
 void tutti__call_answer(tutti_keeper *keeper, tutti_link *link, const tutti_message *message);
 
 /* ---- dial.c ---- */

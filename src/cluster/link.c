@@ -1,8 +1,9 @@
 /* link.c: control connections: strangers who must prove themselves, and members.
  *
- * A stranger holds one socket and 4 KiB. There are at most 256 of them: the oldest goes when one
- * more comes, so that a flood of idle connections shuts nobody out, since an honest process proves
- * itself within milliseconds and tries again if it was unlucky. */
+ * A stranger holds one socket and 4 KiB. There are at most 256 of them, or as many as the job has
+ * ranks, which call all at once when rank 0 is lost, and only once: the oldest goes when one more
+ * comes, so that a flood of idle connections shuts nobody out, since an honest process proves
+ * itself within milliseconds and tries to join again if it was unlucky. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #include "cluster/keeper.h"
 
-enum { MOST_STRANGERS = 256, MOST_OUT = 64 << 20 };
+enum { SOME_STRANGERS = 256, MOST_OUT = 64 << 20 };
 static const int64_t stranger_ns = INT64_C(10000000000);
 static const int64_t silent_ns = INT64_C(500000000); /* a probe of the port is gone by then */
 
@@ -104,9 +105,9 @@ void tutti__link_end(tutti_keeper *keeper, tutti_link *link, const char *reason)
 {
     bool member = link->state == TUTTI_LINK_MEMBER || link->state == TUTTI_LINK_CALLING;
     link->state = TUTTI_LINK_CLOSED;
-    tutti__wire_close(&link->wire);
     if (member)
         tutti__roster_closed(&keeper->roster, tutti__now_ns(), link->rank, reason);
+    tutti__wire_close(&link->wire); /* whose own words the reason may be */
 }
 
 /* What could not be sent yet stays; a peer that takes nothing is silent and found by that. */
@@ -172,6 +173,8 @@ static void challenge(tutti_keeper *keeper, int socket, const tutti_address *fro
 void tutti__link_accept(tutti_keeper *keeper)
 {
     const tutti_world *world = tutti__world();
+    size_t ranks = (size_t)keeper->cluster->size;
+    size_t most = ranks > SOME_STRANGERS ? ranks : SOME_STRANGERS;
     tutti_link *oldest;
     for (int i = 0; i < 256; i++) { /* then others have their turn */
         tutti_address from;
@@ -182,7 +185,7 @@ void tutti__link_accept(tutti_keeper *keeper)
             tutti__link_end(keeper, oldest, "");
         if (socket < 0)
             return;
-        if (count_strangers(keeper, &oldest) >= MOST_STRANGERS)
+        if (count_strangers(keeper, &oldest) >= most)
             tutti__link_end(keeper, oldest, "");
         challenge(keeper, socket, &from);
     }
@@ -280,7 +283,7 @@ static void judge_stranger(tutti_keeper *keeper, tutti_link *link, const tutti_m
     if (refusal == TUTTI_REFUSAL_NONE && member)
         refusal = tutti__roster_may_admit(&keeper->roster, (int)hello->as.hello.rank);
     if (refusal == TUTTI_REFUSAL_NONE && asker)
-        refusal = tutti__roster_may_stand_in(&keeper->roster);
+        refusal = tutti__roster_may_stand_in(&keeper->roster, (int)hello->as.hello.rank);
     if (refusal != TUTTI_REFUSAL_NONE) {
         refuse(keeper, link, refusal, hello);
         return;

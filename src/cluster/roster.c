@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/roster_stand_in.h"
+
 static const int64_t parting_ns = INT64_C(2000000000);
 
 tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options *options,
@@ -297,6 +299,17 @@ static void receive_gathered(tutti_roster *roster, const tutti_message *m)
 
 /* ---- what comes in ---- */
 
+/* That rank 0 is not heard, it believes only where it was itself away; else it is the one who says
+ * so that hears nothing, and whose link ends now. */
+static void receive_suspect(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+{
+    int rank = (int)m->as.suspect.rank;
+    tutti_failure why = (tutti_failure)m->as.suspect.why;
+    bool unheard = rank == 0 && why == TUTTI_FAILURE_SILENT;
+    if (rank < roster->options.size && (!unheard || tutti__roster_was_away(roster, now_ns)))
+        tutti__roster_accuse(roster, now_ns, rank, why, m->as.suspect.detail, m->as.suspect.reason);
+}
+
 static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, const tutti_message *m)
 {
     tutti_roster_member *member = &roster->members[from];
@@ -305,10 +318,7 @@ static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, cons
         tutti__roster_receive_beat(roster, now_ns, from, m);
         break;
     case TUTTI_MESSAGE_SUSPECT:
-        if ((int)m->as.suspect.rank < roster->options.size)
-            tutti__roster_accuse(roster, now_ns, (int)m->as.suspect.rank,
-                                 (tutti_failure)m->as.suspect.why, m->as.suspect.detail,
-                                 m->as.suspect.reason);
+        receive_suspect(roster, now_ns, m);
         break;
     case TUTTI_MESSAGE_REPORT:
         member->where = m->as.report.where;
@@ -391,6 +401,7 @@ void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
 {
     if (tutti__roster_over(roster))
         return;
+    tutti__roster_forgive(roster, now_ns);
     if (now_ns > roster->members[from].heard_ns)
         roster->members[from].heard_ns = now_ns;
     if (roster->options.rank == 0)

@@ -40,8 +40,8 @@ typedef struct tutti_roster_ways {
     /* Adds who else is known to have come to an operation, and not to have; (optional) */
     void (*look)(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
                  tutti_ranks *absent);
-    /* Begins to connect to `rank`, whose stand_in_reached or closed follows later; false: it is not
-     * there; (optional) */
+    /* Begins to connect to `rank`; stand_in_connected, _heard and _reached, or closed, follow
+     * later; false: it is not there; (optional) */
     bool (*call)(void *context, int rank);
 } tutti_roster_ways;
 
@@ -56,9 +56,9 @@ typedef struct tutti_roster_options {
 typedef struct tutti_roster_member {
     tutti_peer peer;
     bool linked, left, asked, reported, known; /* known: a member has its peer entry */
-    bool beside;      /* without rank 0: the link between it and a stand-in, one of which we are */
-    bool passed_over; /* it is not asked or waited for in rank 0's place: it ended, or is mute */
-    bool given_up;    /* rank 0: its link stood when it was */
+    bool beside;      /* a link stands by which we ask it in rank 0's place, or it asks us */
+    bool passed_over; /* it is not asked in rank 0's place, nor waited for: it ended, or is mute */
+    bool given_up;    /* rank 0: we have ended its link ourselves */
     int64_t heard_ns;
     int64_t silent_ns; /* how long it had been so when the launcher said that it exited */
     int accusation;    /* 1 for the first accused, 2 ...; 0 not accused */
@@ -79,10 +79,12 @@ typedef struct tutti_roster {
     bool met;      /* rank 0: RUNNING has begun */
     bool deciding; /* something failed somewhere: a verdict is there, or will be */
     uint64_t job;
-    int64_t ticked_ns, beat_ns; /* last tick; last beat sent */
-    int64_t until_ns;           /* of ASKING and PARTING */
-    int stand_in;               /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
-    int64_t answer_ns;          /* until when that one has to let us in */
+    int64_t ticked_ns, beat_ns; /* last tick, or message; last beat sent */
+    int64_t woke_ns;   /* when this process last went on after it had been away; 0: never */
+    int64_t until_ns;  /* of ASKING and PARTING */
+    int stand_in;      /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
+    bool connected;    /* that one's machine has taken our call */
+    int64_t answer_ns; /* until when it has to, then until when that one has to say something */
     int accusations;
     tutti_roster_member *members; /* [size] */
     tutti_verdict verdict;
@@ -112,10 +114,13 @@ void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const 
 void tutti__roster_tick(tutti_roster *roster, int64_t now_ns);
 int64_t tutti__roster_next(const tutti_roster *roster);
 
-/* Others, when rank 0 is lost (roster_stand_in.c): the rank that was called has let us in. */
+/* Others, when rank 0 is lost (roster_stand_in.c): the machine of the rank that was called has
+ * taken the call; the rank has said something; it has let us in. */
+void tutti__roster_stand_in_connected(tutti_roster *roster, int rank);
+void tutti__roster_stand_in_heard(tutti_roster *roster, int rank);
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank);
-/* A higher rank has proved itself and asks this one: NONE, or ENDING. Admission as above. */
-tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster);
+/* A higher rank has proved itself and asks this one: NONE, TAKEN or ENDING. Admission as above. */
+tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank);
 void tutti__roster_stand_in_for(tutti_roster *roster, int rank);
 
 /* What this process says. */
@@ -131,7 +136,7 @@ void tutti__roster_give_up(tutti_roster *roster, const char *text);
  * is then members[r].result. */
 void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *data, size_t size);
 
-/* For roster_*.c only. */
+/* For roster_*.c only; roster_stand_in.h has more. */
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                           int64_t detail, const char *reason);
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
@@ -141,19 +146,6 @@ void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *ver
  * does something else. -1: there is none. */
 int tutti__roster_find_idle(const tutti_roster *roster, const tutti_verdict *verdict);
 void tutti__roster_send_verdict(tutti_roster *roster, int rank);
-/* Rank 0 is given up, and another asked in its place. */
-void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns);
-/* It is not there, or not any more. */
-void tutti__stand_in_miss(tutti_roster *roster, int64_t now_ns, int rank);
-void tutti__stand_in_receive(tutti_roster *roster, int from, const tutti_message *message);
-bool tutti__stand_in_awaited(const tutti_roster *roster); /* until answer_ns */
-void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns);
-/* Whether this rank has all that it can get: it stands in for rank 0, and all others have come. */
-bool tutti__stand_in_complete(const tutti_roster *roster);
-/* Adds to the verdict who was asked and has not come. */
-void tutti__stand_in_complement(const tutti_roster *roster, tutti_verdict *verdict);
-/* The verdict is there: it goes to those that have asked here, and nobody else is asked. */
-void tutti__stand_in_tell(tutti_roster *roster);
 void tutti__roster_take_verdict(tutti_roster *roster, const tutti_message *message);
 bool tutti__roster_watching(const tutti_roster *roster); /* failures count in this phase */
 bool tutti__roster_over(const tutti_roster *roster);     /* nothing is waited for any more */
@@ -161,6 +153,8 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,
                                 const tutti_message *m);
 void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns);
+/* So short a time ago that others may have given it up meanwhile. */
+bool tutti__roster_was_away(const tutti_roster *roster, int64_t now_ns);
 void tutti__roster_watch_silence(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_send(tutti_roster *roster, int rank, const tutti_message *message);
 void tutti__roster_send_all(tutti_roster *roster, const tutti_message *message);

@@ -1,5 +1,5 @@
 /* roster_beat.c: heartbeats, clocks and silence. */
-#include "cluster/roster.h"
+#include "cluster/roster_stand_in.h"
 
 enum { MILLISECOND = 1000000 };
 
@@ -110,11 +110,17 @@ void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns)
     roster->ticked_ns = now_ns;
     if (away <= 2 * beat)
         return;
+    roster->woke_ns = now_ns;
     for (int r = 0; r < roster->options.size; r++)
         roster->members[r].heard_ns += away;
     if (roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING)
         roster->until_ns += away;
     roster->answer_ns += away;
+}
+
+bool tutti__roster_was_away(const tutti_roster *roster, int64_t now_ns)
+{
+    return roster->woke_ns != 0 && now_ns - roster->woke_ns < roster->options.silence_ns;
 }
 
 void tutti__roster_watch_silence(tutti_roster *roster, int64_t now_ns)

@@ -1,14 +1,18 @@
 /* roster_stand_in.c: who asks where everybody is when rank 0 is the one that fails.
  *
  * The lowest rank that is left stands in for it. Whoever loses rank 0 connects to that one, says
- * where it is, and waits for the verdict; one that has ended, or has not let us in after 200 ms, is
- * passed over. Who finds itself the lowest waits for all others, 300 ms at most, or 600 where a
- * launcher will say how rank 0 ended. After 800 ms a rank decides by what it knows itself, so that
- * everybody does within a second.
+ * where it is, and waits for the verdict. One that has ended, or has said nothing after 200 ms, is
+ * passed over, and after 100 ms all ranks of a machine that is not there at all. Who finds itself
+ * the lowest waits for all others, and where a launcher will say how rank 0 ended for that, until
+ * 600 ms after it has lost rank 0; those that ask decide after 800 ms by what they know themselves,
+ * so that everybody does within a second.
  *
- * One that is asked while it still hears rank 0 waits: either rank 0 falls silent here too, or it
- * was only the link between the two that failed, and rank 0's verdict on that is handed on. */
-#include "cluster/roster.h"
+ * One that is asked while it still hears rank 0 tells rank 0, and waits: either rank 0 falls silent
+ * here too, or it was only the link between the two that failed, and rank 0's verdict on that is
+ * handed on. */
+#include "cluster/roster_stand_in.h"
+
+#include <stdio.h>
 
 enum { MILLISECOND = 1000000 };
 
@@ -16,13 +20,6 @@ static bool is_asker(const tutti_roster *roster)
 {
     return roster->phase == TUTTI_PHASE_ASKING && roster->stand_in != 0 &&
            roster->stand_in != roster->options.rank;
-}
-
-static void take_the_place(tutti_roster *roster, int64_t now_ns)
-{
-    int64_t until = now_ns + (roster->options.supervised ? 600 : 300) * (int64_t)MILLISECOND;
-    if (until < roster->until_ns)
-        roster->until_ns = until;
 }
 
 static bool call(const tutti_roster *roster, int rank)
@@ -37,20 +34,32 @@ static void seek_next(tutti_roster *roster, int64_t now_ns)
            (roster->members[rank].passed_over || !call(roster, rank)))
         roster->members[rank++].passed_over = true;
     roster->stand_in = rank;
-    roster->answer_ns = now_ns + 200 * (int64_t)MILLISECOND;
+    roster->connected = false;
+    roster->answer_ns = now_ns + 100 * (int64_t)MILLISECOND;
     if (rank == roster->options.rank)
-        take_the_place(roster, now_ns);
+        roster->until_ns -= 200 * (int64_t)MILLISECOND;
 }
 
-/* Half-open: rank 0 may still hear us, and should not: others then hear of it from rank 0. */
-void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns)
+/* Rank 0 has fallen silent, and its link stands: half-open, so that rank 0 still hears us, and
+ * should not, since others then hear of it from rank 0; or rank 0 sleeps, and finds out when it
+ * wakes why nobody is there. */
+static void give_up_zero(tutti_roster *roster, int64_t now_ns)
 {
     tutti_roster_member *zero = &roster->members[0];
-    if (zero->linked) {
-        zero->linked = false;
-        zero->given_up = true;
-        roster->ways.drop(roster->ways.context, 0);
-    }
+    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    m.as.suspect.rank = 0;
+    m.as.suspect.why = TUTTI_FAILURE_SILENT;
+    m.as.suspect.detail = (now_ns - zero->heard_ns) / MILLISECOND;
+    tutti__roster_send(roster, 0, &m);
+    zero->linked = false;
+    zero->given_up = true;
+    roster->ways.drop(roster->ways.context, 0);
+}
+
+void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns)
+{
+    if (roster->members[0].linked)
+        give_up_zero(roster, now_ns);
     roster->until_ns = now_ns + 800 * (int64_t)MILLISECOND;
     seek_next(roster, now_ns);
 }
@@ -70,12 +79,42 @@ bool tutti__stand_in_awaited(const tutti_roster *roster)
     return is_asker(roster) && !roster->members[roster->stand_in].beside;
 }
 
+void tutti__roster_stand_in_connected(tutti_roster *roster, int rank)
+{
+    if (!tutti__stand_in_awaited(roster) || rank != roster->stand_in || roster->connected)
+        return;
+    roster->connected = true;
+    roster->answer_ns += 100 * (int64_t)MILLISECOND;
+}
+
+/* It lives, however long it may take to let us in with all the others. */
+void tutti__roster_stand_in_heard(tutti_roster *roster, int rank)
+{
+    if (tutti__stand_in_awaited(roster) && rank == roster->stand_in)
+        roster->answer_ns = roster->until_ns;
+}
+
+/* Where a machine takes no call, none of its ranks will. */
+static void pass_over_machine(tutti_roster *roster, int rank)
+{
+    uint64_t machine = roster->members[rank].peer.machine;
+    if (machine == roster->members[roster->options.rank].peer.machine)
+        return;
+    for (int r = 1; r < roster->options.size; r++)
+        if (roster->members[r].peer.machine == machine)
+            roster->members[r].passed_over = true;
+}
+
 void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns)
 {
-    if (!tutti__stand_in_awaited(roster) || now_ns < roster->answer_ns)
+    int mute = roster->stand_in;
+    if (!tutti__stand_in_awaited(roster) || now_ns < roster->answer_ns ||
+        now_ns >= roster->until_ns)
         return;
-    roster->ways.drop(roster->ways.context, roster->stand_in);
-    tutti__stand_in_miss(roster, now_ns, roster->stand_in);
+    if (!roster->connected)
+        pass_over_machine(roster, mute);
+    roster->ways.drop(roster->ways.context, mute);
+    tutti__stand_in_miss(roster, now_ns, mute);
 }
 
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank)
@@ -91,12 +130,25 @@ void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int ra
     roster->ways.send(roster->ways.context, rank, &m);
 }
 
-tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster)
+tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank)
 {
     bool judged = roster->phase == TUTTI_PHASE_FAILED && roster->verdict.why != TUTTI_FAILURE_NONE;
+    if (roster->members[rank].beside)
+        return TUTTI_REFUSAL_TAKEN;
     return judged || tutti__roster_watching(roster) || roster->phase == TUTTI_PHASE_ASKING
                ? TUTTI_REFUSAL_NONE
                : TUTTI_REFUSAL_ENDING;
+}
+
+/* Rank 0, which is heard here, may not know yet that `rank` has given it up. */
+static void tell_zero(tutti_roster *roster, int rank)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    m.as.suspect.rank = (uint32_t)rank;
+    m.as.suspect.why = TUTTI_FAILURE_SUSPECTED;
+    snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason,
+             "rank %d says: it has lost its connection to rank 0", roster->options.rank);
+    tutti__roster_send(roster, 0, &m);
 }
 
 void tutti__roster_stand_in_for(tutti_roster *roster, int rank)
@@ -104,6 +156,8 @@ void tutti__roster_stand_in_for(tutti_roster *roster, int rank)
     roster->members[rank].beside = true;
     if (roster->phase == TUTTI_PHASE_FAILED)
         tutti__roster_send_verdict(roster, rank);
+    else
+        tell_zero(roster, rank);
 }
 
 void tutti__stand_in_receive(tutti_roster *roster, int from, const tutti_message *message)
@@ -134,13 +188,14 @@ void tutti__stand_in_complement(const tutti_roster *roster, tutti_verdict *verdi
 {
     tutti_ranks none = {0}, absent = {0};
     int own = roster->options.rank;
+    if (own == 0 || roster->stand_in != own)
+        return;
     for (int r = 0; r < roster->options.size; r++) {
         bool known = r == 0 || r == own || roster->members[r].reported;
         if (known && !tutti__ranks_have(&verdict->arrived, r))
             tutti__ranks_add(&absent, r);
     }
-    if (roster->stand_in == own)
-        tutti__verdict_add(verdict, roster->options.size, &none, &absent);
+    tutti__verdict_add(verdict, roster->options.size, &none, &absent);
 }
 
 void tutti__stand_in_tell(tutti_roster *roster)

@@ -14,7 +14,7 @@ static void check_culprit(const simulation *sim, const node *n)
         HOLDS((int64_t)culprit == (int64_t)(sim->other));
     else if (sim->fault == FAULT_SPLIT)
         HOLDS((sim->half >> culprit & 1) != (sim->half >> n->rank & 1));
-    else if (sim->fault == FAULT_HALF_OPEN || sim->fault == FAULT_RESET)
+    else if (sim->fault == FAULT_HALF_OPEN || sim->fault == FAULT_RESET || sim->fault == FAULT_CUT)
         HOLDS(culprit == link || culprit == 0);
     else if (n->rank != sim->victim || sim->fault == FAULT_ABORT)
         HOLDS((int64_t)culprit == (int64_t)(sim->victim));
@@ -26,55 +26,98 @@ static void check_culprit(const simulation *sim, const node *n)
         HOLDS((int64_t)n->roster.verdict.why == (int64_t)(TUTTI_FAILURE_SIGNAL));
 }
 
+static bool is_left(const node *n)
+{
+    return !n->dead && !n->stopped;
+}
+
+static bool say_the_same(const node *a, const node *b)
+{
+    return strcmp(a->roster.verdict.text, b->roster.verdict.text) == 0;
+}
+
 /* Rank 0 is lost, and its stand-in asks: all that are left say the same, and know of each other. */
 static void check_without_zero(const simulation *sim)
 {
-    bool lost = sim->fault == FAULT_KILL || sim->fault == FAULT_STOP ||
-                sim->fault == FAULT_PARTITION || sim->fault == FAULT_KILL_STOP;
+    bool alone = sim->fault == FAULT_KILL || sim->fault == FAULT_STOP ||
+                 sim->fault == FAULT_PARTITION; /* others are well */
+    bool lost =
+        alone || sim->fault == FAULT_MACHINE || (sim->fault == FAULT_KILL_STOP && !sim->late);
     const node *first = NULL;
-    if (!sim->broken || !lost || sim->victim != 0)
+    if (!sim->broken || !lost || sim->victim != 0 || sim->delay > FAST)
         return;
     for (int r = 1; r < sim->size; r++) {
         const node *n = &sim->nodes[r];
-        if (n->dead || n->stopped)
+        if (!is_left(n))
             continue;
         first = first != NULL ? first : n;
-        const char *text = n->roster.verdict.text;
-        HOLDS(strcmp(text, first->roster.verdict.text) == 0);
-        HOLDS(sim->fault == FAULT_KILL_STOP || strstr(text, "known to have arrived") == NULL);
+        HOLDS(say_the_same(n, first));
+        HOLDS(!alone || strstr(n->roster.verdict.text, "cannot be asked") == NULL);
     }
+}
+
+/* Each side of a cut network says one thing. */
+static void check_sides(const simulation *sim)
+{
+    if (!sim->broken || sim->fault != FAULT_SPLIT || sim->delay > FAST)
+        return;
+    for (int a = 0; a < sim->size; a++)
+        for (int b = 0; b < a; b++)
+            HOLDS((sim->half >> a & 1) != (sim->half >> b & 1) ||
+                  say_the_same(&sim->nodes[a], &sim->nodes[b]));
 }
 
 /* The link between rank 0 and a rank above 1 fails: that one hears from rank 1 what rank 0 says. */
 static void check_one_link(const simulation *sim)
 {
     int link = sim->victim == 0 ? sim->other : sim->victim;
-    bool one = sim->fault == FAULT_RESET || sim->fault == FAULT_HALF_OPEN;
+    bool one =
+        sim->fault == FAULT_RESET || sim->fault == FAULT_HALF_OPEN || sim->fault == FAULT_CUT;
     bool over =
         sim->nodes[0].roster.phase == TUTTI_PHASE_LEFT; /* all but its goodbye to that one */
-    if (!sim->broken || !one || link < 2 || over)
+    bool fast = sim->delay <= FAST;
+    if (sim->fault == FAULT_CUT) /* rank 0 may hear of it by rank 1 */
+        fast = sim->delay <= FAST / 2 && sim->proof == 1;
+    if (!sim->broken || !one || link < 2 || over || !fast)
         return;
     for (int r = 0; r < sim->size; r++)
-        HOLDS(strcmp(sim->nodes[r].roster.verdict.text, sim->nodes[0].roster.verdict.text) == 0);
+        HOLDS(say_the_same(&sim->nodes[r], &sim->nodes[0]));
+}
+
+/* Whoever sleeps is given up by all, itself too, or by nobody; rank 0 may have found that all had
+ * come to the end. */
+static void check_sleep(const simulation *sim)
+{
+    tutti_phase zero = sim->nodes[0].roster.phase;
+    if (!sim->broken || sim->fault != FAULT_SLEEP)
+        return;
+    for (int r = 0; r < sim->size; r++) {
+        const tutti_roster *roster = &sim->nodes[r].roster;
+        HOLDS(roster->phase == zero || zero == TUTTI_PHASE_LEFT);
+        HOLDS(roster->phase == TUTTI_PHASE_LEFT || roster->verdict.rank == sim->victim);
+    }
 }
 
 static void check_end(const simulation *sim)
 {
     static const int64_t limits[FAULT_COUNT] = {
-        [FAULT_KILL] = SECOND,  [FAULT_RESET] = SECOND,    [FAULT_SUSPECT] = SECOND,
-        [FAULT_ABORT] = SECOND, [FAULT_KILL_TWO] = SECOND, [FAULT_KILL_STOP] = SECOND,
+        [FAULT_KILL] = SECOND,      [FAULT_RESET] = SECOND,     [FAULT_SUSPECT] = SECOND,
+        [FAULT_ABORT] = SECOND,     [FAULT_KILL_TWO] = SECOND,  [FAULT_KILL_STOP] = SECOND,
+        [FAULT_KILL_DEAF] = SECOND, [FAULT_KILL_LOSE] = SECOND, [FAULT_SLEEP] = INT64_MAX,
     };
     int64_t limit = limits[sim->fault] > 0 ? limits[sim->fault] : SILENCE + 2 * SECOND;
+    if (sim->delay > 2 * FAST && limit != INT64_MAX)
+        limit += SECOND;
     for (int r = 0; r < sim->size; r++) {
         const node *n = &sim->nodes[r];
-        if (n->dead || n->stopped)
+        if (!is_left(n))
             continue;
         HOLDS(ended(n));
         bool heard =
             sim->fault == FAULT_HALF_OPEN && !sim->lost[sim->victim ? sim->victim : sim->other][0];
         if (sim->broken && heard && n->roster.phase == TUTTI_PHASE_LEFT)
             continue; /* whoever waited for nothing but his goodbye fails alone */
-        if (sim->broken) {
+        if (sim->broken && sim->fault != FAULT_SLEEP) {
             HOLDS((int64_t)n->roster.phase == (int64_t)(TUTTI_PHASE_FAILED));
             HOLDS(n->ended_at - sim->fault_at <= limit);
             check_culprit(sim, n);
@@ -99,7 +142,9 @@ TUTTI_TEST(roster_holds_under_thousands_of_seeds)
         tutti__simulation_run(&sim, seed);
         check_end(&sim);
         check_without_zero(&sim);
+        check_sides(&sim);
         check_one_link(&sim);
+        check_sleep(&sim);
         tutti__simulation_free(&sim);
     }
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cluster/roster.h"
+#include "cluster/roster_stand_in.h"
 
 enum { MILLISECOND = 1000000 };
 
@@ -151,10 +151,13 @@ static bool is_cause(const tutti_roster_member *member)
            member->why == TUTTI_FAILURE_BROKEN;
 }
 
-/* Causes first, then who was accused first. */
+/* Causes first, then who was accused first. Whoever was away itself blames nobody for what the
+ * others have done meanwhile. */
 static int choose(const tutti_roster *roster)
 {
-    int best = -1;
+    int best = -1, own = roster->options.rank;
+    if (roster->members[own].why == TUTTI_FAILURE_SILENT)
+        return own;
     for (int r = 0; r < roster->options.size; r++) {
         const tutti_roster_member *member = &roster->members[r];
         if (member->accusation == 0)

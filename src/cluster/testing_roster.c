@@ -29,10 +29,10 @@ static void post(simulation *sim, int64_t at, kind what, int to, int other,
     HOLDS(TUTTI_VEC_PUSH(&sim->queue, e));
 }
 
-/* Up to 50 ms, in order; during a loss until the network is back. */
+/* In order; during a loss until the network is back. */
 static int64_t arrival(simulation *sim, int from, int to)
 {
-    int64_t at = sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 20) + 1;
+    int64_t at = sim->now + (int64_t)draw(sim, (uint64_t)sim->delay) + 1;
     if (at < sim->slow_until)
         at = sim->slow_until + (int64_t)draw(sim, (uint64_t)SECOND / 20);
     if (at <= sim->last_sent[from][to])
@@ -66,16 +66,23 @@ static void node_where(void *context, tutti_wheres *ret_where)
         strcpy(ret_where->of[0].operation, "exchange");
 }
 
-/* A call that nobody takes, or whose answer is lost, is heard of no more. */
+/* A call that is lost, or whose answer is, is heard of no more; where no process listens the
+ * machine refuses it. */
 static bool node_call(void *context, int rank)
 {
     node *from = context;
     simulation *sim = from->sim;
-    if (sim->nodes[rank].dead)
-        return false;
-    if (!sim->lost[from->rank][rank])
+    bool refused = sim->nodes[rank].dead && !sim->nodes[rank].gone;
+    if (refused)
+        post(sim, arrival(sim, from->rank, rank), CLOSED, from->rank, rank, NULL);
+    else if (!sim->lost[from->rank][rank])
         post(sim, arrival(sim, from->rank, rank), CALL, rank, from->rank, NULL);
     return true;
+}
+
+static uint64_t machine_of(const simulation *sim, int rank)
+{
+    return sim->seed + (uint64_t)(rank / sim->crowd);
 }
 
 static int64_t clock_of(const node *n)
@@ -85,6 +92,22 @@ static int64_t clock_of(const node *n)
 
 /* ---- the story of a seed ---- */
 
+/* Of a network: most are fast, some are slow. */
+static int64_t draw_delay(simulation *sim)
+{
+    static const int64_t most[] = {FAST, FAST, FAST, FAST, FAST, FAST, 2 * FAST, 8 * FAST};
+    return 1 + (int64_t)draw(sim, (uint64_t)most[draw(sim, TUTTI_COUNT(most))]);
+}
+
+/* One side of a network that is cut between machines. */
+static unsigned draw_half(simulation *sim)
+{
+    unsigned machines = (unsigned)draw(sim, 1u << MOST), half = 0;
+    for (int r = 0; r < sim->size; r++)
+        half |= (machines >> (r / sim->crowd) & 1) << r;
+    return half;
+}
+
 static void begin(simulation *sim, uint64_t seed)
 {
     *sim = (simulation){.seed = seed};
@@ -93,12 +116,16 @@ static void begin(simulation *sim, uint64_t seed)
     sim->victim = (int)draw(sim, (uint64_t)sim->size);
     sim->other = (sim->victim + 1 + (int)draw(sim, (uint64_t)sim->size - 1)) % sim->size;
     sim->supervised = draw(sim, 2) == 1;
-    sim->half = (unsigned)draw(sim, 1u << MOST);
-    if (sim->fault == FAULT_KILL_TWO || sim->fault == FAULT_KILL_STOP) {
+    sim->crowd = 1 + (int)draw(sim, (uint64_t)sim->size);
+    sim->delay = draw_delay(sim);
+    sim->proof = draw(sim, 2) == 1 ? 1 : SECOND * 3 / 10;
+    sim->half = draw_half(sim);
+    if (sim->fault >= FAULT_KILL_TWO && sim->fault <= FAULT_MACHINE) {
         sim->victim = 0;
         sim->other = 1 + sim->other % (sim->size - 1);
     }
     sim->rounds = draw(sim, 40);
+    sim->pace = draw(sim, 2) == 1 ? SECOND / 2 : 3 * SECOND;
     sim->fault_at = 3 * SECOND + (int64_t)draw(sim, 10 * (uint64_t)SECOND);
     for (int r = 0; r < sim->size; r++) {
         node *n = &sim->nodes[r];
@@ -113,8 +140,10 @@ static void begin(simulation *sim, uint64_t seed)
                                   .drop = node_drop,
                                   .where = node_where,
                                   .call = node_call};
-        tutti_peer self = {.pid = 100 + r, .machine = seed, .port = 1000 + r};
-        HOLDS(tutti__roster_init(&n->roster, &options, &ways, clock_of(n)) == TUTTI_OK);
+        tutti_peer self = {.pid = 100 + r, .machine = machine_of(sim, r), .port = 1000 + r};
+        int64_t begun =
+            clock_of(n) - (int64_t)draw(sim, (uint64_t)SECOND); /* not all beat at once */
+        HOLDS(tutti__roster_init(&n->roster, &options, &ways, begun) == TUTTI_OK);
         tutti__roster_self(&n->roster, &self);
         post(sim, (int64_t)draw(sim, 2 * (uint64_t)SECOND), LINK, r, 0, NULL);
         post(sim, 0, TICK, r, 0, NULL);
@@ -128,7 +157,8 @@ static void link_node(simulation *sim, node *n)
         n->linked = true;
         tutti__roster_linked(&n->roster, clock_of(n));
         node *zero = &sim->nodes[0];
-        tutti_peer peer = {.pid = 100 + n->rank, .machine = sim->seed, .port = 1000 + n->rank};
+        tutti_peer peer = {
+            .pid = 100 + n->rank, .machine = machine_of(sim, n->rank), .port = 1000 + n->rank};
         HOLDS((int64_t)tutti__roster_may_admit(&zero->roster, n->rank) ==
               (int64_t)(TUTTI_REFUSAL_NONE));
         tutti__roster_admit(&zero->roster, clock_of(zero), n->rank, &peer);
@@ -169,7 +199,7 @@ static void work(simulation *sim, node *n)
         uint64_t value[2] = {(uint64_t)n->rank, roster->round + 1};
         tutti__roster_exchange(roster, clock_of(n), value, sizeof value);
     }
-    post(sim, sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 2), WORK, n->rank, 0, NULL);
+    post(sim, sim->now + (int64_t)draw(sim, (uint64_t)sim->pace), WORK, n->rank, 0, NULL);
 }
 
 static void cut(simulation *sim, int a, int b)
@@ -191,8 +221,8 @@ static void kill_node(simulation *sim, node *victim)
     end_links(sim, victim->rank);
     victim->dead = true;
     for (int r = 0; sim->supervised && r < sim->size; r++)
-        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)SECOND / 5), OBITUARY, r, victim->rank,
-             NULL);
+        post(sim, sim->now + (int64_t)draw(sim, 2 * (uint64_t)SECOND / 5), OBITUARY, r,
+             victim->rank, NULL);
 }
 
 static bool is_linked(const node *n, int other)
@@ -201,12 +231,26 @@ static bool is_linked(const node *n, int other)
            n->roster.stand_in == other;
 }
 
-/* What a node that is called says. */
+/* What the system says to a caller, also in the place of a process that is stopped. */
 static void take_call(simulation *sim, node *n, int caller)
 {
-    bool taken = tutti__roster_may_stand_in(&n->roster) == TUTTI_REFUSAL_NONE;
+    bool deaf = sim->fault == FAULT_KILL_DEAF && n->rank == sim->other;
     if (!sim->lost[n->rank][caller])
-        post(sim, arrival(sim, n->rank, caller), taken ? REACHED : CLOSED, caller, n->rank, NULL);
+        post(sim, arrival(sim, n->rank, caller), deaf || n->dead ? CLOSED : CONNECTED, caller,
+             n->rank, NULL);
+    post(sim, sim->now, ACCEPT, n->rank, caller, NULL);
+}
+
+static void answer(simulation *sim, node *n, kind what, int other)
+{
+    if (!sim->lost[n->rank][other])
+        post(sim, arrival(sim, n->rank, other), what, other, n->rank, NULL);
+}
+
+static void let_in(simulation *sim, node *n, int caller)
+{
+    bool taken = tutti__roster_may_stand_in(&n->roster, caller) == TUTTI_REFUSAL_NONE;
+    answer(sim, n, taken ? REACHED : CLOSED, caller);
     if (taken)
         tutti__roster_stand_in_for(&n->roster, caller);
 }
@@ -223,6 +267,31 @@ static void split(simulation *sim)
     sim->broken = cut_off;
     for (int r = 0; r < sim->size; r++)
         sim->broken = sim->broken && !ended(&sim->nodes[r]) && !sim->nodes[r].leaving;
+}
+
+static void lose_machine(simulation *sim)
+{
+    for (int r = 0; r < sim->size && machine_of(sim, r) == machine_of(sim, 0); r++) {
+        sim->broken = sim->broken && !sim->nodes[r].leaving;
+        sim->nodes[r].dead = sim->nodes[r].gone = true;
+        for (int other = 0; other < sim->size; other++)
+            cut(sim, r, other);
+    }
+}
+
+/* Rank 0's process ends, and something happens to others. */
+static void break_two(simulation *sim)
+{
+    int64_t soon = sim->now + (int64_t)draw(sim, (uint64_t)SECOND);
+    int third = 1 + (sim->other + (int)draw(sim, (uint64_t)sim->size)) % (sim->size - 1);
+    if (sim->fault == FAULT_KILL_TWO)
+        post(sim, soon, KILL, sim->other, 0, NULL);
+    else if (sim->fault == FAULT_KILL_STOP) {
+        sim->late = draw(sim, 2) == 1;
+        post(sim, sim->late ? soon : sim->now, STOP, sim->other, 0, NULL);
+    } else if (sim->fault == FAULT_KILL_LOSE)
+        post(sim, soon, LOSE, sim->other, third, NULL);
+    kill_node(sim, &sim->nodes[0]);
 }
 
 static void break_something(simulation *sim)
@@ -279,15 +348,24 @@ static void break_something(simulation *sim)
             kill_node(sim, victim);
         break;
     case FAULT_KILL_TWO:
-        kill_node(sim, victim);
-        post(sim, sim->now + (int64_t)draw(sim, SECOND), KILL, sim->other, 0, NULL);
-        break;
     case FAULT_KILL_STOP:
-        sim->nodes[sim->other].stopped = true;
-        kill_node(sim, victim);
+    case FAULT_KILL_DEAF:
+    case FAULT_KILL_LOSE:
+        break_two(sim);
+        break;
+    case FAULT_MACHINE:
+        lose_machine(sim);
         break;
     case FAULT_SPLIT:
         split(sim);
+        break;
+    case FAULT_CUT:
+        cut(sim, 0, link);
+        break;
+    case FAULT_SLEEP:
+        victim->stopped = true;
+        post(sim, sim->now + 35 * SECOND / 10 + (int64_t)draw(sim, 10 * (uint64_t)SECOND), WAKE,
+             sim->victim, 0, NULL);
         break;
     default:
         sim->broken = false;
@@ -296,15 +374,18 @@ static void break_something(simulation *sim)
         sim->broken = false;
 }
 
-/* The system has kept what came for it. */
+/* The system has kept what came for it, which is read before the time is looked at. */
 static void wake(simulation *sim, node *n)
 {
     n->stopped = false;
-    for (size_t i = 0; i < sim->held.count; i++) {
-        const event *e = &sim->held.data[i];
-        post(sim, sim->now, e->kind, e->node, e->other, e->message);
-        free(e->message);
-    }
+    for (int ticks = 0; ticks < 2; ticks++)
+        for (size_t i = 0; i < sim->held.count; i++) {
+            const event *e = &sim->held.data[i];
+            if ((e->kind == TICK) == (ticks == 1))
+                post(sim, sim->now, e->kind, e->node, e->other, e->message);
+        }
+    for (size_t i = 0; i < sim->held.count; i++)
+        free(sim->held.data[i].message);
     sim->held.count = 0;
 }
 
@@ -315,10 +396,16 @@ static void happen(simulation *sim, event *e)
         break_something(sim);
     else if (e->kind == WAKE)
         wake(sim, n);
+    else if (e->kind == CALL)
+        take_call(sim, n, e->other);
     else if (n->dead)
         return;
     else if (e->kind == KILL && !ended(n))
         kill_node(sim, n);
+    else if (e->kind == STOP)
+        n->stopped = !ended(n);
+    else if (e->kind == LOSE)
+        sim->lost[n->rank][e->other] = true;
     else if (n->stopped) {
         HOLDS(TUTTI_VEC_PUSH(&sim->held, *e));
         e->message = NULL;
@@ -345,8 +432,22 @@ static void happen(simulation *sim, event *e)
     case OBITUARY:
         tutti__roster_suspect(&n->roster, clock_of(n), e->other, TUTTI_FAILURE_SIGNAL, 9, "");
         break;
-    case CALL:
-        take_call(sim, n, e->other);
+    case CONNECTED:
+        tutti__roster_stand_in_connected(&n->roster, e->other);
+        break;
+    case ACCEPT:
+        answer(sim, n, CHALLENGE, e->other);
+        break;
+    case CHALLENGE:
+        tutti__roster_stand_in_heard(&n->roster, e->other);
+        answer(sim, n, HELLO, e->other);
+        break;
+    case HELLO:
+        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)sim->proof), PROVED, n->rank, e->other,
+             NULL);
+        break;
+    case PROVED:
+        let_in(sim, n, e->other);
         break;
     case REACHED:
         tutti__roster_stand_in_reached(&n->roster, clock_of(n), e->other);

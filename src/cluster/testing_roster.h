@@ -16,6 +16,7 @@ extern uint64_t tutti__test_seed;
 
 #define SECOND INT64_C(1000000000)
 #define SILENCE (5 * SECOND)
+#define FAST (SECOND / 40) /* what a message takes at most in a network that is not slow */
 enum { MOST = 7 };
 
 typedef enum fault {
@@ -31,8 +32,13 @@ typedef enum fault {
     FAULT_SUSPECT,   /* a rank gives another up */
     FAULT_ABORT,     /* a rank ends the job, and perhaps its process with it */
     FAULT_KILL_TWO,  /* rank 0's process ends, and a moment later another */
-    FAULT_KILL_STOP, /* rank 0's process ends, another was stopped a moment before */
-    FAULT_SPLIT,     /* the network is cut in two, no link ends */
+    FAULT_KILL_STOP, /* rank 0's process ends, another is stopped before or a moment later */
+    FAULT_KILL_DEAF, /* rank 0's process ends, and another takes no calls */
+    FAULT_KILL_LOSE, /* rank 0's process ends, then one direction between two others is lost */
+    FAULT_MACHINE,   /* rank 0's machine is gone with all its ranks, no link ends */
+    FAULT_SPLIT,     /* the network is cut in two between machines, no link ends */
+    FAULT_CUT,       /* nothing goes between rank 0 and one other any more, no link ends */
+    FAULT_SLEEP,     /* stopped for about the limit, or longer */
     FAULT_COUNT,
 } fault;
 
@@ -44,10 +50,17 @@ typedef enum kind {
     WORK,
     BREAK,
     KILL,
+    STOP,
+    LOSE, /* what this node sends to `other` */
     WAKE,
     OBITUARY,
-    CALL,    /* `other` calls this node */
-    REACHED, /* `other` has let this node in */
+    CALL,      /* `other` calls this node's machine */
+    CONNECTED, /* `other`'s machine has taken this node's call */
+    ACCEPT,    /* this node finds `other`'s call */
+    CHALLENGE, /* `other` asks this node who it is */
+    HELLO,     /* `other` wants to be let in */
+    PROVED,    /* it may */
+    REACHED,   /* `other` has let this node in */
 } kind;
 
 typedef struct event {
@@ -63,6 +76,7 @@ typedef struct node {
     tutti_roster roster;
     int rank;
     bool linked, dead, stopped, leaving;
+    bool gone; /* dead, and its machine too */
     int64_t clock_offset, ended_at;
     uint64_t rounds;
 } node;
@@ -70,11 +84,15 @@ typedef struct node {
 typedef struct simulation {
     uint64_t seed, drawn, order;
     int size, victim, other;
+    int crowd;     /* ranks on each machine */
     unsigned half; /* SPLIT: these ranks are on one side */
-    int64_t now, fault_at, slow_until, last_sent[MOST][MOST];
+    int64_t now, fault_at, delay, slow_until, last_sent[MOST][MOST];
+    int64_t proof; /* what it takes a rank at most to let another in, with all the others to do */
     fault fault;
+    bool late; /* KILL_STOP: the other one is stopped while it asks, or is asked */
     bool supervised, broken, lost[MOST][MOST]; /* lost[a][b]: what a sends to b vanishes */
     uint64_t rounds;
+    int64_t pace; /* what a program works at most between two rounds */
     node nodes[MOST];
     TUTTI_VEC(event) queue, held; /* held: for the stopped process, in order */
 } simulation;

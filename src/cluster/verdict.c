@@ -121,7 +121,7 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
 {
     tutti_text text = {0};
     bool during = verdict->operation[0] != '\0';
-    bool whole = writer == 0 || (during && is_known_of_all(verdict, size));
+    bool whole = writer == 0 || is_known_of_all(verdict, size);
     if (verdict->rank < 0)
         tutti__text_add(&text, "the launcher is gone%s%s", verdict->reason[0] ? ": " : "",
                         verdict->reason);
