@@ -150,6 +150,18 @@ TUTTI_TEST(membership_sees_a_rank_that_goes_without_leaving)
     }
 }
 
+/* Where it is rank 0 that goes, rank 1 asks the others. */
+TUTTI_TEST(membership_has_one_verdict_without_rank_0)
+{
+    seat seats[RANKS];
+    run_job(seats, 0, false);
+    for (int r = 1; r < RANKS; r++) {
+        CHECK_INT(seats[r].ended, TUTTI_CLOSED);
+        CHECK_CONTAINS(seats[r].message, "rank 0 ");
+        CHECK_STR(seats[r].message, seats[1].message);
+    }
+}
+
 /* The reason arrives, though who gave it goes at once; rank 0, which must be asked, as well. So
  * does the operation that it had come to. */
 TUTTI_TEST(membership_hears_why_a_rank_has_aborted)

@@ -12,7 +12,8 @@
  *    the same verdict to all. Ranks that have lost rank 0 tell the lowest rank that is left, which
  *    sends its verdict to all of them: always that rank 0 is the culprit, unless it has rank 0's
  *    own. Who can reach neither decides so for itself.
- * 4. A rank that was itself away (its clock leaped between two ticks) blames nobody for the time.
+ * 4. A rank that was itself away (its clock leaped between two ticks) blames nobody for the time;
+ *    rank 0 that was given up meanwhile says so of itself.
  * 5. After LEFT nothing is a failure. */
 #ifndef TUTTI_CLUSTER_ROSTER_H
 #define TUTTI_CLUSTER_ROSTER_H

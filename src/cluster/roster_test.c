@@ -125,7 +125,8 @@ static void check_end(const simulation *sim)
                    sim->fault == FAULT_LEAP || sim->fault == FAULT_LOSS) {
             HOLDS(n->roster.verdict.text[0] == '\0');
             HOLDS((int64_t)n->roster.phase == (int64_t)(TUTTI_PHASE_LEFT));
-        }
+        } else if (n->roster.phase == TUTTI_PHASE_FAILED) /* while some had come to the end */
+            check_culprit(sim, n);
     }
 }
 
