@@ -79,12 +79,12 @@ tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_messa
     return TUTTI_REFUSAL_NONE;
 }
 
-/* Rank 0 has members; the others have channels, and those above them when rank 0 is lost. */
+/* Rank 0 has members; the others have channels, and each other when rank 0 is lost. */
 static bool may_call(uint32_t purpose, int caller, int own)
 {
     if (own == 0)
         return purpose == TUTTI_PURPOSE_MEMBER;
-    return purpose == TUTTI_PURPOSE_CHANNEL || (purpose == TUTTI_PURPOSE_STAND_IN && caller > own);
+    return purpose == TUTTI_PURPOSE_CHANNEL || (purpose == TUTTI_PURPOSE_STAND_IN && caller > 0);
 }
 
 tutti_refusal tutti__handshake_judge(const tutti_identity *me,

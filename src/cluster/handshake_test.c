@@ -119,14 +119,14 @@ TUTTI_TEST(handshake_refuses_ranks_of_another_job)
     end(&p);
 }
 
-/* When rank 0 is lost, higher ranks ask lower ones: nobody else is let in so, and rank 0 never. */
-TUTTI_TEST(handshake_lets_higher_ranks_ask_in_the_place_of_rank_0)
+/* When rank 0 is lost, the others ask each other: rank 0 is not let in so, and lets in nobody. */
+TUTTI_TEST(handshake_lets_ranks_ask_each_other_without_rank_0)
 {
     static const struct {
         int caller, called;
         tutti_refusal refusal;
     } cases[] = {{2, 1, TUTTI_REFUSAL_NONE},
-                 {1, 2, TUTTI_REFUSAL_ROLE},
+                 {1, 2, TUTTI_REFUSAL_NONE},
                  {0, 1, TUTTI_REFUSAL_ROLE},
                  {2, 0, TUTTI_REFUSAL_ROLE}};
     for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {

@@ -196,7 +196,7 @@ static void serve(tutti_keeper *keeper, tutti_link *link)
         tutti__call_listen(keeper, link);
 }
 
-static void flush_links(tutti_keeper *keeper)
+void tutti__keeper_flush(tutti_keeper *keeper)
 {
     for (size_t i = 0; i < keeper->links.count; i++)
         tutti__link_flush(keeper, keeper->links.data[i]);
@@ -219,7 +219,7 @@ static void handle(tutti_keeper *keeper, const wait_list *waits, int *launcher)
         read_launcher(keeper, launcher);
     int64_t now = tutti__now_ns(); /* not before what was read: a beat must not precede its echo */
     tutti__roster_tick(&keeper->roster, now);
-    flush_links(keeper);
+    tutti__keeper_flush(keeper);
     tutti__link_sweep(keeper, now);
     tutti__keeper_publish(keeper);
 }

@@ -83,6 +83,8 @@ tutti_status tutti__keeper_create(const tutti_cluster *cluster, tutti_keeper **r
 tutti_status tutti__keeper_start(tutti_keeper *keeper); /* the thread */
 void tutti__keeper_free(tutti_keeper *keeper);          /* ends the thread; NULL is fine */
 void tutti__keeper_wake(tutti_keeper *keeper);
+/* Under the lock: sends what links take at once. */
+void tutti__keeper_flush(tutti_keeper *keeper);
 /* Under the lock: tells those who wait, and raises the flag after a failure. */
 void tutti__keeper_publish(tutti_keeper *keeper);
 /* Under the lock: waits for `changed`; false when the deadline has passed. */

@@ -252,9 +252,14 @@ static void admit_member(tutti_keeper *keeper, tutti_link *link, const tutti_mes
 
 static void admit_asker(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
 {
+    tutti_link *ours = tutti__link_of(keeper, (int)hello->as.hello.rank);
+    if (ours != NULL) { /* we call each other: one link is enough */
+        ours->state = TUTTI_LINK_ENDING;
+        tutti__link_end(keeper, ours, "");
+    }
     link->state = TUTTI_LINK_MEMBER;
     link->rank = (int)hello->as.hello.rank;
-    tutti__roster_stand_in_for(&keeper->roster, link->rank);
+    tutti__roster_stand_in_for(&keeper->roster, tutti__now_ns(), link->rank);
 }
 
 /* The wire leaves the link; what the caller has already sent behind its hello cannot be there,

@@ -51,7 +51,8 @@ void tutti__membership_suspect(tutti_membership *membership, int rank, const cha
     tutti__keeper_wake(keeper);
 }
 
-/* What this rank says of itself. */
+/* What this rank says of itself. It leaves here at once: the process may end before its keeper
+ * wakes. */
 static void confess(tutti_membership *membership, tutti_failure what, int64_t detail,
                     const char *why)
 {
@@ -59,6 +60,7 @@ static void confess(tutti_membership *membership, tutti_failure what, int64_t de
     pthread_mutex_lock(&keeper->lock);
     keeper->aborted = true;
     tutti__roster_suspect(&keeper->roster, tutti__now_ns(), membership->rank, what, detail, why);
+    tutti__keeper_flush(keeper);
     pthread_mutex_unlock(&keeper->lock);
     tutti__keeper_wake(keeper);
 }

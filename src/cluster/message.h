@@ -52,7 +52,7 @@ typedef enum tutti_refusal {
     TUTTI_REFUSAL_COUNT,
 } tutti_refusal;
 
-/* STAND_IN: rank 0 is lost, and the one that is called, a lower rank, is to ask in its place. */
+/* STAND_IN: rank 0 is lost, and the lower of the two is to ask in its place. */
 enum { TUTTI_PURPOSE_MEMBER = 1, TUTTI_PURPOSE_CHANNEL = 2, TUTTI_PURPOSE_STAND_IN = 3 };
 
 /* Where a rank is in the operations of one group. */

@@ -69,6 +69,30 @@ static tutti_status link_to_zero(tutti_keeper *keeper, const char *host, int por
     return status;
 }
 
+/* Under the lock: the time is over, and rank 0 is not heard any more: no table will come. */
+static bool is_mute(const tutti_keeper *keeper, int64_t deadline_ns)
+{
+    int64_t now = tutti__now_ns();
+    return now >= deadline_ns && now - keeper->roster.members[0].heard_ns > keeper->silence_ns;
+}
+
+/* The end of the time is no event. False when the deadline has passed. */
+static bool wait_a_little(tutti_keeper *keeper, int64_t deadline_ns)
+{
+    int64_t soon = tutti__now_ns() + INT64_C(100000000);
+    tutti__keeper_wait(keeper, soon < deadline_ns ? soon : deadline_ns);
+    return tutti__now_ns() < deadline_ns;
+}
+
+static tutti_status fail_mute(const tutti_keeper *keeper, int64_t silent_ns)
+{
+    return tutti_fail(
+        TUTTI_DEADLINE,
+        "rank 0 at %s was reached, but has not been heard for %.1f s: stopped, without "
+        "a network, or its machine is down",
+        keeper->cluster->meeting, (double)silent_ns / 1e9);
+}
+
 /* Rank 0 may go and come again while ranks gather, so a link that ends is made anew. */
 static tutti_status wait_as_member(tutti_keeper *keeper, const char *host, int port,
                                    int64_t deadline_ns)
@@ -83,12 +107,16 @@ static tutti_status wait_as_member(tutti_keeper *keeper, const char *host, int p
         bool in_time = true;
         pthread_mutex_lock(&keeper->lock);
         while (keeper->roster.phase == TUTTI_PHASE_GATHERING && keeper->roster.members[0].linked &&
-               in_time)
-            in_time = tutti__keeper_wait(keeper, patience);
+               in_time && !is_mute(keeper, deadline_ns))
+            in_time = wait_a_little(keeper, patience);
         tutti_phase phase = keeper->roster.phase;
+        int64_t silent_ns = tutti__now_ns() - keeper->roster.members[0].heard_ns;
+        bool mute = is_mute(keeper, deadline_ns);
         pthread_mutex_unlock(&keeper->lock);
         if (phase != TUTTI_PHASE_GATHERING)
             return check_gathered(keeper);
+        if (mute)
+            return fail_mute(keeper, silent_ns);
         if (!in_time)
             return tutti_fail(TUTTI_DEADLINE,
                               "rank 0 at %s was reached, but not all ranks came in time",

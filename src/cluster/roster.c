@@ -380,6 +380,10 @@ static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_
         roster->deciding = true;
         roster->ways.where(roster->ways.context, &report.as.report.where);
         tutti__roster_send(roster, 0, &report);
+        tutti__stand_in_ask(roster);
+        break;
+    case TUTTI_MESSAGE_SUSPECT:
+        tutti__roster_hear_of_zero(roster, m);
         break;
     case TUTTI_MESSAGE_VERDICT:
         tutti__roster_take_verdict(roster, m);
@@ -409,7 +413,7 @@ void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
     else if (from == 0)
         receive_at_member(roster, now_ns, message);
     else
-        tutti__stand_in_receive(roster, from, message);
+        tutti__stand_in_receive(roster, now_ns, from, message);
     if (roster->phase == TUTTI_PHASE_ASKING)
         tutti__roster_decide(roster, now_ns);
 }

@@ -57,7 +57,9 @@ typedef struct tutti_roster_options {
 typedef struct tutti_roster_member {
     tutti_peer peer;
     bool linked, left, asked, reported, known; /* known: a member has its peer entry */
-    bool beside;      /* a link stands by which we ask it in rank 0's place, or it asks us */
+    bool beside;      /* without rank 0: a link stands between it and us, one of which asks */
+    bool called;      /* it is we who called */
+    bool ended;       /* a member knows that its process is no more, or takes no calls */
     bool passed_over; /* it is not asked in rank 0's place, nor waited for: it ended, or is mute */
     bool given_up;    /* rank 0: we have ended its link ourselves */
     int64_t heard_ns;
@@ -85,7 +87,13 @@ typedef struct tutti_roster {
     int64_t until_ns;  /* of ASKING and PARTING */
     int stand_in;      /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
     bool connected;    /* that one's machine has taken our call */
-    int64_t answer_ns; /* until when it has to, then until when that one has to say something */
+    bool patient;      /* rank 0 asks, as another says: its verdict is on its way */
+    int64_t gather_ns; /* when a stand-in calls those that have not come; 0: it does not */
+    bool hurried;      /* one was mute already: the next ones have less time */
+    int64_t
+        appeal_ns; /* until when rank 0 has to react to what it was told; 0: it was told nothing */
+    tutti_message plea; /* the gravest of that, for a stand-in; type 0: none */
+    int64_t answer_ns;  /* until when it has to, then until when that one has to say something */
     int accusations;
     tutti_roster_member *members; /* [size] */
     tutti_verdict verdict;
@@ -122,7 +130,7 @@ void tutti__roster_stand_in_heard(tutti_roster *roster, int rank);
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank);
 /* A higher rank has proved itself and asks this one: NONE, TAKEN or ENDING. Admission as above. */
 tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank);
-void tutti__roster_stand_in_for(tutti_roster *roster, int rank);
+void tutti__roster_stand_in_for(tutti_roster *roster, int64_t now_ns, int rank);
 
 /* What this process says. */
 void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
@@ -140,6 +148,13 @@ void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *da
 /* For roster_*.c only; roster_stand_in.h has more. */
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                           int64_t detail, const char *reason);
+/* What rank 0 says of itself, before its link ends. */
+void tutti__roster_hear_of_zero(tutti_roster *roster, const tutti_message *suspect);
+/* As accuse, without asking anybody. */
+void tutti__roster_charge(tutti_roster *roster, int64_t now_ns, const tutti_message *suspect);
+/* Another rank than 0 tells rank 0, and expects it to ask all, or to judge, soon. */
+void tutti__roster_appeal(tutti_roster *roster, int64_t now_ns, const tutti_message *suspect);
+bool tutti__roster_appeals(const tutti_roster *roster); /* until appeal_ns */
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
 /* Fills in what the others were in when verdict->rank failed. */
 void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *verdict);

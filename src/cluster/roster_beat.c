@@ -94,6 +94,10 @@ int64_t tutti__roster_next(const tutti_roster *roster)
         next = roster->until_ns;
     if (tutti__stand_in_awaited(roster) && roster->answer_ns < next)
         next = roster->answer_ns;
+    if (tutti__stand_in_gathers(roster) && roster->gather_ns < next)
+        next = roster->gather_ns;
+    if (tutti__roster_appeals(roster) && roster->appeal_ns < next)
+        next = roster->appeal_ns;
     for (int r = 0; r < roster->options.size && tutti__roster_watching(roster); r++) {
         int64_t expires = roster->members[r].heard_ns + roster->options.silence_ns + 1;
         if (roster->members[r].linked && expires < next)
@@ -116,6 +120,10 @@ void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns)
     if (roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING)
         roster->until_ns += away;
     roster->answer_ns += away;
+    if (roster->appeal_ns != 0)
+        roster->appeal_ns += away;
+    if (roster->gather_ns != 0)
+        roster->gather_ns += away;
 }
 
 bool tutti__roster_was_away(const tutti_roster *roster, int64_t now_ns)
@@ -131,4 +139,9 @@ void tutti__roster_watch_silence(tutti_roster *roster, int64_t now_ns)
         if (member->linked && silent > roster->options.silence_ns)
             tutti__roster_accuse(roster, now_ns, r, TUTTI_FAILURE_SILENT, silent / MILLISECOND, "");
     }
+    if (tutti__roster_appeals(roster) && now_ns >= roster->appeal_ns)
+        tutti__roster_accuse(roster, now_ns, 0, TUTTI_FAILURE_SILENT,
+                             (now_ns - roster->members[0].heard_ns) / MILLISECOND,
+                             "it does not answer; stopped, without a network, or its machine is "
+                             "down");
 }

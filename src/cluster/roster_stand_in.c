@@ -22,22 +22,52 @@ static bool is_asker(const tutti_roster *roster)
            roster->stand_in != roster->options.rank;
 }
 
-static bool call(const tutti_roster *roster, int rank)
+static bool is_stand_in(const tutti_roster *roster)
 {
-    return roster->ways.call != NULL && roster->ways.call(roster->ways.context, rank);
+    return roster->phase == TUTTI_PHASE_ASKING && roster->stand_in == roster->options.rank;
+}
+
+/* Of those that have ended it is known at once. */
+static bool call(tutti_roster *roster, int rank)
+{
+    tutti_roster_member *member = &roster->members[rank];
+    member->called = roster->ways.call != NULL && roster->ways.call(roster->ways.context, rank);
+    if (!member->called)
+        member->ended = member->passed_over = true;
+    return member->called;
+}
+
+/* What was told to rank 0 in vain, and where we are. */
+static void report(const tutti_roster *roster, int rank)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_REPORT};
+    if (roster->plea.type != 0)
+        roster->ways.send(roster->ways.context, rank, &roster->plea);
+    roster->ways.where(roster->ways.context, &m.as.report.where);
+    roster->ways.send(roster->ways.context, rank, &m);
+}
+
+/* Who is there answers at once. Where one was not, there may be more of them. */
+static int64_t patience(const tutti_roster *roster)
+{
+    return (roster->hurried ? 25 : 100) * (int64_t)MILLISECOND;
 }
 
 static void seek_next(tutti_roster *roster, int64_t now_ns)
 {
-    int rank = 1;
-    while (rank < roster->options.rank &&
-           (roster->members[rank].passed_over || !call(roster, rank)))
-        roster->members[rank++].passed_over = true;
+    const tutti_roster_member *members = roster->members;
+    int rank = 1, own = roster->options.rank;
+    while (rank < own && !members[rank].beside &&
+           (members[rank].passed_over || !call(roster, rank)))
+        rank++;
     roster->stand_in = rank;
     roster->connected = false;
-    roster->answer_ns = now_ns + 100 * (int64_t)MILLISECOND;
-    if (rank == roster->options.rank)
+    roster->answer_ns = now_ns + patience(roster);
+    if (rank == own) {
         roster->until_ns -= 200 * (int64_t)MILLISECOND;
+        roster->gather_ns = now_ns + 50 * (int64_t)MILLISECOND;
+    } else if (members[rank].beside) /* it has called us */
+        report(roster, rank);
 }
 
 /* Rank 0 has fallen silent, and its link stands: half-open, so that rank 0 still hears us, and
@@ -61,15 +91,17 @@ void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns)
     if (roster->members[0].linked)
         give_up_zero(roster, now_ns);
     roster->until_ns = now_ns + 800 * (int64_t)MILLISECOND;
+    if (roster->plea.type != 0)
+        tutti__roster_charge(roster, now_ns, &roster->plea);
     seek_next(roster, now_ns);
 }
 
 void tutti__stand_in_miss(tutti_roster *roster, int64_t now_ns, int rank)
 {
     tutti_roster_member *member = &roster->members[rank];
-    member->beside = false;
+    member->beside = member->called = false;
     if (is_asker(roster) && rank == roster->stand_in) {
-        member->passed_over = true;
+        member->ended = member->passed_over = true;
         seek_next(roster, now_ns);
     }
 }
@@ -84,7 +116,7 @@ void tutti__roster_stand_in_connected(tutti_roster *roster, int rank)
     if (!tutti__stand_in_awaited(roster) || rank != roster->stand_in || roster->connected)
         return;
     roster->connected = true;
-    roster->answer_ns += 100 * (int64_t)MILLISECOND;
+    roster->answer_ns += patience(roster);
 }
 
 /* It lives, however long it may take to let us in with all the others. */
@@ -105,35 +137,59 @@ static void pass_over_machine(tutti_roster *roster, int rank)
             roster->members[r].passed_over = true;
 }
 
-void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns)
+static void pass_over(tutti_roster *roster, int64_t now_ns, int mute)
 {
-    int mute = roster->stand_in;
-    if (!tutti__stand_in_awaited(roster) || now_ns < roster->answer_ns ||
-        now_ns >= roster->until_ns)
-        return;
     if (!roster->connected)
         pass_over_machine(roster, mute);
     roster->ways.drop(roster->ways.context, mute);
-    tutti__stand_in_miss(roster, now_ns, mute);
+    roster->members[mute].called = false;
+    roster->members[mute].passed_over = roster->hurried = true;
+    seek_next(roster, now_ns);
+}
+
+/* Those that have not come hear rank 0 still, or have not noticed that they do not. */
+static void gather(tutti_roster *roster)
+{
+    roster->gather_ns = 0;
+    for (int r = roster->options.rank + 1; r < roster->options.size; r++) {
+        const tutti_roster_member *member = &roster->members[r];
+        if (!member->beside && !member->reported && !member->passed_over)
+            call(roster, r);
+    }
+}
+
+bool tutti__stand_in_gathers(const tutti_roster *roster)
+{
+    return is_stand_in(roster) && roster->gather_ns != 0;
+}
+
+void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns)
+{
+    if (tutti__stand_in_awaited(roster) && now_ns >= roster->answer_ns && now_ns < roster->until_ns)
+        pass_over(roster, now_ns, roster->stand_in);
+    if (tutti__stand_in_gathers(roster) && now_ns >= roster->gather_ns)
+        gather(roster);
 }
 
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_REPORT};
-    if (!is_asker(roster) || rank != roster->stand_in) {
+    tutti_roster_member *member = &roster->members[rank];
+    bool asks = is_asker(roster) && rank == roster->stand_in;
+    if (!member->called || !(asks || is_stand_in(roster))) {
         roster->ways.drop(roster->ways.context, rank);
         return;
     }
-    roster->members[rank].beside = true;
-    roster->members[rank].heard_ns = now_ns;
-    roster->ways.where(roster->ways.context, &m.as.report.where);
-    roster->ways.send(roster->ways.context, rank, &m);
+    member->beside = true;
+    member->heard_ns = now_ns;
+    if (asks)
+        report(roster, rank);
 }
 
 tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank)
 {
     bool judged = roster->phase == TUTTI_PHASE_FAILED && roster->verdict.why != TUTTI_FAILURE_NONE;
-    if (roster->members[rank].beside)
+    const tutti_roster_member *member = &roster->members[rank];
+    if (member->beside || (member->called && rank < roster->options.rank)) /* we call it, too */
         return TUTTI_REFUSAL_TAKEN;
     return judged || tutti__roster_watching(roster) || roster->phase == TUTTI_PHASE_ASKING
                ? TUTTI_REFUSAL_NONE
@@ -141,39 +197,69 @@ tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank)
 }
 
 /* Rank 0, which is heard here, may not know yet that `rank` has given it up. */
-static void tell_zero(tutti_roster *roster, int rank)
+static void tell_zero(tutti_roster *roster, int64_t now_ns, int rank)
 {
     tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
     m.as.suspect.rank = (uint32_t)rank;
     m.as.suspect.why = TUTTI_FAILURE_SUSPECTED;
     snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason,
              "rank %d says: it has lost its connection to rank 0", roster->options.rank);
-    tutti__roster_send(roster, 0, &m);
+    tutti__roster_appeal(roster, now_ns, &m);
+    if (roster->appeal_ns > now_ns + 250 * (int64_t)MILLISECOND) /* the other has waited before */
+        roster->appeal_ns = now_ns + 250 * (int64_t)MILLISECOND;
 }
 
-void tutti__roster_stand_in_for(tutti_roster *roster, int rank)
+void tutti__roster_stand_in_for(tutti_roster *roster, int64_t now_ns, int rank)
 {
     roster->members[rank].beside = true;
+    roster->members[rank].called = false;
     if (roster->phase == TUTTI_PHASE_FAILED)
         tutti__roster_send_verdict(roster, rank);
+    else if (tutti__roster_watching(roster) && roster->deciding)
+        roster->ways.send(roster->ways.context, rank, &(tutti_message){.type = TUTTI_MESSAGE_ASK});
     else
-        tell_zero(roster, rank);
+        tell_zero(roster, now_ns, rank);
 }
 
-void tutti__stand_in_receive(tutti_roster *roster, int from, const tutti_message *message)
+/* What one that asks had told rank 0 in vain. */
+static void take_plea(tutti_roster *roster, int64_t now_ns, const tutti_message *message)
+{
+    if ((int)message->as.suspect.rank >= roster->options.size)
+        return;
+    if (roster->phase == TUTTI_PHASE_ASKING)
+        tutti__roster_charge(roster, now_ns, message);
+    else
+        tutti__roster_appeal(roster, now_ns, message);
+}
+
+/* Whether we wait for what it says. */
+static bool is_asked(const tutti_roster *roster, int rank)
+{
+    return (is_asker(roster) && rank == roster->stand_in) ||
+           (is_stand_in(roster) && roster->members[rank].called);
+}
+
+void tutti__stand_in_receive(tutti_roster *roster, int64_t now_ns, int from,
+                             const tutti_message *message)
 {
     tutti_roster_member *member = &roster->members[from];
     if (message->type == TUTTI_MESSAGE_REPORT) {
         member->where = message->as.report.where;
         member->reported = true;
-    } else if (message->type == TUTTI_MESSAGE_VERDICT && is_asker(roster) &&
-               from == roster->stand_in)
+    } else if (message->type == TUTTI_MESSAGE_SUSPECT)
+        take_plea(roster, now_ns, message);
+    else if (message->type == TUTTI_MESSAGE_VERDICT && is_asked(roster, from))
         tutti__roster_take_verdict(roster, message);
+    else if (message->type == TUTTI_MESSAGE_ASK && is_asked(roster, from)) {
+        roster->patient = true;
+        roster->until_ns = now_ns + 800 * (int64_t)MILLISECOND;
+        tutti__stand_in_ask(roster);
+    }
 }
 
 bool tutti__stand_in_complete(const tutti_roster *roster)
 {
-    if (roster->stand_in != roster->options.rank)
+    if (roster->stand_in != roster->options.rank || roster->patient)
         return false;
     for (int r = 1; r < roster->options.size; r++) {
         const tutti_roster_member *member = &roster->members[r];
@@ -191,21 +277,33 @@ void tutti__stand_in_complement(const tutti_roster *roster, tutti_verdict *verdi
     if (own == 0 || roster->stand_in != own)
         return;
     for (int r = 0; r < roster->options.size; r++) {
-        bool known = r == 0 || r == own || roster->members[r].reported;
+        bool known = r == 0 || r == own || roster->members[r].reported || roster->members[r].ended;
         if (known && !tutti__ranks_have(&verdict->arrived, r))
             tutti__ranks_add(&absent, r);
     }
     tutti__verdict_add(verdict, roster->options.size, &none, &absent);
 }
 
+void tutti__stand_in_ask(tutti_roster *roster)
+{
+    tutti_message m = {.type = TUTTI_MESSAGE_ASK};
+    for (int r = 1; r < roster->options.size; r++)
+        if (roster->members[r].beside && !is_asked(roster, r))
+            roster->ways.send(roster->ways.context, r, &m);
+}
+
+/* Those that have asked end their links, and are waited for, as rank 0 does; we do so for others.
+ */
 void tutti__stand_in_tell(tutti_roster *roster)
 {
-    tutti_roster_member *asked = &roster->members[roster->stand_in];
-    if (asked->beside) { /* it waits until we have ended the link, as rank 0 does */
-        asked->beside = false;
-        roster->ways.drop(roster->ways.context, roster->stand_in);
-    }
-    for (int r = 1; r < roster->options.size; r++)
-        if (roster->members[r].beside)
+    for (int r = 1; r < roster->options.size; r++) {
+        tutti_roster_member *member = &roster->members[r];
+        bool asked = r == roster->stand_in;
+        if (member->beside && !asked)
             tutti__roster_send_verdict(roster, r);
+        if (member->called || (member->beside && asked)) {
+            member->beside = member->called = false;
+            roster->ways.drop(roster->ways.context, r);
+        }
+    }
 }

@@ -44,8 +44,7 @@ static void ask(tutti_roster *roster, int64_t now_ns, bool patiently)
          */
         bool well = member->accusation == 0 || member->why == TUTTI_FAILURE_BROKEN;
         member->asked = member->linked && well;
-        if (member->asked)
-            tutti__roster_send(roster, r, &m);
+        tutti__roster_send(roster, r, &m); /* others hear that a verdict is on its way */
     }
 }
 
@@ -55,22 +54,47 @@ static void note_silence(tutti_roster_member *member, int64_t now_ns)
         member->silent_ns = now_ns - member->heard_ns;
 }
 
-void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
-                          int64_t detail, const char *reason)
+/* The gravest that is known of a rank. */
+static void note(tutti_roster_member *member, tutti_failure why, int64_t detail, const char *reason)
+{
+    if (strength(why) <= strength(member->why))
+        return;
+    member->why = why;
+    member->detail = detail;
+    snprintf(member->reason, sizeof member->reason, "%s", reason);
+}
+
+static void charge(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
+                   int64_t detail, const char *reason)
 {
     tutti_roster_member *member = &roster->members[rank];
-    if (roster->phase != TUTTI_PHASE_RUNNING && roster->phase != TUTTI_PHASE_LEAVING &&
-        roster->phase != TUTTI_PHASE_ASKING)
-        return;
     if (member->accusation == 0)
         member->accusation = ++roster->accusations;
     if (why == TUTTI_FAILURE_EXIT)
         note_silence(member, now_ns);
-    if (strength(why) > strength(member->why)) {
-        member->why = why;
-        member->detail = detail;
-        snprintf(member->reason, sizeof member->reason, "%s", reason);
-    }
+    note(member, why, detail, reason);
+}
+
+void tutti__roster_charge(tutti_roster *roster, int64_t now_ns, const tutti_message *suspect)
+{
+    charge(roster, now_ns, (int)suspect->as.suspect.rank, (tutti_failure)suspect->as.suspect.why,
+           suspect->as.suspect.detail, suspect->as.suspect.reason);
+}
+
+void tutti__roster_hear_of_zero(tutti_roster *roster, const tutti_message *suspect)
+{
+    if (suspect->as.suspect.rank == 0)
+        note(&roster->members[0], (tutti_failure)suspect->as.suspect.why,
+             suspect->as.suspect.detail, suspect->as.suspect.reason);
+}
+
+void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
+                          int64_t detail, const char *reason)
+{
+    const tutti_roster_member *member = &roster->members[rank];
+    if (!tutti__roster_watching(roster) && roster->phase != TUTTI_PHASE_ASKING)
+        return;
+    charge(roster, now_ns, rank, why, detail, reason);
     if (roster->phase != TUTTI_PHASE_ASKING)
         ask(roster, now_ns, roster->options.supervised || waited_too_long(member));
     tutti__roster_decide(roster, now_ns);
@@ -91,33 +115,52 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
 {
     if (rank < 0 || rank >= roster->options.size)
         return;
+    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    m.as.suspect.rank = (uint32_t)rank;
+    m.as.suspect.why = why;
+    m.as.suspect.detail = detail;
+    snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason, "%s", reason);
     if (roster->options.rank == 0) {
+        if (rank == 0) /* which may be gone before it has asked everybody */
+            tutti__roster_send_all(roster, &m);
         tutti__roster_accuse(roster, now_ns, rank, why, detail, reason);
         return;
     }
     tutti_roster_member *member = &roster->members[rank];
     bool watched = why == TUTTI_FAILURE_SIGNAL || why == TUTTI_FAILURE_EXIT;
     if (rank == 0 && watched) {
-        member->why = why;
-        member->detail = detail;
+        note(member, why, detail, "");
         note_silence(member, now_ns);
         if (roster->phase == TUTTI_PHASE_ASKING)
             tutti__roster_decide(roster, now_ns);
         return;
     }
     if (watched && rank != roster->options.rank) {
-        member->passed_over = true;
+        member->ended = member->passed_over = true;
         tutti__stand_in_miss(roster, now_ns, rank);
         tutti__roster_decide(roster, now_ns);
     }
     if (rank == roster->options.rank)
         report(roster);
-    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
-    m.as.suspect.rank = (uint32_t)rank;
-    m.as.suspect.why = why;
-    m.as.suspect.detail = detail;
-    snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason, "%s", reason);
-    tutti__roster_send(roster, 0, &m);
+    tutti__roster_appeal(roster, now_ns, &m);
+}
+
+void tutti__roster_appeal(tutti_roster *roster, int64_t now_ns, const tutti_message *suspect)
+{
+    tutti_failure before =
+        roster->plea.type != 0 ? (tutti_failure)roster->plea.as.suspect.why : TUTTI_FAILURE_NONE;
+    if (!tutti__roster_watching(roster))
+        return;
+    if (strength((tutti_failure)suspect->as.suspect.why) > strength(before))
+        roster->plea = *suspect;
+    if (roster->appeal_ns == 0)
+        roster->appeal_ns = now_ns + 400 * (int64_t)MILLISECOND;
+    tutti__roster_send(roster, 0, suspect);
+}
+
+bool tutti__roster_appeals(const tutti_roster *roster)
+{
+    return roster->appeal_ns != 0 && !roster->deciding && tutti__roster_watching(roster);
 }
 
 void tutti__roster_despair(tutti_roster *roster, int rank, tutti_failure why, int64_t detail)
@@ -229,6 +272,8 @@ static int find_culprit(tutti_roster *roster, int64_t now_ns)
 {
     int rank = choose(roster);
     int mute = waited_too_long(&roster->members[rank]) ? find_mute(roster) : -1;
+    if (roster->options.rank != 0 && waited_too_long(&roster->members[rank]))
+        return 0;
     if (mute < 0)
         return rank;
     roster->members[mute].why = TUTTI_FAILURE_SILENT;

@@ -227,8 +227,8 @@ static void kill_node(simulation *sim, node *victim)
 
 static bool is_linked(const node *n, int other)
 {
-    return n->roster.members[other].linked || n->roster.members[other].beside ||
-           n->roster.stand_in == other;
+    const tutti_roster_member *member = &n->roster.members[other];
+    return member->linked || member->beside || member->called;
 }
 
 /* What the system says to a caller, also in the place of a process that is stopped. */
@@ -250,9 +250,9 @@ static void answer(simulation *sim, node *n, kind what, int other)
 static void let_in(simulation *sim, node *n, int caller)
 {
     bool taken = tutti__roster_may_stand_in(&n->roster, caller) == TUTTI_REFUSAL_NONE;
-    answer(sim, n, taken ? REACHED : CLOSED, caller);
+    answer(sim, n, taken ? REACHED : REFUSED, caller);
     if (taken)
-        tutti__roster_stand_in_for(&n->roster, caller);
+        tutti__roster_stand_in_for(&n->roster, clock_of(n), caller);
 }
 
 static void split(simulation *sim)
@@ -339,6 +339,15 @@ static void break_something(simulation *sim)
         if (!ended(victim))
             tutti__roster_suspect(&victim->roster, clock_of(victim), sim->other,
                                   TUTTI_FAILURE_SUSPECTED, 0, "connection reset");
+        break;
+    case FAULT_STOP_ABORT:
+    case FAULT_STOP_LATE:
+        victim->stopped = true;
+        if (!ended(&sim->nodes[sim->other]))
+            tutti__roster_suspect(
+                &sim->nodes[sim->other].roster, clock_of(&sim->nodes[sim->other]), sim->other,
+                sim->fault == FAULT_STOP_ABORT ? TUTTI_FAILURE_ABORTED : TUTTI_FAILURE_BROKEN,
+                sim->fault == FAULT_STOP_ABORT ? 0 : TUTTI_DEADLINE, "loss is NaN");
         break;
     case FAULT_ABORT:
         if (!ended(victim))
@@ -450,7 +459,12 @@ static void happen(simulation *sim, event *e)
         let_in(sim, n, e->other);
         break;
     case REACHED:
-        tutti__roster_stand_in_reached(&n->roster, clock_of(n), e->other);
+        if (n->roster.members[e->other].called) /* else the link was given up meanwhile */
+            tutti__roster_stand_in_reached(&n->roster, clock_of(n), e->other);
+        break;
+    case REFUSED:
+        if (n->roster.members[e->other].called)
+            tutti__roster_closed(&n->roster, clock_of(n), e->other, "");
         break;
     case TICK:
         tutti__roster_tick(&n->roster, clock_of(n));

@@ -21,24 +21,26 @@ enum { MOST = 7 };
 
 typedef enum fault {
     FAULT_NONE,
-    FAULT_KILL,      /* the process ends; its links end */
-    FAULT_STOP,      /* SIGSTOP for ever */
-    FAULT_PAUSE,     /* stopped for less than the limit */
-    FAULT_PARTITION, /* nothing goes in or out any more, no link ends */
-    FAULT_HALF_OPEN, /* one direction of one link is lost */
-    FAULT_RESET,     /* one link breaks */
-    FAULT_LEAP,      /* a clock leaps forward */
-    FAULT_LOSS,      /* a moment without a network: what was sent comes later */
-    FAULT_SUSPECT,   /* a rank gives another up */
-    FAULT_ABORT,     /* a rank ends the job, and perhaps its process with it */
-    FAULT_KILL_TWO,  /* rank 0's process ends, and a moment later another */
-    FAULT_KILL_STOP, /* rank 0's process ends, another is stopped before or a moment later */
-    FAULT_KILL_DEAF, /* rank 0's process ends, and another takes no calls */
-    FAULT_KILL_LOSE, /* rank 0's process ends, then one direction between two others is lost */
-    FAULT_MACHINE,   /* rank 0's machine is gone with all its ranks, no link ends */
-    FAULT_SPLIT,     /* the network is cut in two between machines, no link ends */
-    FAULT_CUT,       /* nothing goes between rank 0 and one other any more, no link ends */
-    FAULT_SLEEP,     /* stopped for about the limit, or longer */
+    FAULT_KILL,       /* the process ends; its links end */
+    FAULT_STOP,       /* SIGSTOP for ever */
+    FAULT_PAUSE,      /* stopped for less than the limit */
+    FAULT_PARTITION,  /* nothing goes in or out any more, no link ends */
+    FAULT_HALF_OPEN,  /* one direction of one link is lost */
+    FAULT_RESET,      /* one link breaks */
+    FAULT_LEAP,       /* a clock leaps forward */
+    FAULT_LOSS,       /* a moment without a network: what was sent comes later */
+    FAULT_SUSPECT,    /* a rank gives another up */
+    FAULT_ABORT,      /* a rank ends the job, and perhaps its process with it */
+    FAULT_KILL_TWO,   /* rank 0's process ends, and a moment later another */
+    FAULT_KILL_STOP,  /* rank 0's process ends, another is stopped before or a moment later */
+    FAULT_KILL_DEAF,  /* rank 0's process ends, and another takes no calls */
+    FAULT_KILL_LOSE,  /* rank 0's process ends, then one direction between two others is lost */
+    FAULT_STOP_ABORT, /* rank 0 is stopped, and another ends the job */
+    FAULT_STOP_LATE,  /* rank 0 is stopped, and another waits too long for it */
+    FAULT_MACHINE,    /* rank 0's machine is gone with all its ranks, no link ends */
+    FAULT_SPLIT,      /* the network is cut in two between machines, no link ends */
+    FAULT_CUT,        /* nothing goes between rank 0 and one other any more, no link ends */
+    FAULT_SLEEP,      /* stopped for about the limit, or longer */
     FAULT_COUNT,
 } fault;
 
@@ -61,6 +63,7 @@ typedef enum kind {
     HELLO,     /* `other` wants to be let in */
     PROVED,    /* it may */
     REACHED,   /* `other` has let this node in */
+    REFUSED,   /* or not */
 } kind;
 
 typedef struct event {
