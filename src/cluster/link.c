@@ -104,10 +104,12 @@ static void note_garbage(tutti_keeper *keeper, const tutti_link *link)
 void tutti__link_end(tutti_keeper *keeper, tutti_link *link, const char *reason)
 {
     bool member = link->state == TUTTI_LINK_MEMBER || link->state == TUTTI_LINK_CALLING;
+    char why[TUTTI_REASON_BYTES]; /* it may be the wire's own words */
+    snprintf(why, sizeof why, "%s", reason);
     link->state = TUTTI_LINK_CLOSED;
+    tutti__wire_close(&link->wire); /* first: another may need its descriptor */
     if (member)
-        tutti__roster_closed(&keeper->roster, tutti__now_ns(), link->rank, reason);
-    tutti__wire_close(&link->wire); /* whose own words the reason may be */
+        tutti__roster_closed(&keeper->roster, tutti__now_ns(), link->rank, why);
 }
 
 /* What could not be sent yet stays; a peer that takes nothing is silent and found by that. */

@@ -1,6 +1,8 @@
 /* link_test.c: who comes to a keeper's listener, on loopback. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/test.h"
 #include "cluster/keeper.h"
@@ -8,7 +10,7 @@
 
 enum { MOST = 320 };
 
-static tutti_cluster *resolve(int size)
+static tutti_cluster *resolve(int size, int rank)
 {
     static char workers[MOST * 24];
     tutti_cluster *cluster;
@@ -17,23 +19,32 @@ static tutti_cluster *resolve(int size)
         snprintf(workers + strlen(workers), sizeof workers - strlen(workers), "%slocalhost:%d",
                  r > 0 ? "," : "", 20000 + r);
     CHECK_OK(tutti_cluster_resolve(
-        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = 1), &cluster));
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = rank), &cluster));
     return cluster;
+}
+
+/* A listener on loopback, and where it is. */
+static int listen_here(tutti_address *ret_at, int *ret_port)
+{
+    const tutti_world *world = tutti__world();
+    size_t found;
+    int socket;
+    CHECK_OK(world->resolve(world->self, "127.0.0.1", 0, 1, ret_at, &found));
+    CHECK_OK(world->listen(world->self, ret_at, &socket, ret_port));
+    CHECK_OK(world->resolve(world->self, "127.0.0.1", *ret_port, 1, ret_at, &found));
+    return socket;
 }
 
 /* How many of `comers`, who say nothing, are there when all have come. */
 static int count_kept(int size, int comers)
 {
     const tutti_world *world = tutti__world();
-    tutti_cluster *cluster = resolve(size);
+    tutti_cluster *cluster = resolve(size, 1);
     tutti_keeper *keeper;
     tutti_address at;
-    size_t found;
     int port, kept = 0, sockets[MOST];
     CHECK_OK(tutti__keeper_create(cluster, &keeper));
-    CHECK_OK(world->resolve(world->self, "127.0.0.1", 0, 1, &at, &found));
-    CHECK_OK(world->listen(world->self, &at, &keeper->listener, &port));
-    CHECK_OK(world->resolve(world->self, "127.0.0.1", port, 1, &at, &found));
+    keeper->listener = listen_here(&at, &port);
     for (int i = 0; i < comers; i++) {
         sockets[i] = world->connect(world->self, &at, NULL);
         CHECK(sockets[i] >= 0);
@@ -55,4 +66,44 @@ TUTTI_TEST(link_keeps_strangers_of_a_whole_job)
     tutti__wish_descriptors(4 * MOST);
     CHECK_INT(count_kept(4, MOST), 256);
     CHECK_INT(count_kept(MOST, MOST), MOST);
+}
+
+/* Rank 2 of 3, whose rank 1 listens at `port`, while its job runs. */
+static tutti_keeper *begin(const tutti_cluster *cluster, int port, int to_zero, tutti_link **ret)
+{
+    tutti_keeper *keeper;
+    CHECK_OK(tutti__keeper_create(cluster, &keeper));
+    CHECK_OK(tutti__link_add(keeper, (tutti_wire){.socket = to_zero}, TUTTI_LINK_MEMBER, 0, ret));
+    keeper->roster.phase = TUTTI_PHASE_RUNNING;
+    keeper->roster.members[1].peer.port = port;
+    snprintf(keeper->roster.members[1].peer.address, sizeof keeper->roster.members[1].peer.address,
+             "127.0.0.1");
+    tutti__roster_linked(&keeper->roster, tutti__now_ns());
+    return keeper;
+}
+
+/* A program may have taken all descriptors: that of rank 0's link is there for the next. */
+TUTTI_TEST_ALONE(link_to_rank_0_ends_before_another_is_called)
+{
+    const tutti_world *world = tutti__world();
+    tutti_cluster *cluster = resolve(3, 2);
+    tutti_address at;
+    tutti_link *link;
+    struct rlimit before, none;
+    int port, listener = listen_here(&at, &port);
+    int to_zero = world->connect(world->self, &at, NULL);
+    tutti_keeper *keeper = begin(cluster, port, to_zero, &link);
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    none = before;
+    int next = dup(listener); /* the lowest that is free */
+    none.rlim_cur = (rlim_t)next;
+    close(next);
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    tutti__link_end(keeper, link, "");
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK_INT(keeper->roster.stand_in, 1);
+    CHECK(tutti__link_of(keeper, 1) != NULL);
+    world->close_socket(world->self, listener);
+    tutti__keeper_free(keeper);
+    tutti_cluster_free(cluster);
 }

@@ -231,20 +231,19 @@ static bool is_linked(const node *n, int other)
     return member->linked || member->beside || member->called;
 }
 
-/* What the system says to a caller, also in the place of a process that is stopped. */
-static void take_call(simulation *sim, node *n, int caller)
-{
-    bool deaf = sim->fault == FAULT_KILL_DEAF && n->rank == sim->other;
-    if (!sim->lost[n->rank][caller])
-        post(sim, arrival(sim, n->rank, caller), deaf || n->dead ? CLOSED : CONNECTED, caller,
-             n->rank, NULL);
-    post(sim, sim->now, ACCEPT, n->rank, caller, NULL);
-}
-
 static void answer(simulation *sim, node *n, kind what, int other)
 {
     if (!sim->lost[n->rank][other])
         post(sim, arrival(sim, n->rank, other), what, other, n->rank, NULL);
+}
+
+/* What the system says to a caller, also in the place of a process that is stopped. */
+static void take_call(simulation *sim, node *n, int caller)
+{
+    bool deaf = sim->fault == FAULT_KILL_DEAF && n->rank == sim->other;
+    answer(sim, n, deaf ? CLOSED : CONNECTED, caller);
+    if (!deaf)
+        post(sim, sim->now, ACCEPT, n->rank, caller, NULL);
 }
 
 static void let_in(simulation *sim, node *n, int caller)
@@ -253,6 +252,40 @@ static void let_in(simulation *sim, node *n, int caller)
     answer(sim, n, taken ? REACHED : REFUSED, caller);
     if (taken)
         tutti__roster_stand_in_for(&n->roster, clock_of(n), caller);
+}
+
+/* From a call to its admission. */
+static void go_on_calling(simulation *sim, node *n, const event *e)
+{
+    switch (e->kind) {
+    case CONNECTED:
+        tutti__roster_stand_in_connected(&n->roster, e->other);
+        break;
+    case ACCEPT:
+        answer(sim, n, CHALLENGE, e->other);
+        break;
+    case CHALLENGE:
+        tutti__roster_stand_in_heard(&n->roster, e->other);
+        answer(sim, n, HELLO, e->other);
+        break;
+    case HELLO:
+        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)sim->proof), PROVED, n->rank, e->other,
+             NULL);
+        break;
+    case PROVED:
+        let_in(sim, n, e->other);
+        break;
+    case REACHED:
+        if (n->roster.members[e->other].called) /* else the link was given up meanwhile */
+            tutti__roster_stand_in_reached(&n->roster, clock_of(n), e->other);
+        break;
+    case REFUSED:
+        if (n->roster.members[e->other].called)
+            tutti__roster_closed(&n->roster, clock_of(n), e->other, "");
+        break;
+    default:
+        break;
+    }
 }
 
 static void split(simulation *sim)
@@ -441,31 +474,6 @@ static void happen(simulation *sim, event *e)
     case OBITUARY:
         tutti__roster_suspect(&n->roster, clock_of(n), e->other, TUTTI_FAILURE_SIGNAL, 9, "");
         break;
-    case CONNECTED:
-        tutti__roster_stand_in_connected(&n->roster, e->other);
-        break;
-    case ACCEPT:
-        answer(sim, n, CHALLENGE, e->other);
-        break;
-    case CHALLENGE:
-        tutti__roster_stand_in_heard(&n->roster, e->other);
-        answer(sim, n, HELLO, e->other);
-        break;
-    case HELLO:
-        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)sim->proof), PROVED, n->rank, e->other,
-             NULL);
-        break;
-    case PROVED:
-        let_in(sim, n, e->other);
-        break;
-    case REACHED:
-        if (n->roster.members[e->other].called) /* else the link was given up meanwhile */
-            tutti__roster_stand_in_reached(&n->roster, clock_of(n), e->other);
-        break;
-    case REFUSED:
-        if (n->roster.members[e->other].called)
-            tutti__roster_closed(&n->roster, clock_of(n), e->other, "");
-        break;
     case TICK:
         tutti__roster_tick(&n->roster, clock_of(n));
         HOLDS(tutti__roster_next(&n->roster) > clock_of(n)); /* else its thread never rests */
@@ -473,7 +481,7 @@ static void happen(simulation *sim, event *e)
             post(sim, sim->now + SECOND / 20, TICK, e->node, 0, NULL);
         break;
     default:
-        break;
+        go_on_calling(sim, n, e);
     }
     HOLDS(before != TUTTI_PHASE_LEFT || n->roster.phase == TUTTI_PHASE_LEFT);
     if (ended(n) && n->ended_at == 0)
