@@ -32,7 +32,8 @@ TUTTI_API tutti_sym tutti_mod(tutti_sym a, tutti_sym b);
  * where a <= 0. */
 TUTTI_API tutti_sym tutti_pow(tutti_sym a, tutti_sym b);
 #define tutti_pow(...) TUTTI_AT(tutti_pow(__VA_ARGS__))
-/* The larger, the smaller; NaN when one is NaN. Where both are equal the gradient goes to a. */
+/* The larger, the smaller; NaN when one is NaN, and 0 is larger than -0 (IEEE 754-2019). Where both
+ * are equal the gradient goes to a. */
 TUTTI_API tutti_sym tutti_maximum(tutti_sym a, tutti_sym b);
 #define tutti_maximum(...) TUTTI_AT(tutti_maximum(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_minimum(tutti_sym a, tutti_sym b);
