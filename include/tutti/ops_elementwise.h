@@ -22,7 +22,8 @@ TUTTI_API tutti_sym tutti_mul(tutti_sym a, tutti_sym b); /* a * b */
 /* a / b; floats only (integers: tutti_floordiv, or tutti_cast first). */
 TUTTI_API tutti_sym tutti_div(tutti_sym a, tutti_sym b);
 #define tutti_div(...) TUTTI_AT(tutti_div(__VA_ARGS__))
-/* floor(a / b), as Python's //. An integer divided by zero fails the run. */
+/* floor(a / b), as Python's //, also in the sign of zero (-0 // 1 is -0). An integer divided by
+ * zero fails the run. */
 TUTTI_API tutti_sym tutti_floordiv(tutti_sym a, tutti_sym b);
 #define tutti_floordiv(...) TUTTI_AT(tutti_floordiv(__VA_ARGS__))
 /* a - b * floor(a / b), as Python's %: the sign is b's. An integer modulo zero fails the run. */

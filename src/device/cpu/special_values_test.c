@@ -121,6 +121,48 @@ TUTTI_TEST(special_values_come_out_as_the_reference_has_them)
     CHECK(tutti__kernel_check_under(NULL));
 }
 
+/* ---- two operands ---- */
+
+/* Every pair of some values, of which divisions give zeros. */
+static void check_division(const char *op, const float_type *t, const char *isa)
+{
+    static const double values[] = {0.0, -0.0, 0.25, -0.25, 3, -3, INFINITY, -INFINITY, NAN};
+    enum { VALUES = TUTTI_COUNT(values) };
+    char line[240];
+    tutti_sample *sample;
+    tutti_tensor *expected;
+    snprintf(line, sizeof line, "%s[%d]{=0} %s[%d]{=0}", t->name, VALUES * VALUES, t->name,
+             VALUES * VALUES);
+    CHECK_OK(tutti__sample_parse(tutti_op_find(op), line, 1, &sample));
+    for (int i = 0; i < VALUES * VALUES; i++) {
+        tutti_tensor_set(sample->values[0], i, values[i % VALUES]);
+        tutti_tensor_set(sample->values[1], i, values[i / VALUES]);
+    }
+    CHECK_OK(tutti__sample_run(sample, &expected));
+    tutti_tensor *actual = run(sample);
+    for (int i = 0; i < VALUES * VALUES; i++) {
+        double y = tutti_tensor_get(actual, i), want = tutti_tensor_get(expected, i);
+        if (!alike(y, want, t))
+            tutti__test_fail(__FILE__, __LINE__,
+                             "%s of %s (%s): of %g and %g comes %g, the reference has %g", op,
+                             t->name, isa, values[i % VALUES], values[i / VALUES], y, want);
+    }
+    tutti_tensor_release(actual);
+    tutti_tensor_release(expected);
+    tutti__sample_free(sample);
+}
+
+TUTTI_TEST(divisions_give_zeros_with_the_reference_s_sign)
+{
+    for (const char *const *isa = tutti__kernel_check_isas; *isa; isa++)
+        for (size_t t = 0; tutti__kernel_check_under(*isa) && t < TUTTI_COUNT(types); t++) {
+            check_division("div", &types[t], *isa);
+            check_division("floordiv", &types[t], *isa);
+            check_division("mod", &types[t], *isa);
+        }
+    CHECK(tutti__kernel_check_under(NULL));
+}
+
 /* ---- extremes of zeros ---- */
 
 /* Negative zeros but for every `every`-th element, and the bits of all results as IEEE 754-2019 has
