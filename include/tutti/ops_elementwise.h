@@ -22,7 +22,8 @@ TUTTI_API tutti_sym tutti_mul(tutti_sym a, tutti_sym b); /* a * b */
 /* a / b; floats only (integers: tutti_floordiv, or tutti_cast first). */
 TUTTI_API tutti_sym tutti_div(tutti_sym a, tutti_sym b);
 #define tutti_div(...) TUTTI_AT(tutti_div(__VA_ARGS__))
-/* floor(a / b), as Python's //. An integer divided by zero fails the run. */
+/* floor(a / b), as Python's //, also in the sign of zero (-0 // 1 is -0). An integer divided by
+ * zero fails the run. */
 TUTTI_API tutti_sym tutti_floordiv(tutti_sym a, tutti_sym b);
 #define tutti_floordiv(...) TUTTI_AT(tutti_floordiv(__VA_ARGS__))
 /* a - b * floor(a / b), as Python's %: the sign is b's. An integer modulo zero fails the run. */
@@ -32,7 +33,8 @@ TUTTI_API tutti_sym tutti_mod(tutti_sym a, tutti_sym b);
  * where a <= 0. */
 TUTTI_API tutti_sym tutti_pow(tutti_sym a, tutti_sym b);
 #define tutti_pow(...) TUTTI_AT(tutti_pow(__VA_ARGS__))
-/* The larger, the smaller; NaN when one is NaN. Where both are equal the gradient goes to a. */
+/* The larger, the smaller; NaN when one is NaN, and 0 is larger than -0 (IEEE 754-2019). Where both
+ * are equal the gradient goes to a. */
 TUTTI_API tutti_sym tutti_maximum(tutti_sym a, tutti_sym b);
 #define tutti_maximum(...) TUTTI_AT(tutti_maximum(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_minimum(tutti_sym a, tutti_sym b);

@@ -24,8 +24,8 @@ TUTTI_API tutti_sym tutti_sum(tutti_sym x, const tutti_reduce_options *options);
 TUTTI_API tutti_sym tutti_mean(tutti_sym x, const tutti_reduce_options *options);
 #define tutti_mean(x, ...)                                                                         \
     TUTTI_AT(tutti_mean((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
-/* Floats and integers; a NaN wins. Over no elements: the lowest value (minus infinity), the highest
- * for min. Equal extremes share the gradient. */
+/* Floats and integers; a NaN wins, 0 is larger than -0. Over no elements: the lowest value (minus
+ * infinity), the highest for min. Equal extremes share the gradient. */
 TUTTI_API tutti_sym tutti_max(tutti_sym x, const tutti_reduce_options *options);
 #define tutti_max(x, ...) TUTTI_AT(tutti_max((x), TUTTI_OPTIONS(tutti_reduce_options, __VA_ARGS__)))
 TUTTI_API tutti_sym tutti_min(tutti_sym x, const tutti_reduce_options *options);

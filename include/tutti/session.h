@@ -41,8 +41,8 @@ typedef struct tutti_session_options {
                              beside variables; 0: any number. Forward values are computed again
                              where that is needed; TOO_LARGE says what is needed at least. A body of
                              while is a program of its own, compiled when it first runs, with the
-                             same limit. Devices that plan their memory by themselves (whole) take
-                             no notice of it */
+                             same limit; on whole, which takes it as a part of its graph, it counts
+                             with the rest */
 } tutti_session_options;
 
 /* The graph must outlive the session; it may grow while the session is open. */

@@ -82,9 +82,9 @@ static outcome train(int64_t limit, const char *flag)
     return r;
 }
 
-TUTTI_TEST(a_limit_of_memory_is_kept_and_changes_no_bit)
+static void check_kept(const char *device)
 {
-    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose arena is planned */
+    CHECK_OK(tutti__param_set("DEVICE", device));
     outcome plain = train(0, NULL);
     CHECK_OK(plain.status);
     CHECK_STR(plain.note, "");
@@ -99,6 +99,16 @@ TUTTI_TEST(a_limit_of_memory_is_kept_and_changes_no_bit)
         CHECK_CONTAINS(r.note, "more FLOPs");
     }
     CHECK_OK(tutti__param_set("DEVICE", NULL));
+}
+
+TUTTI_TEST(a_limit_of_memory_is_kept_and_changes_no_bit)
+{
+    check_kept("cpu:0"); /* whose arena is planned */
+}
+
+TUTTI_TEST(a_limit_of_memory_is_kept_by_a_device_without_an_arena)
+{
+    check_kept("whole:0");
 }
 
 TUTTI_TEST(a_limit_of_memory_that_is_wide_changes_nothing)
@@ -125,11 +135,15 @@ TUTTI_TEST(a_limit_of_memory_comes_from_the_command_line)
 
 TUTTI_TEST(a_limit_of_memory_that_cannot_be_kept_is_refused_in_words)
 {
-    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* whose arena is planned */
-    CHECK_STATUS(train(100000, NULL).status, TUTTI_TOO_LARGE);
-    CHECK_CONTAINS(tutti_error_message(), "the limit is 0.10 MiB");
-    CHECK_CONTAINS(tutti_error_message(), "MiB at least when some are computed again");
-    CHECK_CONTAINS(tutti_error_message(), "make the batch smaller");
+    static const char *const devices[] = {"cpu:0", "whole:0"};
+    for (size_t i = 0; i < TUTTI_COUNT(devices); i++) {
+        CHECK_OK(tutti__param_set("DEVICE", devices[i]));
+        CHECK_STATUS(train(100000, NULL).status, TUTTI_TOO_LARGE);
+        CHECK_CONTAINS(tutti_error_message(), "the limit is 0.10 MiB");
+        CHECK_CONTAINS(tutti_error_message(), devices[i]);
+        CHECK_CONTAINS(tutti_error_message(), "MiB at least when some are computed again");
+        CHECK_CONTAINS(tutti_error_message(), "make the batch smaller");
+    }
     CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 

@@ -81,12 +81,12 @@ static bool shapes_agree(const tutti_loss *loss, tutti_sym truth, tutti_sym gues
     return agree;
 }
 
-/* Before their types are looked at: a value of an earlier step of a tape has none. */
-static bool are_usable(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+/* Before their types are looked at: a value of an earlier step of a tape has none. Losses of users
+ * may do without a target. */
+static bool are_usable(tutti_graph *graph, const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
-    tutti_graph *graph = guess.node->graph;
     tutti_status status = tutti__sym_usable(graph, guess, "the output", -1);
-    if (status == TUTTI_OK && truth.node)
+    if (status == TUTTI_OK && (truth.node || !loss->fn))
         status = tutti__sym_usable(graph, truth, "the target", -1);
     if (status != TUTTI_OK)
         tutti__poison(graph, status, "loss %s: %s", loss->def->name, tutti_error_message());
@@ -95,20 +95,21 @@ static bool are_usable(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 
 tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
-    if (!guess.node)
+    if (!guess.node && !truth.node)
         return TUTTI_NO_SYM;
+    tutti_graph *graph = guess.node ? guess.node->graph : truth.node->graph;
     if (!loss || !loss->def)
-        return tutti__poison(guess.node->graph, TUTTI_NOT_FOUND, "there is no such loss");
+        return tutti__poison(graph, TUTTI_NOT_FOUND, "there is no such loss");
     if (!(loss->label_smoothing >= 0 && loss->label_smoothing <= 1))
-        return tutti__poison(guess.node->graph, TUTTI_INVALID,
+        return tutti__poison(graph, TUTTI_INVALID,
                              "loss %s: label_smoothing is from 0 to 1, not %g", loss->def->name,
                              loss->label_smoothing);
-    if (!are_usable(loss, truth, guess))
+    if (!are_usable(graph, loss, truth, guess))
         return TUTTI_NO_SYM;
     if (loss->fn) {
         tutti_sym each = loss->def->each(loss, truth, guess);
-        if (!each.node && tutti_graph_check(guess.node->graph) == TUTTI_OK)
-            tutti__poison(guess.node->graph, TUTTI_INVALID, "loss %s: its function gave nothing",
+        if (!each.node && tutti_graph_check(graph) == TUTTI_OK)
+            tutti__poison(graph, TUTTI_INVALID, "loss %s: its function gave nothing",
                           loss->name ? loss->name : loss->def->name);
         return each;
     }

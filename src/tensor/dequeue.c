@@ -37,7 +37,12 @@ static tutti_status collect(tutti_queue *queue, tutti_queue_turn *self,
         bool last = queue->consumers.first == self && queue->producers.first == NULL;
         if (queue->closed && last)
             return drained(queue, request, taken->count);
-        TUTTI_TRY(tutti__queue_wait_for_change(queue, &queue->consumers, request));
+        if (queue->consumers.first == self)
+            queue->collected = taken;
+        tutti_status status = tutti__queue_wait_for_change(queue, &queue->consumers, request);
+        if (queue->consumers.first == self)
+            queue->collected = NULL;
+        TUTTI_TRY(status);
     }
 }
 

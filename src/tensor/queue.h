@@ -93,7 +93,8 @@ void tutti__queue_wake(tutti_queue *queue);
 
 /* ---- queue_keep.c: for checkpoints ---- */
 
-/* What a queue holds at one moment. Elements share their tensors with the queue's. */
+/* What a queue holds at one moment, what a call has collected that waits for more among it: such a
+ * call has taken nothing yet. Elements share their tensors with the queue's. */
 typedef struct tutti_queue_contents {
     int component_count;
     int64_t capacity; /* of the queue; 0: no bound, -1: not known */

@@ -38,7 +38,9 @@ struct tutti_queue {
     tutti_tuple_list elements; /* of FIFO and PADDING */
     tutti_queue_slot *slots;   /* of the others */
     int64_t slot_count, slot_room;
-    int64_t out;              /* elements taken that may still be put back */
+    int64_t out; /* elements taken that may still be put back */
+    /* Of these, those of the first in line while he waits for more; or NULL. */
+    const tutti_tuple_list *collected;
     uint64_t numbered, drawn; /* elements that came, random numbers used */
     bool closed, cancel_pending;
 };

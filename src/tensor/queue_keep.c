@@ -20,20 +20,35 @@ static tutti_status copy_tuple(const tutti_tuple *from, tutti_tuple_list *to)
     return TUTTI_OK;
 }
 
+static tutti_status copy_tuples(const tutti_tuple_list *from, tutti_tuple_list *to)
+{
+    for (const tutti_tuple *t = from ? from->first : NULL; t; t = t->next)
+        TUTTI_TRY(copy_tuple(t, to));
+    return TUTTI_OK;
+}
+
+/* Under the lock: as if what somebody has collected who waits for more were put back. */
+static tutti_status copy_elements(const tutti_queue *queue, tutti_tuple_list *to)
+{
+    if (!has_slots(queue)) {
+        TUTTI_TRY(copy_tuples(queue->collected, to));
+        return copy_tuples(&queue->elements, to);
+    }
+    for (int64_t i = 0; i < queue->slot_count; i++)
+        TUTTI_TRY(copy_tuple(queue->slots[i].tuple, to));
+    return copy_tuples(queue->collected, to);
+}
+
 tutti_status tutti__queue_save(tutti_queue *queue, tutti_queue_contents *ret)
 {
     tutti_queue_contents contents = {.component_count = queue->component_count,
                                      .capacity =
                                          queue->capacity == INT64_MAX ? 0 : queue->capacity};
-    tutti_status status = TUTTI_OK;
     pthread_mutex_lock(&queue->lock);
     contents.arrived = queue->numbered;
     contents.drawn = queue->drawn;
     contents.closed = queue->closed && (!queue->producers.first || queue->cancel_pending);
-    for (const tutti_tuple *t = queue->elements.first; t && status == TUTTI_OK; t = t->next)
-        status = copy_tuple(t, &contents.elements);
-    for (int64_t i = 0; has_slots(queue) && i < queue->slot_count && status == TUTTI_OK; i++)
-        status = copy_tuple(queue->slots[i].tuple, &contents.elements);
+    tutti_status status = copy_elements(queue, &contents.elements);
     pthread_mutex_unlock(&queue->lock);
     if (status == TUTTI_OK)
         *ret = contents;

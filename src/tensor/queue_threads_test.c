@@ -186,6 +186,51 @@ TUTTI_TEST(queue_is_saved_as_closed_when_nothing_more_comes)
     tutti__queue_release(queue);
 }
 
+static void check_saved(const tutti_queue_contents *contents, int64_t count)
+{
+    uint64_t seen = 0;
+    CHECK_INT(contents->elements.count, count);
+    for (const tutti_tuple *t = contents->elements.first; t; t = t->next) {
+        CHECK_INT(tutti_tensor_get_int(t->tensors[0], 0), (int64_t)t->number);
+        seen |= UINT64_C(1) << t->number;
+    }
+    CHECK_INT(seen, (UINT64_C(1) << count) - 1);
+}
+
+/* `stay`: elements that a shuffling queue keeps. */
+static void check_save_while_collecting(tutti_queue *queue, int64_t stay)
+{
+    tutti_queue_contents contents;
+    worker producer = {.queue = queue, .count = 3 + stay}, consumer = {.queue = queue, .count = 5};
+    start(&consumer, consume_once);
+    produce_once(&producer);
+    while (tutti__queue_size(queue) > stay)
+        pause_ms(1);
+    CHECK_OK(tutti__queue_save(queue, &contents));
+    check_saved(&contents, 3 + stay);
+    tutti__tuple_clear(&contents.elements);
+    worker rest = {.queue = queue, .first = 3 + stay, .count = 2};
+    produce_once(&rest);
+    pthread_join(consumer.thread, NULL);
+    CHECK_INT(consumer.status, TUTTI_OK);
+    CHECK_INT(consumer.result, 5);
+    CHECK_OK(tutti__queue_save(queue, &contents));
+    CHECK_INT(contents.elements.count, stay);
+    tutti__tuple_clear(&contents.elements);
+    tutti__queue_release(queue);
+}
+
+/* Whoever waits for more has taken nothing yet. */
+TUTTI_TEST(queue_is_saved_with_what_a_waiting_dequeue_has_collected)
+{
+    tutti_queue *queue;
+    tutti_queue_order order = {.kind = TUTTI_QUEUE_SHUFFLE, .min_after_dequeue = 2, .seed = 7};
+    tutti_type type = tutti_type_make(TUTTI_I64, 0, NULL);
+    check_save_while_collecting(queue_of_numbers(4), 0);
+    CHECK_OK(tutti__queue_create_ordered("q", 9, 1, &type, &order, &queue));
+    check_save_while_collecting(queue, 2);
+}
+
 TUTTI_TEST(queue_close_can_cancel_waiting_enqueues)
 {
     tutti_queue *queue = queue_of_numbers(2);

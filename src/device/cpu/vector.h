@@ -266,7 +266,42 @@ VEC_INLINE vmask vec_first(int64_t count)
 #define VEC_TURN(x, n) __builtin_shufflevector(x, x, VEC_FOUR(0, n))
 #endif
 
-/* Bounds that let a NaN in x through. */
+/* As tutti__maximum (base/extremes.h): NaN in either gives NaN, 0 is larger than -0. Of two zeros,
+ * and where one is NaN, AVX's gives b: so both orders are asked, which then differ in the sign of
+ * zero only. AVX-512 has an instruction that knows zeros. */
+VEC_INLINE vec vec_maximum(vec a, vec b)
+{
+#if VEC_NEON
+    return vmaxq_f32(a, b);
+#elif defined(__AVX512F__)
+    return _mm512_mask_mov_ps(_mm512_maskz_range_ps(0xffff, a, b, 5),
+                              _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a + b);
+#elif defined(__AVX2__)
+    return _mm256_or_ps(_mm256_and_ps(_mm256_max_ps(a, b), _mm256_max_ps(b, a)),
+                        _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+#else
+    ivec most = (ivec)vec_select(vec_gt(a, b), a, b);
+    return vec_select(vec_ne(a, a), a, (vec)(most & ((ivec)a | ~vec_eq(a, b))));
+#endif
+}
+
+VEC_INLINE vec vec_minimum(vec a, vec b)
+{
+#if VEC_NEON
+    return vminq_f32(a, b);
+#elif defined(__AVX512F__)
+    return _mm512_mask_mov_ps(_mm512_maskz_range_ps(0xffff, a, b, 4),
+                              _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a + b);
+#elif defined(__AVX2__)
+    return _mm256_or_ps(_mm256_or_ps(_mm256_min_ps(a, b), _mm256_min_ps(b, a)),
+                        _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+#else
+    ivec least = (ivec)vec_select(vec_lt(a, b), a, b);
+    return vec_select(vec_ne(a, a), a, (vec)(least | ((ivec)a & vec_eq(a, b))));
+#endif
+}
+
+/* Bounds that let a NaN in x through; of two zeros either. */
 VEC_INLINE vec vec_at_least(vec x, float low)
 {
     const vec bound = vec_splat(low);
@@ -278,6 +313,19 @@ VEC_INLINE vec vec_at_least(vec x, float low)
     return _mm256_max_ps(bound, x);
 #else
     return vec_select(x < bound, bound, x);
+#endif
+}
+
+/* The same, of two zeros the bound's. */
+VEC_INLINE vec vec_not_below(vec x, float low)
+{
+    const vec bound = vec_splat(low);
+#if VEC_NEON
+    return vmaxq_f32(x, bound);
+#elif defined(__AVX512F__)
+    return _mm512_mask_mov_ps(bound, _mm512_cmp_ps_mask(x, bound, _CMP_NLE_UQ), x);
+#else
+    return vec_select(vec_le(x, bound), bound, x);
 #endif
 }
 

@@ -200,6 +200,7 @@ tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partiti
         TUTTI_TRY(note_variables(e, node));
         TUTTI_TRY(find_runner_kernel(e, node));
     }
+    TUTTI_TRY(tutti__whole_lifetimes(e));
     name_for_trace(e);
     e->shadows = partition->shadows || tutti__fails_late(e->graph, e->late);
     return TUTTI_OK;

@@ -264,6 +264,7 @@ tutti_status tutti__whole_evaluate(tutti_whole_run *r, bool late)
             return tutti_fail(TUTTI_CANCELLED, "%s: the run was cancelled before '%s'",
                               e->device->name, node->name);
         TUTTI_TRY(evaluate_node(r, node));
+        tutti__whole_let_go(r, node);
         if (trace && e->traced[n])
             tutti__trace_add(trace, e->traced[n], e->lane, start, tutti__ticks());
     }

@@ -193,6 +193,11 @@ static void whole_destroy(tutti_executable *executable)
     free(e);
 }
 
+static size_t whole_memory(const tutti_executable *executable)
+{
+    return ((const tutti_whole_executable *)executable)->most_bytes;
+}
+
 static void whole_print(const tutti_executable *executable, tutti_text *text)
 {
     const tutti_whole_executable *e = (const tutti_whole_executable *)executable;
@@ -207,7 +212,7 @@ static void whole_print(const tutti_executable *executable, tutti_text *text)
 }
 
 static const tutti_executable_table whole_table = {
-    .run = whole_run, .destroy = whole_destroy, .print = whole_print};
+    .run = whole_run, .destroy = whole_destroy, .memory = whole_memory, .print = whole_print};
 
 static tutti_status whole_compile(tutti_device *device, const tutti_partition *partition,
                                   tutti_executable **ret)

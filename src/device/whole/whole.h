@@ -19,6 +19,8 @@ typedef struct tutti_whole_variable {
     bool updated;
 } tutti_whole_variable;
 
+#define TUTTI_WHOLE_KEPT UINT32_MAX
+
 typedef struct tutti_whole_executable {
     tutti_executable executable;
     const tutti_device *device;
@@ -32,8 +34,10 @@ typedef struct tutti_whole_executable {
                          step */
     bool *late;
     const tutti_kernel *
-        *runner;      /* kernels of the runner: send, recv, collectives; NULL: the reference */
-    uint32_t *traced; /* what the trace knows the node by; 0: it computes nothing */
+        *runner;           /* kernels of the runner: send, recv, collectives; NULL: the reference */
+    uint32_t *traced;      /* what the trace knows the node by; 0: it computes nothing */
+    uint32_t *last_reader; /* id of the node after which its values go; TUTTI_WHOLE_KEPT: none */
+    size_t most_bytes;     /* of values, at any moment of a run */
     uint32_t lane;
     /* Something late can fail, here or on another device. It is then evaluated before the commit
      * point: as a rehearsal, or, where it meets other devices, for good. */
@@ -43,6 +47,8 @@ typedef struct tutti_whole_executable {
 /* Analyses a partition; the executable holds it from then on. Free it also after failure. */
 tutti_status tutti__whole_analyse(tutti_whole_executable *executable,
                                   const tutti_partition *partition);
+/* Finds how long values live; `late` is known. */
+tutti_status tutti__whole_lifetimes(tutti_whole_executable *executable);
 /* Whether the target can run a node. */
 bool tutti__whole_supports(const tutti_device *device, const tutti_node *node);
 
@@ -61,6 +67,8 @@ typedef struct tutti_whole_run {
 
 /* Evaluates the nodes that are late, or those that are not. */
 tutti_status tutti__whole_evaluate(tutti_whole_run *r, bool late);
+/* Releases the values that nothing reads after this node, which has run. */
+void tutti__whole_let_go(tutti_whole_run *r, const tutti_node *reader);
 /* Evaluates a sub-graph on arguments; ret_results gets a tensor per result. */
 tutti_status tutti__whole_body(tutti_whole_run *r, const tutti_graph *body, int count,
                                tutti_tensor *const *arguments, tutti_tensor **ret_results);

@@ -1,6 +1,7 @@
 /* losses_test.c: every loss against numbers that Keras 3.15 gives (quantile: its formula), its
  * reductions, its gradient against differences and at extreme outputs. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/test.h"
@@ -188,6 +189,27 @@ TUTTI_TEST(losses_have_the_gradient_of_their_differences)
         }
     }
     tutti_eager_close(eager);
+}
+
+TUTTI_TEST(losses_say_which_of_their_values_is_missing)
+{
+    for (int i = 0; i < EXAMPLES; i++)
+        for (int missing = 0; missing < 2; missing++) {
+            char part[120];
+            tutti_graph *g;
+            tutti_loss loss = tutti_loss_named(examples[i].name, &examples[i].settings);
+            CHECK_OK(tutti_graph_create(&g));
+            tutti_sym x = tutti_placeholder(g, TUTTI_F32, 4, 3);
+            tutti_sym truth = missing == 0 ? TUTTI_NO_SYM : x,
+                      guess = missing == 1 ? TUTTI_NO_SYM : x;
+            CHECK(!tutti_sym_ok(tutti_loss_of(&loss, truth, guess, TUTTI_NO_SYM)));
+            CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+            snprintf(part, sizeof part, "loss %s: the %s is not a symbol", examples[i].name,
+                     missing == 0 ? "target" : "output");
+            CHECK_CONTAINS(tutti_error_message(), part);
+            CHECK_CONTAINS(tutti_error_message(), "losses_test.c:");
+            tutti_graph_destroy(g);
+        }
 }
 
 /* Outputs far outside: the loss and its gradient stay finite. */

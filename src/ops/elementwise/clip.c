@@ -1,4 +1,4 @@
-/* clip(x, min, max): y = min(max(x, min), max). NaN stays NaN. */
+/* clip(x, min, max): y = min(max(x, min), max). NaN stays NaN, -0 with min 0 becomes 0. */
 #include "ops/elementwise/elementwise.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double min = tutti_attr_float(attrs, attr_count, "min");
     double max = tutti_attr_float(attrs, attr_count, "max");
-    return x[0] < min ? min : x[0] > max ? max : x[0];
+    return x[0] <= min ? min : x[0] > max ? max : x[0];
 }
 
 /* A bound as an integer; beyond 64 bits it is none. */

@@ -57,6 +57,19 @@ TUTTI_TEST(elementwise_division_rounds_as_python_does)
     EXPECT("floordiv", "f32[1]{=-1} f32[]{=inf}", -1);
 }
 
+/* As Python, NumPy and PyTorch have it: the sign of a / b. */
+TUTTI_TEST(elementwise_division_keeps_the_sign_of_zero)
+{
+    static const bool negative[] = {true, false, false, true, false, true, false};
+    tutti_tensor *output =
+        run("floordiv", "f32[7]{=-0,0,-0,0,0.3,-0,-0.3} f32[7]{=1,1,-1,-1,1,inf,-inf}");
+    for (int i = 0; i < 7; i++) {
+        CHECK_NEAR(tutti_tensor_get(output, i), 0, 0);
+        CHECK_INT(signbit(tutti_tensor_get(output, i)) != 0, negative[i]);
+    }
+    tutti_tensor_release(output);
+}
+
 TUTTI_TEST(elementwise_integer_overflow_wraps)
 {
     tutti_tensor *output = run("floordiv", "i64[1]{=-9223372036854775808} i64[1]{=-1}");

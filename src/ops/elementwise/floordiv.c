@@ -33,7 +33,7 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
     double quotient = (a - rest) / b;
     if (rest != 0 && (rest < 0) != (b < 0))
         quotient -= 1;
-    return nearbyint(quotient);
+    return quotient == 0 ? copysign(0.0, a / b) : nearbyint(quotient);
 }
 
 static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)

@@ -10,16 +10,16 @@ tutti_sym(tutti_hard_swish)(tutti_sym x)
     return tutti__unary(&tutti_op_hard_swish, x);
 }
 
-/* dx = dy * (0 where x < -3, 1 where x > 3, else (2 x + 3) / 6) */
+/* dx = 0 where x <= -3, dy where x >= 3, else dy * (2 x + 3) / 6. Outside dy stays as it is: 0
+ * times an infinite one would be NaN. */
 static tutti_status gradient(tutti_gradient *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym slope = tutti_add_scalar(tutti_scale(x, 1.0 / 3), 0.5);
-    tutti_sym right = tutti_greater(x, tutti_scalar_like(x, 3));
-    tutti_sym left = tutti_less(x, tutti_scalar_like(x, -3));
-    slope = tutti_where(right, tutti_scalar_like(x, 1), slope);
-    slope = tutti_where(left, tutti_scalar_like(x, 0), slope);
-    node->input_grads[0] = tutti_mul(dy, slope);
+    tutti_sym right = tutti_greater_equal(x, tutti_scalar_like(x, 3));
+    tutti_sym left = tutti_less_equal(x, tutti_scalar_like(x, -3));
+    tutti_sym dx = tutti_where(right, dy, tutti_mul(dy, slope));
+    node->input_grads[0] = tutti_where(left, tutti_scalar_like(dy, 0), dx);
     return TUTTI_OK;
 }
 

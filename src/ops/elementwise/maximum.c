@@ -1,7 +1,6 @@
-/* maximum(a, b): y = max(a, b). NaN when one is NaN. */
+/* maximum(a, b): y = max(a, b). NaN when one is NaN; 0 is larger than -0. */
+#include "base/extremes.h"
 #include "ops/elementwise/elementwise.h"
-
-#include <math.h>
 
 extern const tutti_op tutti_op_maximum;
 
@@ -24,7 +23,7 @@ static tutti_status gradient(tutti_gradient *node)
 
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
-    return x[0] >= x[1] || isnan(x[0]) ? x[0] : x[1];
+    return tutti__maximum(x[0], x[1]);
 }
 
 static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)

@@ -1,4 +1,4 @@
-/* relu6(x): y = min(max(x, 0), 6). NaN stays NaN, -0 stays -0. */
+/* relu6(x): y = min(max(x, 0), 6). NaN stays NaN, -0 becomes 0. */
 #include "ops/elementwise/elementwise.h"
 
 extern const tutti_op tutti_op_relu6;
@@ -21,7 +21,7 @@ static tutti_status gradient(tutti_gradient *node)
 
 static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
-    return x[0] < 0 ? 0 : x[0] > 6 ? 6 : x[0];
+    return x[0] <= 0 ? 0 : x[0] > 6 ? 6 : x[0];
 }
 
 static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)

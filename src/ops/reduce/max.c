@@ -1,12 +1,13 @@
 /* max.c: the largest element over axes. */
+#include "base/extremes.h"
 #include "ops/reduce/reduce.h"
 
 #include <math.h>
 
-/* A NaN stays. */
+/* A NaN stays; 0 is larger than -0. */
 static double step(double so_far, double x)
 {
-    return x > so_far || isnan(x) ? x : so_far;
+    return tutti__maximum(so_far, x);
 }
 
 static int64_t step_int(int64_t so_far, int64_t x)

@@ -141,3 +141,16 @@ TUTTI_TEST(newer_activations_have_the_slopes_of_pytorch)
               0.6333333, 1.166667, 1);
     tutti_graph_destroy(g);
 }
+
+/* Where the slope is 0 or 1 an infinite gradient meets no other number; at the kinks as PyTorch and
+ * TensorFlow have it. */
+TUTTI_TEST(elements_slope_of_hard_swish_beyond_its_bend)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti_cast(tutti_ints(g, -1000000, -4, -3, 3, 4, 1000000), TUTTI_F32);
+    tutti_sym y = tutti_hard_swish(x), large = tutti_scalar_like(y, (double)INFINITY);
+    CHECK_SYM(tutti_gradient_of(tutti_sum(y), x), 0, 0, 0, 1, 1, 1);
+    CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_mul(y, large)), x), 0, 0, 0, INFINITY, INFINITY,
+              INFINITY);
+    tutti_graph_destroy(g);
+}

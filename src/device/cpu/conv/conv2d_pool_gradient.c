@@ -43,7 +43,7 @@ VEC_INLINE vec give(int64_t rows, int64_t columns, int64_t row, int64_t channels
     vec most = vec_load_lanes(y, lanes);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i == 0; j < columns; j++)
-            most = window_greater(most, vec_load_lanes(y + i * row + j * channels, lanes));
+            most = vec_maximum(most, vec_load_lanes(y + i * row + j * channels, lanes));
     grad = vec_select(vec_gt(most, none), grad, none);
     vec left = grad;
     for (int64_t i = 0; i < rows; i++)

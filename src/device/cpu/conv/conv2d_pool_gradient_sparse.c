@@ -98,7 +98,7 @@ VEC_INLINE void place_vector(int64_t rows, int64_t columns, const tutti_conv_pha
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i == 0; j < columns; j++) {
             vec value = vec_load_lanes(y + i * row + j * channels, lanes);
-            vec greater = window_greater(most, value);
+            vec greater = vec_maximum(most, value);
             /* Places are whole numbers below 2^24, which floats hold. */
             vec here = vec_splat((float)(i * phase->row + j * phase->column));
             at = vec_select(vec_eq(most, greater), at, here);

@@ -123,7 +123,7 @@ VEC_INLINE void walk_window(int vectors, bool plain, const tutti_conv_phase *pha
     if (plain) {
         const float low = end->all->low[0];
         VEC_UNROLL for (int p = 0; p < PIXELS; p++) VEC_UNROLL for (int v = 0; v < vectors; v++)
-            vec_store_lanes(y[p] + f + v * VEC_LANES, vec_at_least(acc[p][v] + end->bias[v], low),
+            vec_store_lanes(y[p] + f + v * VEC_LANES, vec_not_below(acc[p][v] + end->bias[v], low),
                             v + 1 < vectors ? VEC_LANES : lanes);
         return;
     }

@@ -44,11 +44,11 @@ static inline bool conv_finish_is_plain(const conv_finish *f)
 /* residual NULL: none; else of the lanes that count. */
 VEC_INLINE vec conv_finished(const conv_finish *f, vec sum, const float *residual, int64_t lanes)
 {
-    vec y = vec_at_most(vec_at_least(sum, f->low[0]), f->high[0]);
+    vec y = vec_at_most(vec_not_below(sum, f->low[0]), f->high[0]);
     if (residual == NULL)
         return y;
     y = y + vec_load_lanes(residual, lanes);
-    return vec_at_most(vec_at_least(y, f->low[1]), f->high[1]);
+    return vec_at_most(vec_not_below(y, f->low[1]), f->high[1]);
 }
 
 /* The last activation of `count` outputs that lie side by side. */

@@ -7,8 +7,8 @@
 
 #include "device/cpu/conv/kernel_sum.h"
 #include "device/cpu/conv/layer.h"
-#include "device/cpu/pool/window_greater.h"
 #include "device/cpu/slots.h"
+#include "device/cpu/vector.h"
 
 enum { MOST_CELLS = 64 }; /* of a pool's window */
 

@@ -3,7 +3,7 @@
 #ifndef TUTTI_DEVICE_CPU_CONV_POOL_ROW_H
 #define TUTTI_DEVICE_CPU_CONV_POOL_ROW_H
 
-#include "device/cpu/pool/window_greater.h"
+#include "device/cpu/vector.h"
 #include "ops/network/window.h"
 
 /* The maximum of one window, `lanes` channels. */
@@ -13,7 +13,7 @@ VEC_INLINE vec window_maximum(int64_t rows, int64_t columns, int64_t row, int64_
     vec most = vec_load_lanes(map, lanes);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i == 0; j < columns; j++)
-            most = window_greater(most, vec_load_lanes(map + i * row + j * channels, lanes));
+            most = vec_maximum(most, vec_load_lanes(map + i * row + j * channels, lanes));
     return most;
 }
 

@@ -183,7 +183,7 @@ VEC_INLINE void winograd_output_lanes(const winograd_work *w, winograd_place pla
             if (j >= columns)
                 break;
             float *pixel = to + (i * p->grid.out[1] + j) * p->filters;
-            vec value = plain ? vec_at_least(y[j] + bias, w->finish->low[0])
+            vec value = plain ? vec_not_below(y[j] + bias, w->finish->low[0])
                               : winograd_finished(w, y[j] + bias, pixel, some);
             if (some)
                 store_some(pixel, value, some);

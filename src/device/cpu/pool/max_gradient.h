@@ -5,7 +5,6 @@
 #define TUTTI_DEVICE_CPU_POOL_MAX_GRADIENT_H
 
 #include "device/cpu/pool/pool.h"
-#include "device/cpu/pool/window_greater.h"
 #include "device/cpu/vector.h"
 
 typedef struct max_gradient {
@@ -23,7 +22,7 @@ VEC_INLINE void max_give(bool relu, bool tiles, int64_t rows, int64_t columns, i
     vec most = vec_load(x), left = vec_load(grad);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = i == 0; j < columns; j++)
-            most = window_greater(most, vec_load(x + i * row + j * channels));
+            most = vec_maximum(most, vec_load(x + i * row + j * channels));
     if (relu)
         left = vec_select(vec_gt(most, vec_splat(0)), left, vec_splat(0));
     for (int64_t i = 0; i < rows; i++)

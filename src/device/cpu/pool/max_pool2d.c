@@ -1,7 +1,8 @@
 /* max_pool2d.c: the maximum of each window. */
+#include "base/extremes.h"
 #include "base/isa.h"
 #include "device/cpu/pool/pool.h"
-#include "device/cpu/pool/window_greater.h"
+#include "device/cpu/vector.h"
 
 typedef struct work {
     const pool_plan *plan;
@@ -15,7 +16,7 @@ static inline vec maximum(const pool_window *p, int64_t width, int64_t channels,
     vec most = vec_load(x + (p->top * width + p->left) * channels);
     for (int64_t i = p->top; i < p->bottom; i++)
         for (int64_t j = p->left; j < p->right; j++)
-            most = window_greater(most, vec_load(x + (i * width + j) * channels));
+            most = vec_maximum(most, vec_load(x + (i * width + j) * channels));
     return most;
 }
 
@@ -39,7 +40,7 @@ static void pool_row(void *context, int64_t piece)
             for (int64_t i = p.top; i < p.bottom; i++)
                 for (int64_t j = p.left; j < p.right; j++) {
                     float tap = x[(i * windows->in[1] + j) * channels + c];
-                    y[c] = pool_better(y[c], tap) ? tap : y[c];
+                    y[c] = (float)tutti__maximum(y[c], tap);
                 }
     }
 }

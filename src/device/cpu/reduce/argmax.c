@@ -1,9 +1,11 @@
 /* argmax.c: where the largest element along an axis is. */
 #include "device/cpu/reduce/position.h"
 
+POSITION_PIECES(true)
+
 static tutti_status run(const tutti_call *call)
 {
-    return position_run(call, 1);
+    return position_run(call, pieces);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_argmax) = {

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "device/cpu/extremes.h"
 #include "device/cpu/row/row.h"
 
 enum {
@@ -117,41 +118,45 @@ typedef struct reduce_work {
     double divisor;
 } reduce_work;
 
-VEC_INLINE double reduce_two(reduce_kind kind, double a, double b)
-{
-    if (kind == REDUCE_SUM)
-        return a + b;
-    if (kind == REDUCE_MAX)
-        return b > a || b != b ? b : a;
-    return b < a || b != b ? b : a;
-}
-
 VEC_INLINE float reduce_row_f32(reduce_kind kind, const float *x, int64_t count)
 {
     float result;
     if (kind == REDUCE_MAX)
-        return row_max(x, count);
+        return row_maximum(x, count);
     if (kind == REDUCE_SUM) {
         ROW_SUM(result, count, ROW_AT(x));
         return result;
     }
-    result = x[0];
-    for (int64_t i = 1; i < count; i++)
-        result = x[i] < result || x[i] != x[i] ? x[i] : result;
-    return result;
+    return row_minimum(x, count);
+}
+
+VEC_INLINE double reduce_extreme_f64(bool most, const double *x, int64_t count)
+{
+    enum { LANES = 32 };
+    double lanes[LANES];
+    int64_t used = count < LANES ? count : LANES, i = used;
+    memcpy(lanes, x, (size_t)used * sizeof *lanes);
+    for (; i + LANES <= count; i += LANES)
+        extremes_f64(most, lanes, lanes, x + i, LANES);
+    extremes_f64(most, lanes, lanes, x + i, count - i);
+    for (; used > 1; used -= used / 2)
+        extremes_f64(most, lanes, lanes, lanes + used - used / 2, used / 2);
+    return lanes[0];
 }
 
 VEC_INLINE double reduce_row_f64(reduce_kind kind, const double *x, int64_t count)
 {
     double lanes[8] = {0};
     int64_t i = 0;
+    if (kind != REDUCE_SUM)
+        return reduce_extreme_f64(kind == REDUCE_MAX, x, count);
     for (; i < 8 && i < count; i++)
         lanes[i] = x[i];
     int64_t used = i;
     for (; i < count; i++)
-        lanes[i % 8] = reduce_two(kind, lanes[i % 8], x[i]);
+        lanes[i % 8] += x[i];
     for (int64_t k = 1; k < used; k++)
-        lanes[0] = reduce_two(kind, lanes[0], lanes[k]);
+        lanes[0] += lanes[k];
     return lanes[0];
 }
 
@@ -168,8 +173,12 @@ VEC_INLINE void reduce_join_f32(reduce_kind kind, float *to, const float *from, 
 
 VEC_INLINE void reduce_join_f64(reduce_kind kind, double *to, const double *from, int64_t count)
 {
+    if (kind != REDUCE_SUM) {
+        extremes_f64(kind == REDUCE_MAX, to, to, from, count);
+        return;
+    }
     for (int64_t i = 0; i < count; i++)
-        to[i] = reduce_two(kind, to[i], from[i]);
+        to[i] += from[i];
 }
 
 /* Sums and products wrap round, so that their order does not matter. */

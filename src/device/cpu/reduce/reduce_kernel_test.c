@@ -54,6 +54,20 @@ TUTTI_TEST(kernel_of_top_k_matches)
     tutti__kernel_check_op("top_k");
     for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
         CHECK(tutti__kernel_check("top_k", samples[i], 0) > 0);
+    static const char *const more[] = {
+        "f64[7,1000] | k=5",
+        "f64[8]{=-0.0,0.0,0.0,-0.0,-1.0,nan,0.0,nan} | k=6",
+        "f64[6]{=-inf,inf,1.0,-inf,inf,nan} | k=6",
+        "f64[3]{=1,1.00000000000001,1.00000000000002} | k=3",
+        "i8[7,1000]{-128:127} | k=20",
+        "u8[7,1000]{0:255} | k=20",
+        "i32[4]{=-2147483648,2147483647,-1,0} | k=4",
+        "i32[7,1000]{-999999:999999} | k=1000",
+        "i64[4]{=-9223372036854775808,9223372036854775807,-1,0} | k=4",
+        "i64[300,97]{-999999:999999} | k=64",
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(more); i++)
+        CHECK(tutti__kernel_check("top_k", more[i], 0) > 0);
 }
 
 static const char *const shapes[] = {
@@ -143,10 +157,25 @@ TUTTI_TEST(kernel_positions_match)
         "f32[37]{=1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,nan,2,3,4,5,6,7,8,9,0,1,2,3,nan,5,6,7} | axis=0",
         "f32[37]{=1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,inf,inf} | axis=0",
     };
+    static const char *const types[] = {"f32", "f64", "i8", "u8", "i32", "i64"};
+    static const char *const shapes_of_all[] = {
+        "[1000,10]{0:99} | axis=1", "[300,40]{0:99} | axis=0",  "[7,30,5]{0:99} | axis=1",
+        "[9,1000]{0:127} | axis=1", "[3,300]{=2} | axis=1",     "[2,64]{0:127} | axis=1",
+        "[2,65]{0:127} | axis=1",   "[70,300]{0:127} | axis=0", "[1,1]{0:9} | axis=0",
+    };
     for (size_t o = 0; o < TUTTI_COUNT(ops); o++) {
         tutti__kernel_check_op(ops[o]);
         for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
             CHECK(tutti__kernel_check(ops[o], samples[i], 0) > 0);
+        for (size_t t = 0; t < TUTTI_COUNT(types); t++)
+            for (size_t i = 0; i < TUTTI_COUNT(shapes_of_all); i++) {
+                char text[80];
+                snprintf(text, sizeof text, "%s%s", types[t], shapes_of_all[i]);
+                CHECK(tutti__kernel_check(ops[o], text, 0) > 0);
+            }
+        CHECK(tutti__kernel_check(ops[o], "f64[6]{=3,nan,5,nan,1,9} | axis=0", 0) > 0);
+        CHECK(tutti__kernel_check(ops[o], "f64[3,2]{=3,nan,5,nan,nan,9} | axis=0", 0) > 0);
+        CHECK(tutti__kernel_check(ops[o], "i64[3]{=5,-9223372036854775808,9} | axis=0", 0) > 0);
     }
 }
 

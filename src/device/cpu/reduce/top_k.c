@@ -1,5 +1,5 @@
-/* top_k.c: the k largest of each row of f32. A heap has the best so far, its smallest on top, which
- * most elements are compared with and no more. */
+/* top_k.c: the k largest of each row. A heap has the best so far, its smallest on top, which most
+ * elements are compared with and no more. */
 #include <string.h>
 
 #include "base/isa.h"
@@ -13,97 +13,133 @@ enum {
 };
 
 typedef struct work {
-    const float *x;
-    float *values;
+    const void *x;
+    void *values;
     int32_t *positions;
-    uint64_t *heaps; /* [pieces][k] */
+    void *heaps; /* [pieces][k] */
     int64_t rows, size, k, per_piece;
 } work;
 
-/* In the order of the operator: a NaN before all numbers, both zeros alike, of equals the first. */
-static inline uint64_t key_of(float value, int64_t position)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits = bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
-    bits = value == 0 ? UINT32_C(1) << 31 : value != value ? UINT32_MAX : bits;
-    return (uint64_t)bits << 32 | (UINT32_MAX - (uint32_t)position);
-}
-
-static inline int64_t where_is(uint64_t key)
-{
-    return (int64_t)(UINT32_MAX - (uint32_t)key);
-}
-
-/* Puts `key` at `at` or below, where it is smaller than what follows it. */
-static void sink(uint64_t *heap, int64_t count, int64_t at, uint64_t key)
-{
-    for (int64_t next; (next = 2 * at + 1) < count; at = next) {
-        next += next + 1 < count && heap[next + 1] < heap[next];
-        if (heap[next] >= key)
-            break;
-        heap[at] = heap[next];
+/* Elements in the order of the operator: a NaN before all numbers, both zeros alike. */
+#define RANK_OF_FLOAT(T, U, suffix)                                                                \
+    static inline U rank_##suffix(T value)                                                         \
+    {                                                                                              \
+        const U sign = (U)1 << (8 * sizeof(U) - 1);                                                \
+        U bits;                                                                                    \
+        memcpy(&bits, &value, sizeof bits);                                                        \
+        bits = bits & sign ? ~bits : bits | sign;                                                  \
+        return value == 0 ? sign : value != value ? (U)-1 : bits;                                  \
     }
-    heap[at] = key;
-}
-
-static inline bool none_above(const float *x, float bar)
-{
-    int above = 0;
-    for (int i = 0; i < BLOCK; i++)
-        above |= !(x[i] <= bar); /* or no number */
-    return above == 0;
-}
-
-static void fill_heap(const work *w, const float *x, uint64_t *heap)
-{
-    int64_t k = w->k;
-    for (int64_t i = 0; i < k; i++)
-        heap[i] = key_of(x[i], i);
-    for (int64_t i = k / 2; i-- > 0;)
-        sink(heap, k, i, heap[i]);
-    for (int64_t i = k; i < w->size;) {
-        float bar = x[where_is(heap[0])];
-        if (i + BLOCK <= w->size && none_above(x + i, bar)) {
-            i += BLOCK;
-            continue;
-        }
-        int64_t end = least(i + BLOCK, w->size);
-        for (; i < end; i++) {
-            uint64_t key = key_of(x[i], i);
-            if (key > heap[0])
-                sink(heap, k, 0, key);
-        }
+#define RANK_OF_INTEGER(T, U, LOWEST, suffix)                                                      \
+    static inline U rank_##suffix(T value)                                                         \
+    {                                                                                              \
+        return (U)value - (U)LOWEST;                                                               \
     }
-}
+RANK_OF_FLOAT(float, uint32_t, f32)
+RANK_OF_FLOAT(double, uint64_t, f64)
+RANK_OF_INTEGER(int8_t, uint32_t, INT8_MIN, i8)
+RANK_OF_INTEGER(uint8_t, uint32_t, 0, u8)
+RANK_OF_INTEGER(int32_t, uint32_t, INT32_MIN, i32)
+RANK_OF_INTEGER(int64_t, uint64_t, INT64_MIN, i64)
 
-/* The smallest goes to the end, again and again. */
-static void sort_heap(uint64_t *heap, int64_t count)
-{
-    while (count > 1) {
-        uint64_t smallest = heap[0];
-        count--;
-        sink(heap, count, 0, heap[count]);
-        heap[count] = smallest;
-    }
-}
+/* Heaps of keys: a rank, and below it 32 bits that make of equals the first the largest. */
+typedef uint64_t short_key;
+__extension__ typedef unsigned __int128 long_key;
 
-static void piece(void *context, int64_t index)
-{
-    const work *w = context;
-    uint64_t *heap = w->heaps + index * w->k;
-    int64_t end = least((index + 1) * w->per_piece, w->rows);
-    for (int64_t row = index * w->per_piece; row < end; row++) {
-        const float *x = w->x + row * w->size;
-        fill_heap(w, x, heap);
-        sort_heap(heap, w->k);
-        for (int64_t j = 0; j < w->k; j++) {
-            int64_t position = where_is(heap[j]);
-            w->positions[row * w->k + j] = (int32_t)position;
-            w->values[row * w->k + j] = x[position];
-        }
+#define HEAP_OF(KEY)                                                                               \
+    static inline int64_t where_is_##KEY(KEY key)                                                  \
+    {                                                                                              \
+        return (int64_t)(UINT32_MAX - (uint32_t)key);                                              \
+    }                                                                                              \
+    /* Puts `key` at `at` or below, where it is smaller than what follows it. */                   \
+    static void sink_##KEY(KEY *heap, int64_t count, int64_t at, KEY key)                          \
+    {                                                                                              \
+        for (int64_t next; (next = 2 * at + 1) < count; at = next) {                               \
+            next += next + 1 < count && heap[next + 1] < heap[next];                               \
+            if (heap[next] >= key)                                                                 \
+                break;                                                                             \
+            heap[at] = heap[next];                                                                 \
+        }                                                                                          \
+        heap[at] = key;                                                                            \
+    }                                                                                              \
+    /* The smallest goes to the end, again and again. */                                           \
+    static void sort_##KEY(KEY *heap, int64_t count)                                               \
+    {                                                                                              \
+        while (count > 1) {                                                                        \
+            KEY smallest = heap[0];                                                                \
+            count--;                                                                               \
+            sink_##KEY(heap, count, 0, heap[count]);                                               \
+            heap[count] = smallest;                                                                \
+        }                                                                                          \
     }
-}
+HEAP_OF(short_key)
+HEAP_OF(long_key)
+
+/* MASK: an integer as wide as T. */
+#define ROWS_OF(T, MASK, KEY, suffix)                                                              \
+    static inline KEY key_##suffix(T value, int64_t position)                                      \
+    {                                                                                              \
+        return (KEY)rank_##suffix(value) << 32 | (UINT32_MAX - (uint32_t)position);                \
+    }                                                                                              \
+    static inline bool none_above_##suffix(const T *x, T bar)                                      \
+    {                                                                                              \
+        MASK above = 0;                                                                            \
+        for (int i = 0; i < BLOCK; i++)                                                            \
+            above = (MASK)(above | !(x[i] <= bar)); /* or no number */                             \
+        return above == 0;                                                                         \
+    }                                                                                              \
+    static void fill_heap_##suffix(const work *w, const T *x, KEY *heap)                           \
+    {                                                                                              \
+        int64_t k = w->k;                                                                          \
+        for (int64_t i = 0; i < k; i++)                                                            \
+            heap[i] = key_##suffix(x[i], i);                                                       \
+        for (int64_t i = k / 2; i-- > 0;)                                                          \
+            sink_##KEY(heap, k, i, heap[i]);                                                       \
+        for (int64_t i = k; i < w->size;) {                                                        \
+            T bar = x[where_is_##KEY(heap[0])];                                                    \
+            if (i + BLOCK <= w->size && none_above_##suffix(x + i, bar)) {                         \
+                i += BLOCK;                                                                        \
+                continue;                                                                          \
+            }                                                                                      \
+            int64_t end = least(i + BLOCK, w->size);                                               \
+            for (; i < end; i++) {                                                                 \
+                KEY key = key_##suffix(x[i], i);                                                   \
+                if (key > heap[0])                                                                 \
+                    sink_##KEY(heap, k, 0, key);                                                   \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void piece_##suffix(void *context, int64_t index)                                       \
+    {                                                                                              \
+        const work *w = context;                                                                   \
+        KEY *heap = (KEY *)w->heaps + index * w->k;                                                \
+        int64_t end = least((index + 1) * w->per_piece, w->rows);                                  \
+        for (int64_t row = index * w->per_piece; row < end; row++) {                               \
+            const T *x = (const T *)w->x + row * w->size;                                          \
+            fill_heap_##suffix(w, x, heap);                                                        \
+            sort_##KEY(heap, w->k);                                                                \
+            for (int64_t j = 0; j < w->k; j++) {                                                   \
+                int64_t position = where_is_##KEY(heap[j]);                                        \
+                w->positions[row * w->k + j] = (int32_t)position;                                  \
+                ((T *)w->values)[row * w->k + j] = x[position];                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }
+ROWS_OF(float, int32_t, short_key, f32)
+ROWS_OF(double, int64_t, long_key, f64)
+ROWS_OF(int8_t, int8_t, short_key, i8)
+ROWS_OF(uint8_t, uint8_t, short_key, u8)
+ROWS_OF(int32_t, int32_t, short_key, i32)
+ROWS_OF(int64_t, int64_t, long_key, i64)
+
+static const struct {
+    void (*piece)(void *context, int64_t index);
+    size_t key; /* bytes */
+} functions[TUTTI_DTYPE_END] = {
+    [TUTTI_F32] = {piece_f32, sizeof(short_key)}, [TUTTI_F64] = {piece_f64, sizeof(long_key)},
+    [TUTTI_I8] = {piece_i8, sizeof(short_key)},   [TUTTI_U8] = {piece_u8, sizeof(short_key)},
+    [TUTTI_I32] = {piece_i32, sizeof(short_key)}, [TUTTI_I64] = {piece_i64, sizeof(long_key)},
+};
 
 /* By shape only, so that every number of threads has the same pieces. */
 static int64_t rows_of_piece(int64_t rows, int64_t size)
@@ -114,7 +150,7 @@ static int64_t rows_of_piece(int64_t rows, int64_t size)
 static int score(const tutti_kernel_query *query)
 {
     const tutti_type *x = &query->node.inputs[0];
-    return x->dtype == TUTTI_F32 && x->rank > 0 && tutti_type_count(x) > 0 ? 100 : 0;
+    return functions[x->dtype].piece && x->rank > 0 && tutti_type_count(x) > 0 ? 100 : 0;
 }
 
 static size_t workspace(const tutti_kernel_query *query)
@@ -122,7 +158,7 @@ static size_t workspace(const tutti_kernel_query *query)
     const tutti_type *x = &query->node.inputs[0];
     int64_t size = x->dims[x->rank - 1], rows = tutti_type_count(x) / size;
     int64_t k = query->node.outputs[0].dims[x->rank - 1];
-    return (size_t)(divide_up(rows, rows_of_piece(rows, size)) * k) * sizeof(uint64_t);
+    return (size_t)(divide_up(rows, rows_of_piece(rows, size)) * k) * functions[x->dtype].key;
 }
 
 static tutti_status run(const tutti_call *call)
@@ -137,7 +173,7 @@ static tutti_status run(const tutti_call *call)
     w.rows = tutti_view_count(x) / w.size;
     w.per_piece = rows_of_piece(w.rows, w.size);
     if (w.k > 0)
-        tutti_parallel(call, divide_up(w.rows, w.per_piece), piece, &w);
+        tutti_parallel(call, divide_up(w.rows, w.per_piece), functions[x->dtype].piece, &w);
     return TUTTI_OK;
 }
 

@@ -123,7 +123,7 @@ VEC_INLINE void batch_normalise_columns(int vectors, int64_t at, int64_t rest,
             vec y = (batch_at(w->x + row * columns, at, v, rest) - mean[v]) * factor[v] + offset[v];
             if (residual)
                 y = y + batch_at(w->residual + row * columns, at, v, rest);
-            batch_put(w->y + row * columns, at, v, rest, vec_at_least(y, low));
+            batch_put(w->y + row * columns, at, v, rest, vec_not_below(y, low));
         }
 }
 

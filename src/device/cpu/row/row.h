@@ -71,16 +71,40 @@ VEC_INLINE float row_total_of(const vec *sums)
     return row_total((sums[0] + sums[2]) + (sums[1] + sums[3]));
 }
 
+/* vec_maximum, but of two zeros either: less work on x86. */
+VEC_INLINE vec row_larger(vec a, vec b)
+{
+#if defined(__AVX512F__)
+    return vec_select(vec_ne(a, a), a, _mm512_maskz_max_ps(0xffff, a, b));
+#elif defined(__AVX2__)
+    return vec_select(vec_ne(a, a), a, _mm256_max_ps(a, b));
+#else
+    return vec_maximum(a, b);
+#endif
+}
+
 VEC_INLINE float row_largest(vec x)
 {
 #if VEC_LANES == 16
-    x = vec_maximum(x, VEC_TURN(x, 8));
+    x = row_larger(x, VEC_TURN(x, 8));
 #endif
 #if VEC_LANES >= 8
-    x = vec_maximum(x, VEC_TURN(x, 4));
+    x = row_larger(x, VEC_TURN(x, 4));
 #endif
-    x = vec_maximum(x, VEC_TURN(x, 2));
-    return vec_maximum(x, VEC_TURN(x, 1))[0];
+    x = row_larger(x, VEC_TURN(x, 2));
+    return row_larger(x, VEC_TURN(x, 1))[0];
+}
+
+VEC_INLINE float row_smallest(vec x)
+{
+#if VEC_LANES == 16
+    x = vec_minimum(x, VEC_TURN(x, 8));
+#endif
+#if VEC_LANES >= 8
+    x = vec_minimum(x, VEC_TURN(x, 4));
+#endif
+    x = vec_minimum(x, VEC_TURN(x, 2));
+    return vec_minimum(x, VEC_TURN(x, 1))[0];
 }
 
 /* The sum of EACH, an expression of vectors that reads its operands by ROW_AT(pointer): elements
@@ -151,7 +175,8 @@ VEC_INLINE float row_largest(vec x)
         }                                                                                          \
     } while (0)
 
-/* The largest of x; a NaN stays. -inf for none. */
+/* The largest of x; a NaN stays. -inf for none. Of zeros either: for those to whom they are
+ * equal. */
 VEC_INLINE float row_max(const float *x, int64_t count)
 {
     vec most[ROW_SUMS];
@@ -159,13 +184,43 @@ VEC_INLINE float row_max(const float *x, int64_t count)
     VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++) most[k] = S(-INFINITY);
     for (; i + ROW_SUMS * VEC_LANES <= count; i += ROW_SUMS * VEC_LANES) {
         VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++) most[k] =
-            vec_maximum(vec_load(x + i + k * VEC_LANES), most[k]);
+            row_larger(vec_load(x + i + k * VEC_LANES), most[k]);
     }
     for (; i + VEC_LANES <= count; i += VEC_LANES)
-        most[0] = vec_maximum(vec_load(x + i), most[0]);
+        most[0] = row_larger(vec_load(x + i), most[0]);
     if (i < count)
-        most[1] = vec_maximum(row_load_rest(x + i, count - i, -INFINITY), most[1]);
-    return row_largest(vec_maximum(vec_maximum(most[0], most[2]), vec_maximum(most[1], most[3])));
+        most[1] = row_larger(row_load_rest(x + i, count - i, -INFINITY), most[1]);
+    return row_largest(row_larger(row_larger(most[0], most[2]), row_larger(most[1], most[3])));
+}
+
+/* The largest of x as vec_maximum has it. */
+VEC_INLINE float row_maximum(const float *x, int64_t count)
+{
+    float most = row_max(x, count);
+    if (most != 0)
+        return most;
+    for (int64_t i = 0; i < count; i++)
+        if (x[i] == 0 && !__builtin_signbit(x[i]))
+            return 0;
+    return -0.0f;
+}
+
+/* The smallest of x; a NaN stays. inf for none. */
+VEC_INLINE float row_minimum(const float *x, int64_t count)
+{
+    vec least[ROW_SUMS];
+    int64_t i = 0;
+    VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++) least[k] = S(INFINITY);
+    for (; i + ROW_SUMS * VEC_LANES <= count; i += ROW_SUMS * VEC_LANES) {
+        VEC_UNROLL for (int k = 0; k < ROW_SUMS; k++) least[k] =
+            vec_minimum(vec_load(x + i + k * VEC_LANES), least[k]);
+    }
+    for (; i + VEC_LANES <= count; i += VEC_LANES)
+        least[0] = vec_minimum(vec_load(x + i), least[0]);
+    if (i < count)
+        least[1] = vec_minimum(row_load_rest(x + i, count - i, INFINITY), least[1]);
+    return row_smallest(
+        vec_minimum(vec_minimum(least[0], least[2]), vec_minimum(least[1], least[3])));
 }
 
 /* The sum of e^(x - most); beyond the end e^-inf is 0. */

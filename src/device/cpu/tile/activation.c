@@ -5,7 +5,7 @@
 #define SELU_ALPHA 1.6732632423543772848170429916717
 #define ROOT 0.79788456080286535588 /* sqrt(2 / pi) */
 #define POSITIVE vec_gt(x, S(0.0f))
-#define BETWEEN(x, low, high) ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
+#define BETWEEN(x, low, high) ((x) <= (low) ? (low) : (x) > (high) ? (high) : (x))
 
 static inline double sigmoid(double x)
 {

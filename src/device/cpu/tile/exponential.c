@@ -29,14 +29,16 @@ static inline double modulo(double a, double b)
 TILE_SCALARS_2(modulo_loop_f32, float, modulo((double)a, (double)b))
 TILE_SCALARS_2(modulo_loop_f64, double, modulo(a, b))
 
-/* (a - rest) / b is whole but for rounding, one above the floor when the rest has the other sign.
- */
+/* (a - rest) / b is whole but for rounding, one above the floor when the rest has the other sign. A
+ * zero has the sign of a / b. */
 static inline double floor_divide(double a, double b)
 {
     double rest = fmod(a, b), quotient = (a - rest) / b;
     if (b == 0)
         return a / b;
-    return nearbyint(rest != 0 && (rest < 0) != (b < 0) ? quotient - 1 : quotient);
+    if (rest != 0 && (rest < 0) != (b < 0))
+        quotient -= 1;
+    return quotient == 0 ? copysign(0.0, a / b) : nearbyint(quotient);
 }
 TILE_SCALARS_2(floor_divide_loop_f32, float, floor_divide((double)a, (double)b))
 TILE_SCALARS_2(floor_divide_loop_f64, double, floor_divide(a, b))

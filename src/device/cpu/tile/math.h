@@ -27,37 +27,10 @@ VEC_INLINE vec vec_one(vmask m)
     return vec_select(m, S(1.0f), S(0.0f));
 }
 
-/* NaN in either gives NaN. */
-VEC_INLINE vec vec_maximum(vec a, vec b)
-{
-#if defined(__aarch64__)
-    return vmaxq_f32(a, b);
-#elif defined(__AVX512F__)
-    return vec_select(vec_ne(a, a), a,
-                      _mm512_maskz_max_ps(0xffff, a, b)); /* gives b when either is NaN */
-#elif defined(__AVX2__)
-    return vec_select(vec_ne(a, a), a, _mm256_max_ps(a, b));
-#else
-    return vec_select(vec_ne(a, a), a, vec_select(vec_ge(a, b), a, b));
-#endif
-}
-
-VEC_INLINE vec vec_minimum(vec a, vec b)
-{
-#if defined(__aarch64__)
-    return vminq_f32(a, b);
-#elif defined(__AVX512F__)
-    return vec_select(vec_ne(a, a), a, _mm512_maskz_min_ps(0xffff, a, b));
-#elif defined(__AVX2__)
-    return vec_select(vec_ne(a, a), a, _mm256_min_ps(a, b));
-#else
-    return vec_select(vec_ne(a, a), a, vec_select(vec_le(a, b), a, b));
-#endif
-}
-
+/* Of -0 and a bound of 0 it is 0. */
 VEC_INLINE vec vec_clip(vec x, vec low, vec high)
 {
-    return vec_select(vec_lt(x, low), low, vec_select(vec_gt(x, high), high, x));
+    return vec_select(vec_le(x, low), low, vec_select(vec_gt(x, high), high, x));
 }
 
 /* Of -0 too it is 0: the maximum of x86 would leave it. */

@@ -75,19 +75,14 @@ static void max(const tutti_tile_args *t)
 {
     const int64_t columns = (int64_t)t->params[0];
     for (int64_t row = 0; row < t->count / columns; row++)
-        ((float *)t->y)[row] = row_max((const float *)t->x[0] + row * columns, columns);
+        ((float *)t->y)[row] = row_maximum((const float *)t->x[0] + row * columns, columns);
 }
 
 static void min(const tutti_tile_args *t)
 {
     const int64_t columns = (int64_t)t->params[0];
-    for (int64_t row = 0; row < t->count / columns; row++) {
-        const float *x = (const float *)t->x[0] + row * columns;
-        float least = x[0];
-        for (int64_t i = 1; i < columns; i++)
-            least = x[i] < least || x[i] != x[i] ? x[i] : least;
-        ((float *)t->y)[row] = least;
-    }
+    for (int64_t row = 0; row < t->count / columns; row++)
+        ((float *)t->y)[row] = row_minimum((const float *)t->x[0] + row * columns, columns);
 }
 
 static void widen(const tutti_tile_args *t)
