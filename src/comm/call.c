@@ -13,9 +13,9 @@
 #include "comm/overlap.h"
 #include "comm/wire.h"
 
-/* Longer than ranks are asked for what they know; also where rank 0 does not react, and each finds
+/* Longer than ranks are asked for what they know, also where rank 0 does not react and each finds
  * that out after another. */
-enum { VERDICT_NS = 900000000, APPEAL_NS = 1500000000 };
+enum { VERDICT_NS = 1500000000 };
 
 int64_t tutti__comm_deadline(const tutti_comm *comm, const tutti_comm_call *call)
 {
@@ -108,7 +108,7 @@ static tutti_status ask_why(tutti_fabric *fabric, const char *why)
 {
     char text[1400], name[320];
     tutti__membership_break(fabric->membership, TUTTI_DEADLINE, why);
-    if (tutti__membership_await_verdict(fabric->membership, tutti__now_ns() + APPEAL_NS))
+    if (tutti__membership_await_verdict(fabric->membership, tutti__now_ns() + VERDICT_NS))
         return tutti__fabric_check(fabric);
     snprintf(text, sizeof text, "%s does not answer; rank %d was in %s",
              tutti__fabric_name(fabric, 0, name, sizeof name), fabric->rank, why);

@@ -243,18 +243,29 @@ static void tell(tutti_fabric *fabric)
         tutti__segment_wake(segment, i);
 }
 
-tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why)
+static tutti_status break_it(tutti_fabric *fabric, tutti_status status, const char *why, bool tells)
 {
     pthread_mutex_lock(&fabric->lock);
     if (!atomic_load(&fabric->broken)) {
         fabric->error.status = status;
         snprintf(fabric->error.message, sizeof fabric->error.message, "%s", why);
         atomic_store(&fabric->broken, true);
-        tell(fabric);
+        if (tells)
+            tell(fabric);
     }
     pthread_mutex_unlock(&fabric->lock);
     tutti__fabric_kick(fabric);
     return tutti__error_restore(&fabric->error);
+}
+
+tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why)
+{
+    return break_it(fabric, status, why, true);
+}
+
+void tutti__fabric_break_here(tutti_fabric *fabric, tutti_status status, const char *why)
+{
+    (void)break_it(fabric, status, why, false);
 }
 
 /* Of the collective that this rank is in: ", to which ranks 0, 2 had come". */

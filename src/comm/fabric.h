@@ -203,6 +203,8 @@ void tutti__fabric_cancel(tutti_fabric *fabric, tutti_message *message);
 /* Breaks the fabric for good and tells the others where that is possible. The first reason stays.
  * Returns `status` with the reason in force as the message. */
 tutti_status tutti__fabric_break(tutti_fabric *fabric, tutti_status status, const char *why);
+/* The same, but others hear of it by other ways. */
+void tutti__fabric_break_here(tutti_fabric *fabric, tutti_status status, const char *why);
 /* Where it is `noted`: this rank is in collective number `sequence` of the group with this context,
  * which is `call`; then: in none any more. */
 static inline void tutti__fabric_note(tutti_fabric *fabric, uint32_t context, const char *operation,

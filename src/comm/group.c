@@ -466,9 +466,11 @@ void tutti_comm_abort(tutti_comm *comm, const char *why)
     char text[600];
     why = why ? why : "no reason given";
     snprintf(text, sizeof text, "rank %d aborted: %s", comm->fabric->rank, why);
-    if (comm->fabric->membership)
+    if (comm->fabric->membership) { /* by which all hear the same, with who was where */
         tutti__membership_abort(comm->fabric->membership, why);
-    (void)tutti__fabric_break(comm->fabric, TUTTI_CANCELLED, text);
+        tutti__fabric_break_here(comm->fabric, TUTTI_CANCELLED, text);
+    } else
+        (void)tutti__fabric_break(comm->fabric, TUTTI_CANCELLED, text);
 }
 
 int tutti_comm_rank(const tutti_comm *comm)
