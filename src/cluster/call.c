@@ -103,6 +103,11 @@ void tutti__call_answer(tutti_keeper *keeper, tutti_link *link, const tutti_mess
     else if (message->type == TUTTI_MESSAGE_ADMIT && greeted && is_proved(keeper, link, message)) {
         link->state = TUTTI_LINK_MEMBER;
         tutti__roster_stand_in_reached(&keeper->roster, tutti__now_ns(), link->rank);
+    } else if (message->type == TUTTI_MESSAGE_REFUSE &&
+               message->as.refuse.reason == TUTTI_REFUSAL_TAKEN) {
+        link->state = TUTTI_LINK_ENDING; /* the roster need not hear of its end */
+        tutti__link_end(keeper, link, "");
+        tutti__roster_stand_in_taken(&keeper->roster, link->rank);
     } else
         tutti__link_end(keeper, link, "");
 }

@@ -128,7 +128,9 @@ int64_t tutti__roster_next(const tutti_roster *roster);
 void tutti__roster_stand_in_connected(tutti_roster *roster, int rank);
 void tutti__roster_stand_in_heard(tutti_roster *roster, int rank);
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank);
-/* A higher rank has proved itself and asks this one: NONE, TAKEN or ENDING. Admission as above. */
+/* It calls us itself: one link is enough. */
+void tutti__roster_stand_in_taken(tutti_roster *roster, int rank);
+/* Another rank has proved itself and asks this one: NONE, TAKEN or ENDING. Admission as above. */
 tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank);
 void tutti__roster_stand_in_for(tutti_roster *roster, int64_t now_ns, int rank);
 

@@ -1,7 +1,7 @@
 /* roster_stand_in.c: who asks where everybody is when rank 0 is the one that fails.
  *
  * The lowest rank that is left stands in for it. Whoever loses rank 0 connects to that one, says
- * where it is, and waits for the verdict. One that has ended, or has said nothing after 200 ms, is
+ * where it is, and waits for the verdict. One that has ended, or has said nothing after 300 ms, is
  * passed over, and after 100 ms all ranks of a machine that is not there at all. Who finds itself
  * the lowest waits for all others, and where a launcher will say how rank 0 ended for that, until
  * 600 ms after it has lost rank 0; those that ask decide after 800 ms by what they know themselves,
@@ -99,6 +99,8 @@ void tutti__stand_in_seek(tutti_roster *roster, int64_t now_ns)
 void tutti__stand_in_miss(tutti_roster *roster, int64_t now_ns, int rank)
 {
     tutti_roster_member *member = &roster->members[rank];
+    if (is_stand_in(roster) && member->called && !member->beside)
+        member->passed_over = true; /* it is not waited for, unless it calls us */
     member->beside = member->called = false;
     if (is_asker(roster) && rank == roster->stand_in) {
         member->ended = member->passed_over = true;
@@ -116,7 +118,7 @@ void tutti__roster_stand_in_connected(tutti_roster *roster, int rank)
     if (!tutti__stand_in_awaited(roster) || rank != roster->stand_in || roster->connected)
         return;
     roster->connected = true;
-    roster->answer_ns += patience(roster);
+    roster->answer_ns += 2 * patience(roster);
 }
 
 /* It lives, however long it may take to let us in with all the others. */
@@ -185,6 +187,11 @@ void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int ra
         report(roster, rank);
 }
 
+void tutti__roster_stand_in_taken(tutti_roster *roster, int rank)
+{
+    roster->members[rank].called = false;
+}
+
 tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank)
 {
     bool judged = roster->phase == TUTTI_PHASE_FAILED && roster->verdict.why != TUTTI_FAILURE_NONE;
@@ -212,7 +219,7 @@ static void tell_zero(tutti_roster *roster, int64_t now_ns, int rank)
 void tutti__roster_stand_in_for(tutti_roster *roster, int64_t now_ns, int rank)
 {
     roster->members[rank].beside = true;
-    roster->members[rank].called = false;
+    roster->members[rank].called = roster->members[rank].passed_over = false;
     if (roster->phase == TUTTI_PHASE_FAILED)
         tutti__roster_send_verdict(roster, rank);
     else if (tutti__roster_watching(roster) && roster->deciding)

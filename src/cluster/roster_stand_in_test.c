@@ -165,15 +165,15 @@ TUTTI_TEST(stand_in_is_the_lowest_that_is_left)
     tutti__roster_closed(&roster, SECOND, 0, "");
     CHECK_INT(out.calls[1], 1);
     tutti__roster_stand_in_connected(&roster, 1);
-    tutti__roster_tick(&roster, SECOND + 150 * MILLISECOND);
+    tutti__roster_tick(&roster, SECOND + 250 * MILLISECOND);
     CHECK_INT(out.calls[2], 0);
-    CHECK_INT(tutti__roster_next(&roster), SECOND + 200 * MILLISECOND);
-    tutti__roster_tick(&roster, SECOND + 200 * MILLISECOND); /* mute */
+    CHECK_INT(tutti__roster_next(&roster), SECOND + 300 * MILLISECOND);
+    tutti__roster_tick(&roster, SECOND + 300 * MILLISECOND); /* mute */
     CHECK_INT(out.drops[1], 1);
     CHECK_INT(out.calls[2], 1);
-    tutti__roster_suspect(&roster, SECOND + 201 * MILLISECOND, 2, TUTTI_FAILURE_EXIT, 1, "");
+    tutti__roster_suspect(&roster, SECOND + 301 * MILLISECOND, 2, TUTTI_FAILURE_EXIT, 1, "");
     CHECK_INT(out.calls[3], 1);
-    tutti__roster_stand_in_reached(&roster, SECOND + 202 * MILLISECOND, 2); /* too late */
+    tutti__roster_stand_in_reached(&roster, SECOND + 302 * MILLISECOND, 2); /* too late */
     CHECK_INT(out.drops[2], 1);
     CHECK_INT(out.reports[2], 0);
     tutti__roster_stand_in_heard(&roster, 3); /* it lives, and has much to do */

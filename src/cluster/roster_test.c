@@ -49,8 +49,8 @@ static void check_without_zero(const simulation *sim)
     bool alone = sim->fault == FAULT_KILL || sim->fault == FAULT_STOP ||
                  sim->fault == FAULT_PARTITION || sim->fault == FAULT_STOP_ABORT ||
                  sim->fault == FAULT_STOP_LATE; /* others are well */
-    bool lost =
-        alone || sim->fault == FAULT_MACHINE || (sim->fault == FAULT_KILL_STOP && !sim->late);
+    bool lost = alone || sim->fault == FAULT_MACHINE ||
+                (sim->fault == FAULT_KILL_STOP && !sim->late && !is_slow(sim));
     bool told = sim->fault == FAULT_STOP_ABORT || sim->fault == FAULT_STOP_LATE; /* one by one */
     bool fast = told ? !is_slow(sim) : sim->delay <= FAST;
     const node *first = NULL;

@@ -248,9 +248,13 @@ static void take_call(simulation *sim, node *n, int caller)
 
 static void let_in(simulation *sim, node *n, int caller)
 {
-    bool taken = tutti__roster_may_stand_in(&n->roster, caller) == TUTTI_REFUSAL_NONE;
-    answer(sim, n, taken ? REACHED : REFUSED, caller);
-    if (taken)
+    tutti_refusal refusal = tutti__roster_may_stand_in(&n->roster, caller);
+    answer(sim, n,
+           refusal == TUTTI_REFUSAL_NONE    ? REACHED
+           : refusal == TUTTI_REFUSAL_TAKEN ? TAKEN
+                                            : REFUSED,
+           caller);
+    if (refusal == TUTTI_REFUSAL_NONE)
         tutti__roster_stand_in_for(&n->roster, clock_of(n), caller);
 }
 
@@ -278,6 +282,9 @@ static void go_on_calling(simulation *sim, node *n, const event *e)
     case REACHED:
         if (n->roster.members[e->other].called) /* else the link was given up meanwhile */
             tutti__roster_stand_in_reached(&n->roster, clock_of(n), e->other);
+        break;
+    case TAKEN:
+        tutti__roster_stand_in_taken(&n->roster, e->other);
         break;
     case REFUSED:
         if (n->roster.members[e->other].called)

@@ -64,6 +64,7 @@ typedef enum kind {
     PROVED,    /* it may */
     REACHED,   /* `other` has let this node in */
     REFUSED,   /* or not */
+    TAKEN,     /* since it calls this node itself */
 } kind;
 
 typedef struct event {
