@@ -24,6 +24,8 @@ static void check_culprit(const simulation *sim, const node *n)
         HOLDS(culprit == link || culprit == 0);
     else if (sim->fault == FAULT_STOP_ABORT) /* over a slow network it may be heard of too late */
         HOLDS(culprit == sim->other || (culprit == 0 && is_slow(sim)));
+    else if (sim->fault == FAULT_KILL_TWO && !n->roster.met) /* whose end is heard of first */
+        HOLDS(culprit == sim->victim || culprit == sim->other);
     else if (n->rank != sim->victim || sim->fault == FAULT_ABORT)
         HOLDS((int64_t)culprit == (int64_t)(sim->victim));
     if (sim->fault == FAULT_ABORT || (sim->fault == FAULT_STOP_ABORT && !is_slow(sim)))
