@@ -106,10 +106,12 @@ TUTTI_TEST(far_memory_is_not_more_than_there_is)
     tutti_far_memory *memory;
     tutti_far_region *region;
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at != MAP_FAILED) /* a machine that promises anything */
+    if (at != MAP_FAILED) {
         munmap(at, size);
+        SKIP("this machine promises more memory than there is");
+    }
     CHECK_OK(tutti__far_memory_create("far:0", &memory));
     tutti_status status = tutti__far_region_create(memory, size, 2, &region);
-    CHECK_INT(status == TUTTI_NO_MEMORY, at == MAP_FAILED);
+    CHECK_INT(status, TUTTI_NO_MEMORY);
     tutti__far_memory_destroy(memory);
 }
