@@ -8,6 +8,8 @@
 
 #include "cluster/roster_stand_in.h"
 
+enum { MILLISECOND = 1000000 };
+
 static const int64_t parting_ns = INT64_C(2000000000);
 
 tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options *options,
@@ -360,9 +362,19 @@ void tutti__roster_take_verdict(tutti_roster *roster, const tutti_message *m)
     tutti__stand_in_tell(roster);
 }
 
-static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+/* Rank 0 sends its verdict 600 ms later at the latest, unless it is stopped meanwhile. */
+static void receive_ask(tutti_roster *roster, int64_t now_ns)
 {
     tutti_message report = {.type = TUTTI_MESSAGE_REPORT};
+    roster->deciding = true;
+    roster->appeal_ns = now_ns + 1000 * (int64_t)MILLISECOND;
+    roster->ways.where(roster->ways.context, &report.as.report.where);
+    tutti__roster_send(roster, 0, &report);
+    tutti__stand_in_ask(roster);
+}
+
+static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+{
     switch (m->type) {
     case TUTTI_MESSAGE_PEER:
         receive_peer(roster, m);
@@ -377,10 +389,7 @@ static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_
         tutti__roster_receive_beat(roster, now_ns, 0, m);
         break;
     case TUTTI_MESSAGE_ASK:
-        roster->deciding = true;
-        roster->ways.where(roster->ways.context, &report.as.report.where);
-        tutti__roster_send(roster, 0, &report);
-        tutti__stand_in_ask(roster);
+        receive_ask(roster, now_ns);
         break;
     case TUTTI_MESSAGE_SUSPECT:
         tutti__roster_hear_of_zero(roster, m);

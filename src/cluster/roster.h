@@ -83,15 +83,15 @@ typedef struct tutti_roster {
     bool deciding; /* something failed somewhere: a verdict is there, or will be */
     uint64_t job;
     int64_t ticked_ns, beat_ns; /* last tick, or message; last beat sent */
-    int64_t woke_ns;   /* when this process last went on after it had been away; 0: never */
-    int64_t until_ns;  /* of ASKING and PARTING */
-    int stand_in;      /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
-    bool connected;    /* that one's machine has taken our call */
-    bool patient;      /* rank 0 asks, as another says: its verdict is on its way */
-    int64_t gather_ns; /* when a stand-in calls those that have not come; 0: it does not */
-    bool hurried;      /* one was mute already: the next ones have less time */
-    int64_t
-        appeal_ns; /* until when rank 0 has to react to what it was told; 0: it was told nothing */
+    int64_t woke_ns;    /* when this process last went on after it had been away; 0: never */
+    int64_t until_ns;   /* of ASKING and PARTING */
+    int stand_in;       /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
+    bool connected;     /* that one's machine has taken our call */
+    bool patient;       /* rank 0 asks, as another says: its verdict is on its way */
+    int64_t gather_ns;  /* when a stand-in calls those that have not come; 0: it does not */
+    bool hurried;       /* one was mute already: the next ones have less time */
+    int64_t appeal_ns;  /* until when rank 0 has to react to what it was told, or send the verdict
+                           that it asks for; 0: neither */
     tutti_message plea; /* the gravest of that, for a stand-in; type 0: none */
     int64_t answer_ns;  /* until when it has to, then until when that one has to say something */
     int accusations;

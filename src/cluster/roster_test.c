@@ -28,7 +28,8 @@ static void check_culprit(const simulation *sim, const node *n)
         HOLDS(culprit == sim->victim || culprit == sim->other);
     else if (n->rank != sim->victim || sim->fault == FAULT_ABORT)
         HOLDS((int64_t)culprit == (int64_t)(sim->victim));
-    if (sim->fault == FAULT_ABORT || (sim->fault == FAULT_STOP_ABORT && !is_slow(sim)))
+    if (sim->fault == FAULT_ABORT || sim->fault == FAULT_ABORT_STOP ||
+        (sim->fault == FAULT_STOP_ABORT && !is_slow(sim)))
         HOLDS(n->roster.verdict.why == TUTTI_FAILURE_ABORTED &&
               strcmp(n->roster.verdict.reason, "loss is NaN") == 0);
     if (sim->fault == FAULT_KILL && sim->supervised)
@@ -50,7 +51,8 @@ static void check_without_zero(const simulation *sim)
 {
     bool alone = sim->fault == FAULT_KILL || sim->fault == FAULT_STOP ||
                  sim->fault == FAULT_PARTITION || sim->fault == FAULT_STOP_ABORT ||
-                 sim->fault == FAULT_STOP_LATE; /* others are well */
+                 sim->fault == FAULT_STOP_LATE ||
+                 sim->fault == FAULT_ABORT_STOP; /* others are well */
     bool lost = alone || sim->fault == FAULT_MACHINE ||
                 (sim->fault == FAULT_KILL_STOP && !sim->late && !is_slow(sim));
     bool told = sim->fault == FAULT_STOP_ABORT || sim->fault == FAULT_STOP_LATE; /* one by one */
@@ -113,10 +115,12 @@ static void check_sleep(const simulation *sim)
 static void check_end(const simulation *sim)
 {
     static const int64_t limits[FAULT_COUNT] = {
-        [FAULT_KILL] = SECOND,          [FAULT_RESET] = SECOND,     [FAULT_SUSPECT] = SECOND,
-        [FAULT_ABORT] = SECOND,         [FAULT_KILL_TWO] = SECOND,  [FAULT_KILL_STOP] = SECOND,
-        [FAULT_KILL_DEAF] = SECOND,     [FAULT_KILL_LOSE] = SECOND, [FAULT_STOP_ABORT] = 3 * SECOND,
-        [FAULT_STOP_LATE] = 3 * SECOND, [FAULT_SLEEP] = INT64_MAX,
+        [FAULT_KILL] = SECOND,           [FAULT_RESET] = SECOND,
+        [FAULT_SUSPECT] = SECOND,        [FAULT_ABORT] = SECOND,
+        [FAULT_KILL_TWO] = SECOND,       [FAULT_KILL_STOP] = SECOND,
+        [FAULT_KILL_DEAF] = SECOND,      [FAULT_KILL_LOSE] = SECOND,
+        [FAULT_STOP_ABORT] = 3 * SECOND, [FAULT_STOP_LATE] = 3 * SECOND,
+        [FAULT_ABORT_STOP] = 3 * SECOND, [FAULT_SLEEP] = INT64_MAX,
     };
     int64_t limit = limits[sim->fault] > 0 ? limits[sim->fault] : SILENCE + 2 * SECOND;
     if (sim->delay > 2 * FAST && limit != INT64_MAX)

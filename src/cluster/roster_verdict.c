@@ -160,7 +160,7 @@ void tutti__roster_appeal(tutti_roster *roster, int64_t now_ns, const tutti_mess
 
 bool tutti__roster_appeals(const tutti_roster *roster)
 {
-    return roster->appeal_ns != 0 && !roster->deciding && tutti__roster_watching(roster);
+    return roster->appeal_ns != 0 && tutti__roster_watching(roster);
 }
 
 void tutti__roster_despair(tutti_roster *roster, int rank, tutti_failure why, int64_t detail)

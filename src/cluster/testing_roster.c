@@ -389,11 +389,14 @@ static void break_something(simulation *sim)
                 sim->fault == FAULT_STOP_ABORT ? TUTTI_FAILURE_ABORTED : TUTTI_FAILURE_BROKEN,
                 sim->fault == FAULT_STOP_ABORT ? 0 : TUTTI_DEADLINE, "loss is NaN");
         break;
+    case FAULT_ABORT_STOP:
+        post(sim, sim->now + (int64_t)draw(sim, SECOND * 3 / 10), STOP, 0, 0, NULL);
+        /* fallthrough */
     case FAULT_ABORT:
         if (!ended(victim))
             tutti__roster_suspect(&victim->roster, clock_of(victim), sim->victim,
                                   TUTTI_FAILURE_ABORTED, 0, "loss is NaN");
-        if (draw(sim, 2))
+        if (sim->fault == FAULT_ABORT && draw(sim, 2))
             kill_node(sim, victim);
         break;
     case FAULT_KILL_TWO:
