@@ -33,7 +33,9 @@ static tutti_status reduce_bucket(tutti_comm *comm, const many *m, int first, in
         return tutti__all_reduce_now(comm, pieces[first].data, pieces[first].count, 0, m->dtype,
                                      m->reduction, &m->call, m->deadline_ns);
     for (int i = first; i < last; i++) {
-        memcpy(memory + (size_t)total * element, pieces[i].data, (size_t)pieces[i].count * element);
+        if (pieces[i].count > 0)
+            memcpy(memory + (size_t)total * element, pieces[i].data,
+                   (size_t)pieces[i].count * element);
         total += pieces[i].count;
         sizes = tutti__hash_mix(sizes, (uint64_t)pieces[i].count);
     }
@@ -41,7 +43,9 @@ static tutti_status reduce_bucket(tutti_comm *comm, const many *m, int first, in
                                     m->deadline_ns));
     total = 0;
     for (int i = first; i < last; i++) {
-        memcpy(pieces[i].data, memory + (size_t)total * element, (size_t)pieces[i].count * element);
+        if (pieces[i].count > 0)
+            memcpy(pieces[i].data, memory + (size_t)total * element,
+                   (size_t)pieces[i].count * element);
         total += pieces[i].count;
     }
     return TUTTI_OK;

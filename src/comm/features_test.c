@@ -85,7 +85,7 @@ static tutti_status nothing_from_nowhere(tutti_comm *comm, void *context)
 {
     (void)context;
     int rank = tutti_comm_rank(comm), size = tutti_comm_size(comm);
-    float x[2] = {1, 2}, out[8] = {0};
+    float x[2] = {1, 2}, own[2], out[8] = {0};
     int64_t counts[8], none[8] = {0};
     for (int r = 0; r < size; r++)
         counts[r] = r == 1 ? 0 : 2;
@@ -95,6 +95,9 @@ static tutti_status nothing_from_nowhere(tutti_comm *comm, void *context)
     TUTTI_TRY(tutti_comm_all_gather_uneven(comm, NULL, none, NULL, TUTTI_F32, NULL));
     TUTTI_TRY(tutti_comm_gather(comm, NULL, NULL, 0, TUTTI_F32, 0, NULL));
     TUTTI_TRY(tutti_comm_scatter(comm, NULL, NULL, 0, TUTTI_F32, 0, NULL));
+    TUTTI_TRY(tutti_comm_scatter(comm, rank == 0 ? out : NULL, own, 2, TUTTI_F32, 0, NULL));
+    TUTTI_TRY(tutti_comm_all_reduce_many(comm, (tutti_comm_piece[]){{NULL, 0}, {NULL, 0}}, 2,
+                                         TUTTI_F32, TUTTI_SUM, NULL, NULL));
     TUTTI_TRY(tutti_comm_broadcast(comm, NULL, 0, TUTTI_F32, 0, NULL));
     TUTTI_TRY(tutti_comm_reduce(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM, 0, NULL));
     TUTTI_TRY(tutti_comm_reduce_scatter(comm, NULL, NULL, 0, TUTTI_F32, TUTTI_SUM, NULL));

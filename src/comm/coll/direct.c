@@ -55,7 +55,9 @@ static size_t most_given(const pull *p)
 static tutti_status pull_small(const pull *p, size_t most)
 {
     tutti_area *area = p->call->comm->area;
-    memcpy(tutti__area_next(area), p->in, p->given(p->call, area->rank));
+    size_t given = p->given(p->call, area->rank);
+    if (given > 0)
+        memcpy(tutti__area_next(area), p->in, given);
     tutti__area_arrive(area);
     for (int r = 0; r < area->size; r++)
         area->inputs[r] = tutti__area_slot(area, r)->payload;
