@@ -305,6 +305,7 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     comm->history = tutti__call_history(comm->history, number, form_of(call));
     c->tag = tutti__call_tag(comm->history, comm->sequence);
     if (alone) {
+        TUTTI_TRY(tutti__fabric_check(fabric)); /* it waits for nobody, so nothing else looks */
         run_alone(c);
         return TUTTI_OK;
     }

@@ -196,3 +196,28 @@ TUTTI_TEST(comm_a_stopped_process_is_seen_at_the_deadline)
     check_loss("shm", SIGSTOP);
     check_loss("tcp", SIGSTOP);
 }
+
+/* Rank 1 dies, with which rank 0 has nothing to do any more: each is a group of its own. */
+static tutti_status lose_the_other(tutti_comm *comm, void *context)
+{
+    (void)context;
+    tutti_comm *own;
+    int rank = tutti_comm_rank(comm);
+    TUTTI_TRY(tutti_comm_split(comm, rank, 0, &own));
+    if (rank == 1) {
+        usleep(100000); /* until rank 0 is through the split */
+        _exit(0);
+    }
+    tutti_status status = TUTTI_OK;
+    for (int64_t end = tutti__now_ns() + 1000000000; !status && tutti__now_ns() < end; usleep(1000))
+        status = tutti_comm_barrier(own, NULL);
+    EXPECT(status == TUTTI_CLOSED && strstr(tutti_error_message(), "rank 1 (host "));
+    (void)tutti_comm_close(own);
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(comm_a_killed_process_is_seen_by_groups_of_one)
+{
+    tutti__test_forked(2, TUTTI_COMM_OPTIONS(.engine = "shm"), lose_the_other, NULL);
+    tutti__test_forked(2, TUTTI_COMM_OPTIONS(.engine = "tcp"), lose_the_other, NULL);
+}
