@@ -233,12 +233,21 @@ static tutti_notice *notice_of(const tutti_fabric *fabric)
     return fabric->segment ? &fabric->segment->header->notice : fabric->notice;
 }
 
+/* Or hears what another was the first to tell, unless that one has died over it. */
 static void tell(tutti_fabric *fabric)
 {
+    enum { LOOKS = 100, BETWEEN_US = 100 };
     tutti_notice *notice = notice_of(fabric);
     tutti_segment *segment = fabric->segment;
-    if (!notice || !tutti__notice_post(notice, &fabric->error))
+    if (!notice)
         return;
+    if (!tutti__notice_post(notice, &fabric->error)) {
+        for (int i = 0; i < LOOKS && !tutti__notice_there(notice); i++)
+            usleep(BETWEEN_US);
+        if (tutti__notice_there(notice))
+            tutti__notice_read(notice, &fabric->error);
+        return;
+    }
     for (int i = 0; segment && i < segment->size; i++)
         tutti__segment_wake(segment, i);
 }
@@ -249,9 +258,9 @@ static tutti_status break_it(tutti_fabric *fabric, tutti_status status, const ch
     if (!atomic_load(&fabric->broken)) {
         fabric->error.status = status;
         snprintf(fabric->error.message, sizeof fabric->error.message, "%s", why);
-        atomic_store(&fabric->broken, true);
         if (tells)
             tell(fabric);
+        atomic_store(&fabric->broken, true);
     }
     pthread_mutex_unlock(&fabric->lock);
     tutti__fabric_kick(fabric);

@@ -567,3 +567,20 @@ TUTTI_TEST(comm_the_own_block_may_be_a_part_of_the_others_memory)
 {
     tutti__test_engines(3, in_own_block, NULL);
 }
+
+/* Two find out at once, each in words of its own. */
+TUTTI_TEST(comm_the_first_reason_is_that_of_all_who_can_read_it)
+{
+    tutti_comm *comms[2];
+    for (int e = 0; e < TUTTI_TEST_ENGINES; e++) {
+        CHECK_OK(
+            tutti_comm_local(2, TUTTI_COMM_OPTIONS(.engine = tutti__test_engine_names[e]), comms));
+        (void)tutti__fabric_break(comms[0]->fabric, TUTTI_CLOSED, "rank 2 ended");
+        (void)tutti__fabric_break(comms[1]->fabric, TUTTI_IO, "rank 2 is gone");
+        for (int r = 0; r < 2; r++) {
+            CHECK_STATUS(tutti_comm_barrier(comms[r], NULL), TUTTI_CLOSED);
+            CHECK_STR(tutti_error_message(), "rank 2 ended");
+            (void)tutti_comm_close(comms[r]);
+        }
+    }
+}
