@@ -24,6 +24,7 @@ static size_t slots_bytes(int size)
 typedef struct counters {
     _Atomic uint64_t claimed; /* with the phase that it counts for */
     atomic_int users;         /* ranks that have not closed it */
+    atomic_int reaching;      /* ranks that are in others' memory, in one process */
 } counters;
 _Static_assert(sizeof(counters) <= TUTTI_LINE, "the counters of an area are one line");
 
@@ -288,6 +289,34 @@ tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns)
         TUTTI_TRY(tutti__area_await(area, rank, deadline_ns));
     }
     return TUTTI_OK;
+}
+
+/* Whoever fails has told why before it looks who is in its memory; who goes there is counted before
+ * it looks whether somebody has. So one of the two sees the other. */
+tutti_status tutti__area_reach(tutti_area *area)
+{
+    if (!area->segment->one_process)
+        return TUTTI_OK;
+    atomic_fetch_add(&counters_at(area->base, area->size)->reaching, 1);
+    if (!tutti__fabric_is_broken(area->fabric))
+        return TUTTI_OK;
+    tutti__area_let_go(area);
+    return tutti__fabric_check(area->fabric);
+}
+
+void tutti__area_let_go(tutti_area *area)
+{
+    if (area->segment->one_process)
+        atomic_fetch_sub(&counters_at(area->base, area->size)->reaching, 1);
+}
+
+void tutti__area_settle(tutti_area *area)
+{
+    enum { BETWEEN_NS = 50000 };
+    const tutti_world *world = tutti__world();
+    while (area->segment->one_process &&
+           atomic_load(&counters_at(area->base, area->size)->reaching) > 0)
+        world->sleep_ns(world->self, BETWEEN_NS);
 }
 
 static char *stages(const tutti_area *area, int rank, int number)

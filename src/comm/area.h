@@ -70,6 +70,13 @@ tutti_status tutti__area_compare(const tutti_area *area);
 tutti_status tutti__area_await(tutti_area *area, int rank, int64_t deadline_ns);
 tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns);
 
+/* Between these two this rank reads and writes memory that others have given. Where that is their
+ * programs' own, one that has failed keeps it until nobody is there any more (settle), and nobody
+ * goes there in a group that is broken. */
+tutti_status tutti__area_reach(tutti_area *area);
+void tutti__area_let_go(tutti_area *area);
+void tutti__area_settle(tutti_area *area);
+
 /* Memory of `rank` for phase number `phase`: what it gives, and what it has computed. */
 char *tutti__area_stage(const tutti_area *area, int rank, uint64_t phase);
 char *tutti__area_result(const tutti_area *area, int rank, uint64_t phase);

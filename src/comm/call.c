@@ -228,7 +228,10 @@ static tutti_status broke(tutti_collective *c, const tutti_coll *by, tutti_statu
     snprintf(what, sizeof what, "%s number %llu (%s, %s%s, %d ranks)%s", c->name,
              (unsigned long long)c->comm->sequence, by ? by->name : "none", size, root, c->size,
              after);
-    return tutti__comm_broke(c->comm, status, what, "");
+    status = tutti__comm_broke(c->comm, status, what, "");
+    if (c->comm->area) /* the program takes back what it gave */
+        tutti__area_settle(c->comm->area);
+    return status;
 }
 
 /* A group of one. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/world.h"
+#include "comm/area.h"
 #include "comm/testing.h"
 
 /* Rank 1 waits for something else of rank 0 than what rank 0 cannot get rid of: more than is kept
@@ -583,4 +584,39 @@ TUTTI_TEST(comm_the_first_reason_is_that_of_all_who_can_read_it)
             (void)tutti_comm_close(comms[r]);
         }
     }
+}
+
+typedef struct waiter {
+    tutti_comm *comm;
+    atomic_bool back;
+} waiter;
+
+static void *wait_in_sum(void *context)
+{
+    enum { COUNT = 1 << 16 };
+    static float x[COUNT];
+    waiter *w = context;
+    (void)tutti_comm_all_reduce(w->comm, x, x, COUNT, TUTTI_F32, TUTTI_SUM, NULL);
+    atomic_store(&w->back, true);
+    return NULL;
+}
+
+/* Rank 1 is in rank 0's memory when the group is broken: rank 0 must not return, and free it. */
+TUTTI_TEST(comm_memory_stays_until_nobody_reads_it_in_a_broken_group)
+{
+    tutti_comm *comms[2];
+    pthread_t thread;
+    CHECK_OK(tutti_comm_local(2, NULL, comms));
+    waiter w = {.comm = comms[0]};
+    CHECK_OK(tutti__area_reach(comms[1]->area));
+    CHECK(pthread_create(&thread, NULL, wait_in_sum, &w) == 0);
+    usleep(50000);
+    tutti_comm_abort(comms[1], "enough");
+    usleep(100000);
+    CHECK(!atomic_load(&w.back));
+    tutti__area_let_go(comms[1]->area);
+    pthread_join(thread, NULL);
+    CHECK_STATUS(tutti__area_reach(comms[1]->area), TUTTI_CANCELLED);
+    for (int r = 0; r < 2; r++)
+        (void)tutti_comm_close(comms[r]);
 }

@@ -103,7 +103,9 @@ static tutti_status pull_run(const pull *p)
     }
     if (!all)
         return pull_staged(p, most);
+    TUTTI_TRY(tutti__area_reach(area));
     p->take(p->call, area->inputs, 0, most);
+    tutti__area_let_go(area);
     tutti__area_arrive(area);
     return tutti__area_await_all(area, p->call->deadline_ns);
 }
@@ -286,8 +288,10 @@ static tutti_status reduce_scatter_common(tutti_collective *c)
     TUTTI_TRY(tutti__area_await_all(area, c->deadline_ns));
     if (!read_notices(c, c->common->done))
         return pull_staged(&(pull){c, c->in, all_blocks, take_reduce_scatter}, all);
+    TUTTI_TRY(tutti__area_reach(area));
     if (bytes > 0)
         fold_pieces(c, area->inputs, bytes * (size_t)c->rank, 0, bytes);
+    tutti__area_let_go(area);
     return TUTTI_OK;
 }
 

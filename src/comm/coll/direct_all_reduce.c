@@ -62,10 +62,12 @@ static tutti_status in_place(tutti_collective *c)
     tutti_area *area = c->comm->area;
     int64_t bytes = c->count * (int64_t)c->element;
     int64_t block = bytes / (c->size * 4);
+    TUTTI_TRY(tutti__area_reach(area));
     if (block < BLOCK_LEAST)
         fold_even(c);
     else
         fold_claimed(c, block > BLOCK_MOST ? BLOCK_MOST : block);
+    tutti__area_let_go(area);
     tutti__area_arrive(area);
     return tutti__area_await_all(area, c->deadline_ns);
 }
