@@ -37,8 +37,7 @@ typedef enum fault {
     FAULT_KILL_LOSE,  /* rank 0's process ends, then one direction between two others is lost */
     FAULT_STOP_ABORT, /* rank 0 is stopped, and another ends the job */
     FAULT_STOP_LATE,  /* rank 0 is stopped, and another waits too long for it */
-    FAULT_ABORT_STOP, /* rank 0 ends the job, and is stopped before it has said the verdict, or then
-                       */
+    FAULT_ABORT_STOP, /* rank 0 ends the job, and is stopped as it says why, or before */
     FAULT_MACHINE,    /* rank 0's machine is gone with all its ranks, no link ends */
     FAULT_SPLIT,      /* the network is cut in two between machines, no link ends */
     FAULT_CUT,        /* nothing goes between rank 0 and one other any more, no link ends */
