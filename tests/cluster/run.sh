@@ -1244,6 +1244,7 @@ test_mpirun_between_hosts() {
             has out "reduced by" 4
         done
     done
+    unset TUTTI_SECRET
     no_hosts
 }
 
