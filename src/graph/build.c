@@ -205,6 +205,11 @@ tutti_sym(tutti_apply_named)(tutti_graph *graph, const char *op_name, const char
             graph, TUTTI_NOT_FOUND,
             "there is no operator '%s'; 'tutti ops' lists them, tutti_op_register adds one",
             op_name ? op_name : "(null)");
+    bool no_inputs = input_count > 0 && !inputs;
+    if (no_inputs || (attr_count > 0 && !attrs))
+        return tutti__poison(graph, TUTTI_INVALID, "%s: %d %s are announced, and the array is NULL",
+                             op_name, no_inputs ? input_count : attr_count,
+                             no_inputs ? "inputs" : "attributes");
     return tutti__build(graph, op, name, input_count, inputs, attr_count, attrs);
 }
 

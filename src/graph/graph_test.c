@@ -71,6 +71,8 @@ TUTTI_TEST(mistakes_of_building_name_what_was_wrong)
                                         "has 1 inputs, needs 2",
                                         "input 0 is not a symbol",
                                         "has no attribute 'axis'; it takes none",
+                                        "neg: 1 inputs are announced, and the array is NULL",
+                                        "clip: 2 attributes are announced, and the array is NULL",
                                         "there is no output 1"};
     for (size_t i = 0; i < TUTTI_COUNT(parts); i++) {
         tutti_graph *g = new_graph();
@@ -91,13 +93,19 @@ TUTTI_TEST(mistakes_of_building_name_what_was_wrong)
         case 4:
             tutti_apply_op(g, "neg", 1, &x, 1, &TUTTI_INT("axis", 0));
             break;
+        case 5:
+            tutti_apply_op(g, "neg", 1, NULL, 0, NULL);
+            break;
+        case 6:
+            tutti_apply_op(g, "clip", 1, &x, 2, NULL);
+            break;
         default:
             tutti_output_of(x, 1);
             break;
         }
         CHECK(tutti_graph_check(g) != TUTTI_OK);
         CHECK_CONTAINS(tutti_error_message(), parts[i]);
-        CHECK_CONTAINS(tutti_error_message(), i == 5 ? "x" : "graph_test.c:");
+        CHECK_CONTAINS(tutti_error_message(), i == 7 ? "x" : "graph_test.c:");
         tutti_graph_destroy(g);
     }
 }
