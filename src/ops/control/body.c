@@ -113,6 +113,9 @@ static tutti_status refuse_meetings(const tutti_graph *graph)
 tutti_status tutti__body_takes(const tutti_graph *graph, const char *op, int count,
                                const tutti_sym *args)
 {
+    if (count < 0)
+        return tutti_fail(TUTTI_INVALID, "%s: %d arguments are announced, needs 0 or more", op,
+                          count);
     if (count > 0 && !args)
         return tutti_fail(TUTTI_INVALID, "%s: %d arguments are announced, and the array is NULL",
                           op, count);
@@ -163,6 +166,8 @@ tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *conte
     tutti__here_get(&file, &line);
     if (!fn)
         return tutti_fail(TUTTI_INVALID, "no function is given that builds the body");
+    if (result_count < 0)
+        return tutti_fail(TUTTI_INVALID, "%d results are asked for, needs 0 or more", result_count);
     tutti_sym *syms = calloc((size_t)(arg_count + result_count) + 1, sizeof *syms);
     if (!syms)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a body");

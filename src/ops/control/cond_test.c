@@ -229,6 +229,22 @@ TUTTI_TEST(bodies_take_symbols_only)
     }
 }
 
+TUTTI_TEST(bodies_refuse_counts_below_zero)
+{
+    static const char *const parts[] = {"cond, then branch: -2 results are asked for",
+                                        "cond: -1 arguments are announced",
+                                        "while: -4 arguments are announced"};
+    for (int i = 0; i < 3; i++) {
+        tutti_graph *g = new_graph();
+        tutti_sym x = tutti_placeholder(g, TUTTI_BOOL), args[] = {x, x, x, x};
+        if (i == 2)
+            tutti_while(square, square, NULL, 1, args, -4, args, NULL);
+        else
+            tutti_cond(x, square, square, NULL, i ? -1 : 4, args, i ? 1 : -2, NULL);
+        check_mistake(g, TUTTI_INVALID, parts[i]);
+    }
+}
+
 TUTTI_TEST(bodies_take_no_queues)
 {
     for (int loops = 0; loops < 2; loops++) {
