@@ -61,5 +61,11 @@ static inline tutti_attr tutti__axes_attr(const char *name, const tutti_axes *ax
 {
     return TUTTI_INTS(name, axes->count, axes->count <= TUTTI_MAX_RANK ? axes->values : NULL);
 }
+/* Dimensions of a type, which a user may have filled in by hand, likewise. */
+static inline tutti_attr tutti__dims_attr(const tutti_type *type)
+{
+    bool fits = type->rank >= 0 && type->rank <= TUTTI_MAX_RANK;
+    return TUTTI_INTS("dims", type->rank, fits ? type->dims : NULL);
+}
 
 #endif

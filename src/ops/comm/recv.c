@@ -29,7 +29,7 @@ tutti_sym(tutti_recv)(tutti_graph *graph, const char *channel, const char *from,
 {
     tutti_attr given[] = {TUTTI_STR("channel", channel ? channel : ""),
                           TUTTI_STR("from", from ? from : ""), TUTTI_INT("dtype", type.dtype),
-                          TUTTI_INTS("dims", type.rank, type.dims)};
+                          tutti__dims_attr(&type)};
     return tutti__build(graph, &tutti_op_recv, NULL, 0, NULL, TUTTI_COUNT(given), given);
 }
 

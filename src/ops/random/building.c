@@ -114,8 +114,7 @@ tutti_sym tutti__random_build_type(tutti_graph *graph, const tutti_op *op, tutti
                                    const tutti_attr *attrs)
 {
     RULE_OPTIONS(tutti_random_options, own, options);
-    tutti_attr given[6] = {TUTTI_INT("dtype", type.dtype),
-                           TUTTI_INTS("dims", type.rank, type.dims)};
+    tutti_attr given[6] = {TUTTI_INT("dtype", type.dtype), tutti__dims_attr(&type)};
     for (int i = 0; i < attr_count; i++)
         given[2 + i] = attrs[i];
     return tutti__random_build(graph, op, options, tutti_sym_ok(own.like) ? 1 : 0, &own.like,

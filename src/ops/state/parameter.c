@@ -28,7 +28,7 @@ extern const tutti_op tutti_op_parameter;
 tutti_sym(tutti_parameter)(tutti_graph *graph, int index, tutti_type type)
 {
     tutti_attr given[] = {TUTTI_INT("index", index), TUTTI_INT("dtype", type.dtype),
-                          TUTTI_INTS("dims", type.rank, type.dims)};
+                          tutti__dims_attr(&type)};
     return tutti__build(graph, &tutti_op_parameter, NULL, 0, NULL, TUTTI_COUNT(given), given);
 }
 

@@ -33,7 +33,7 @@ tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims)
 
 tutti_sym(tutti_placeholder_named)(tutti_graph *graph, const char *name, tutti_type type)
 {
-    tutti_attr given[] = {TUTTI_INT("dtype", type.dtype), TUTTI_INTS("dims", type.rank, type.dims)};
+    tutti_attr given[] = {TUTTI_INT("dtype", type.dtype), tutti__dims_attr(&type)};
     if (type.dtype == TUTTI_NO_DTYPE && type.dims[0] > TUTTI_MAX_RANK)
         return tutti__poison(graph, TUTTI_INVALID,
                              "placeholder '%s' has %lld dimensions, at most %d exist",

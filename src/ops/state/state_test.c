@@ -1,4 +1,6 @@
 /* state_test.c: placeholders, constants, identity; checks on handles and values. */
+#include <stdio.h>
+
 #include "ops/state/testing.h"
 
 static const char *type_text_of(tutti_sym sym)
@@ -27,6 +29,22 @@ TUTTI_TEST(placeholder_refuses_nine_dimensions_and_negative_ones)
     g = new_graph();
     CHECK(!tutti_sym_ok(tutti_placeholder(g, TUTTI_F32, -7)));
     check_mistake(g, TUTTI_INVALID, "dimension 0 is -7");
+}
+
+TUTTI_TEST(types_filled_by_hand_are_read_no_further_than_they_reach)
+{
+    const int ranks[] = {9, 1 << 30, -1};
+    for (int i = 0; i < 9; i++) {
+        tutti_graph *g = new_graph();
+        tutti_type type = {.dtype = TUTTI_F32, .rank = ranks[i / 3]};
+        tutti_sym sym = i % 3 == 0   ? (tutti_placeholder)(g, type)
+                        : i % 3 == 1 ? (tutti_parameter)(g, 0, type)
+                                     : (tutti_random_uniform)(g, 0, 1, type, NULL);
+        char part[64];
+        snprintf(part, sizeof part, "attribute 'dims' has %d elements", ranks[i / 3]);
+        CHECK(!tutti_sym_ok(sym));
+        check_mistake(g, TUTTI_INVALID, part);
+    }
 }
 
 TUTTI_TEST(placeholder_that_is_not_fed_says_so)
