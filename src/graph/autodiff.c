@@ -449,6 +449,11 @@ void tutti_on_gradient(tutti_sym sym, tutti_grad (*fn)(tutti_sym, tutti_grad, vo
         tutti__poison(sym.node->graph, TUTTI_INVALID, "%s", tutti_error_message());
         return;
     }
+    if (!fn) {
+        tutti__poison(sym.node->graph, TUTTI_INVALID,
+                      "tutti_on_gradient: no function is given that intercepts");
+        return;
+    }
     tutti_gradient_hook hook = {tutti__edge(sym), fn, context};
     if (!TUTTI_VEC_PUSH(&sym.node->graph->hooks, hook))
         tutti__poison(sym.node->graph, TUTTI_NO_MEMORY, "no memory for a gradient hook");

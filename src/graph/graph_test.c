@@ -110,6 +110,24 @@ TUTTI_TEST(mistakes_of_building_name_what_was_wrong)
     }
 }
 
+TUTTI_TEST(functions_that_are_not_given_are_refused)
+{
+    tutti_graph *g = new_graph();
+    tutti_sym x = input(g, "x");
+    TUTTI_WITH_DEVICE_FN(g, NULL, NULL)
+        CHECK(!tutti_sym_ok(tutti_neg(x)));
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "no function is given that names devices (");
+    tutti_graph_destroy(g);
+    g = new_graph();
+    x = input(g, "x");
+    tutti_on_gradient(x, NULL, NULL);
+    CHECK(!tutti_sym_ok(tutti_gradient_of(tutti_exp(x), x)));
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "tutti_on_gradient: no function is given");
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(symbols_of_another_graph_are_refused)
 {
     tutti_graph *g = new_graph(), *h = new_graph();

@@ -119,6 +119,9 @@ void tutti_device_push(tutti_graph *graph, const char *device)
 void tutti_device_push_fn(tutti_graph *graph, tutti_device_fn *fn, void *context)
 {
     tutti_scope *scope = push(graph, TUTTI_SCOPE_DEVICE_FN);
+    if (graph && !fn)
+        tutti__poison(graph, TUTTI_INVALID,
+                      "device scope: no function is given that names devices");
     if (scope) {
         scope->fn = fn;
         scope->context = context;
