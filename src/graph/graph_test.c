@@ -110,6 +110,25 @@ TUTTI_TEST(mistakes_of_building_name_what_was_wrong)
     }
 }
 
+TUTTI_TEST(lists_to_wait_for_that_are_not_there_are_refused)
+{
+    for (int i = 0; i < 4; i++) {
+        tutti_graph *g = new_graph();
+        tutti_sym x = input(g, "x"), *list = i % 2 ? &x : NULL;
+        int count = i % 2 ? -2 : 2;
+        if (i < 2) {
+            tutti_control_push(g, count, list);
+            tutti_neg(x);
+            tutti_control_pop(g);
+        } else
+            (tutti_group)(g, NULL, count, list);
+        CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+        CHECK_CONTAINS(tutti_error_message(), i % 2 ? "-2 are announced, and the array cannot have"
+                                                    : "2 are announced, and the array is NULL");
+        tutti_graph_destroy(g);
+    }
+}
+
 TUTTI_TEST(functions_that_are_not_given_are_refused)
 {
     tutti_graph *g = new_graph();

@@ -138,10 +138,15 @@ void tutti__control_push(tutti_graph *graph, const char *what, int count, const 
     tutti_scope *scope = push(graph, TUTTI_SCOPE_CONTROL);
     if (!scope)
         return;
+    if (count < 0 || (count > 0 && !after)) {
+        tutti__poison(graph, TUTTI_INVALID, "%s: %d are announced, and the array %s", what, count,
+                      after ? "cannot have so many" : "is NULL");
+        return;
+    }
     scope->controls = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *scope->controls);
     if (!scope->controls)
         lack_memory(graph);
-    for (int i = 0; graph->error.status == TUTTI_OK && after && i < count; i++)
+    for (int i = 0; graph->error.status == TUTTI_OK && i < count; i++)
         if (tutti__sym_usable(graph, after[i], what, i) == TUTTI_OK)
             scope->controls[scope->control_count++] = after[i].node;
         else

@@ -144,10 +144,12 @@ static int build_all(const tutti_updates *updates, tutti_graph *graph, const tut
 tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
 {
     int count = updates->count;
-    bool given = count > 0 && updates->variables && updates->grads;
+    bool given = count > 0 && updates->variables;
     tutti_graph *graph = given ? tutti_sym_graph(updates->variables[0]) : NULL;
     if (!graph || tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
+    if (!updates->grads)
+        return tutti__poison(graph, TUTTI_INVALID, "the list of %d gradients is NULL", count);
     if (!updates->optimizer->def)
         return tutti__poison(graph, TUTTI_INVALID,
                              "the optimizer is empty; make one, with tutti_adam() for example");

@@ -160,6 +160,12 @@ TUTTI_TEST(optimizers_say_when_there_is_nothing_to_move)
     CHECK(!tutti_sym_ok(tutti_minimize(tutti_sgd(0.1), loss)));
     CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
     tutti_graph_destroy(g);
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym w = tutti_variable(g, tutti_zeros());
+    CHECK(!tutti_sym_ok(tutti_apply_gradients(tutti_sgd(0.1), 1, &w, NULL)));
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "the list of 1 gradients is NULL (");
+    tutti_graph_destroy(g);
 }
 
 /* Two optimizers of different names, slots beside the weights, and a scope around the second call.
