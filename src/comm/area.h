@@ -72,7 +72,8 @@ tutti_status tutti__area_await_all(tutti_area *area, int64_t deadline_ns);
 
 /* Between these two this rank reads and writes memory that others have given. Where that is their
  * programs' own, one that has failed keeps it until nobody is there any more (settle), and nobody
- * goes there in a group that is broken. */
+ * goes there in a group that is broken. Settling has no deadline: between the two is nothing but a
+ * copy or a sum, which no failure interrupts, and to return earlier would give away its memory. */
 tutti_status tutti__area_reach(tutti_area *area);
 void tutti__area_let_go(tutti_area *area);
 void tutti__area_settle(tutti_area *area);
