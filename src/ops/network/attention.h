@@ -5,6 +5,7 @@
  * For one query i of one head:
  *   s[j] = scale q[i] k[j] + mask[i,j] over the keys j it sees, l = log(sum(exp(s))),
  *   y = sum over j of exp(s[j] - l) v[j].
+ * Backward operators compute s again, and take what rounding puts above l for l.
  * l (output 1) is f32 for 16-bit floats, whose own precision would spoil exp(s - l). */
 #ifndef TUTTI_OPS_NETWORK_ATTENTION_H
 #define TUTTI_OPS_NETWORK_ATTENTION_H
@@ -60,8 +61,9 @@ static inline int64_t tutti__keys_seen(const tutti_attention *a, int64_t query)
     return a->first_query + query + 1 < 0 ? 0 : a->first_query + query + 1;
 }
 
-/* What backward kernels do with one pair: p = exp(s - l), ds = the gradient of s. `row` counts
- * queries over batch and heads, `column` keys. `mask` is the offset of the pair's mask element. */
+/* What backward kernels do with one pair: p = exp(min(s - l, 0)), ds = the gradient of s. `row`
+ * counts queries over batch and heads, `column` keys. `mask` is the offset of the pair's mask
+ * element. */
 typedef struct tutti_pair {
     int64_t row, column, mask;
     double p, ds;

@@ -1,5 +1,5 @@
 /* attention_backward(q, k, v, y, logsumexp, grads...[, mask]): the gradients of q, k and v.
- * With p = exp(s - l), ds = p (dy v^T - sum(dy y) + dl):
+ * With p = exp(min(s - l, 0)), ds = p (dy v^T - sum(dy y) + dl):
  *   dq = scale ds k, dk = scale ds^T q, dv = p^T dy. */
 #include "ops/network/attention.h"
 #include "ops/network/softmax.h"
@@ -94,12 +94,12 @@ static const tutti_attr_spec attrs[] = {
     ATTENTION_ATTRS, {"grads", TUTTI_ATTR_INT, "1"}, {NULL, TUTTI_ATTR_NONE, NULL}};
 
 static const char *const samples[] = {
-    "f32[2,3,4,3] f32[2,3,5,3] f32[2,3,5,2] f32[2,3,4,2] f32[2,3,4]{1:2} f32[2,3,4,2]",
-    "f32[1,3,5,4] f32[1,3,5,4] f32[1,3,5,4] f32[1,3,5,4] f32[1,3,5]{1:2} f32[1,3,5,4] f32[1,3,5] "
+    "f32[2,3,4,3] f32[2,3,5,3] f32[2,3,5,2] f32[2,3,4,2] f32[2,3,4]{5:6} f32[2,3,4,2]",
+    "f32[1,3,5,4] f32[1,3,5,4] f32[1,3,5,4] f32[1,3,5,4] f32[1,3,5]{5:6} f32[1,3,5,4] f32[1,3,5] "
     "| causal=true grads=3",
-    "f32[2,2,3,2] f32[2,2,4,2] f32[2,2,4,3] f32[2,2,3,3] f32[2,2,3]{1:2} f32[2,2,3,3] f32[3,4] "
+    "f32[2,2,3,2] f32[2,2,4,2] f32[2,2,4,3] f32[2,2,3,3] f32[2,2,3]{5:6} f32[2,2,3,3] f32[3,4] "
     "| scale=0.7",
-    "f32[3,1,3,2] f32[3,1,4,2] f32[3,1,4,1] f32[3,1,3,1] f32[3,1,3]{1:2} f32[3,1,3] f32[3,1,1,4] "
+    "f32[3,1,3,2] f32[3,1,4,2] f32[3,1,4,1] f32[3,1,3,1] f32[3,1,3]{5:6} f32[3,1,3] f32[3,1,1,4] "
     "| causal=true first_query=1 grads=2",
     NULL,
 };
@@ -109,7 +109,7 @@ const tutti_op tutti_op_attention_backward = {
     .name = "attention_backward",
     .version = 1,
     .doc = "attention_backward(q, k, v, y, l, output gradients by the bits of `grads`[, mask]): "
-           "dq = scale ds k, dk = scale ds^T q, dv = p^T dy; p = exp(s - l), "
+           "dq = scale ds k, dk = scale ds^T q, dv = p^T dy; p = exp(min(s - l, 0)), "
            "ds = p (dy v^T - sum(dy y) + dl)",
     .category = "network",
     .min_inputs = 6,

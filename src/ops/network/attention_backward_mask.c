@@ -73,11 +73,11 @@ static const tutti_attr_spec attrs[] = {
     ATTENTION_ATTRS, {"grads", TUTTI_ATTR_INT, "1"}, {NULL, TUTTI_ATTR_NONE, NULL}};
 
 static const char *const samples[] = {
-    "f32[2,2,3,2] f32[2,2,4,2] f32[2,2,4,3] f32[2,2,3,3] f32[2,2,3]{1:2} f32[2,2,3,3] f32[3,4] "
+    "f32[2,2,3,2] f32[2,2,4,2] f32[2,2,4,3] f32[2,2,3,3] f32[2,2,3]{5:6} f32[2,2,3,3] f32[3,4] "
     "| scale=0.7",
-    "f32[3,1,3,2] f32[3,1,4,2] f32[3,1,4,1] f32[3,1,3,1] f32[3,1,3]{1:2} f32[3,1,3,1] f32[3,1,3] "
+    "f32[3,1,3,2] f32[3,1,4,2] f32[3,1,4,1] f32[3,1,3,1] f32[3,1,3]{5:6} f32[3,1,3,1] f32[3,1,3] "
     "f32[3,1,1,4] | causal=true first_query=1 grads=3",
-    "f32[2,3,2,2] f32[2,3,3,2] f32[2,3,3,1] f32[2,3,2,1] f32[2,3,2]{1:2} f32[2,3,2,1] f32[2,3,2,3]",
+    "f32[2,3,2,2] f32[2,3,3,2] f32[2,3,3,1] f32[2,3,2,1] f32[2,3,2]{5:6} f32[2,3,2,1] f32[2,3,2,3]",
     NULL,
 };
 
@@ -87,7 +87,7 @@ const tutti_op tutti_op_attention_backward_mask = {
     .version = 1,
     .doc =
         "attention_backward_mask(q, k, v, y, l, output gradients by the bits of `grads`, mask): "
-        "dmask = p (dy v^T - sum(dy y) + dl), summed where the mask was repeated; p = exp(s - l)",
+        "dmask = p (dy v^T - sum(dy y) + dl), summed where the mask was repeated; p = exp(min(s - l, 0))",
     .category = "network",
     .min_inputs = 7,
     .max_inputs = 8,

@@ -155,8 +155,9 @@ tutti_attention tutti__attention(const tutti_call *call, int mask)
     return a;
 }
 
-/* One query: p = exp(s - l), ds = p (dy v[j] - dy y + dl). A query that sees nothing has l = -inf.
- */
+/* One query: p = exp(min(s - l, 0)), ds = p (dy v[j] - dy y + dl). A query that sees nothing has
+ * l = -inf. No s is above the logarithm of their sum, but one of 1e9 computed again may be, by
+ * rounding alone: its exponential would be infinite. */
 static void walk_query(const tutti_attention *a, const double *const *inputs,
                        const tutti_attention_slots *slots, int64_t row, tutti_pair_fn *visit,
                        void *context)
@@ -178,7 +179,7 @@ static void walk_query(const tutti_attention *a, const double *const *inputs,
             a->scale * tutti__dot(a->features, q, inputs[ATTENTION_K] + column * a->features);
         if (slots->mask >= 0)
             s += inputs[slots->mask][pair.mask];
-        pair.p = exp(s - l);
+        pair.p = s > l ? 1 : exp(s - l);
         if (y_grad != NULL)
             pair.ds += tutti__dot(a->values, y_grad, inputs[ATTENTION_V] + column * a->values);
         pair.ds = pair.p == 0 ? 0 : pair.ds * pair.p;

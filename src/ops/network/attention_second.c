@@ -2,7 +2,7 @@
  * They hold the whole matrix of scores: second derivatives are rare, and small.
  *
  * The backward operators compute, with inputs q k v y l, g (of y) and e (of l):
- *   S = scale q k^T + mask, P = exp(S - l), R = g v^T - sum(g y) + e, E = P R,
+ *   S = scale q k^T + mask, P = exp(min(S - l, 0)), R = g v^T - sum(g y) + e, E = P R,
  *   dq = scale E k, dk = scale E^T q, dv = P^T g, dmask = E.
  * With a, b, c, m the gradients of those four:
  *   E' = scale (a k^T + q b^T) + m,  P' = E' R + g c^T,  R' = E' P,  S' = P' P
@@ -71,8 +71,10 @@ static tutti_sym scores(const tutti_gradient *node, const operands *o)
 /* P; a query that sees nothing has l = -inf and an empty row. */
 static tutti_sym probabilities(const tutti_gradient *node, const operands *o)
 {
-    tutti_sym l = tutti_where(tutti_is_finite(o->l), o->l, tutti_scalar_like(o->l, 0));
-    return tutti_exp(tutti_sub(scores(node, o), tutti_expand_dims(l, 3)));
+    tutti_sym zero = tutti_scalar_like(o->l, 0);
+    tutti_sym l = tutti_where(tutti_is_finite(o->l), o->l, zero);
+    tutti_sym below = tutti_sub(scores(node, o), tutti_expand_dims(l, 3));
+    return tutti_exp(tutti_where(tutti_greater(below, zero), zero, below));
 }
 
 static matrices matrices_build(const tutti_gradient *node, const operands *o)

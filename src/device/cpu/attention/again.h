@@ -45,7 +45,7 @@ static inline void row_add(float *to, float factor, const float *x, int64_t coun
     ROW_MAP(to, count, vec_fma(ROW_AT(x), S(factor), ROW_AT(to)));
 }
 
-/* exp(s - l) of a pair; 0 for a query that sees nothing, whose l is -inf. */
+/* exp(min(s - l, 0)) of a pair; 0 for a query that sees nothing, whose l is -inf. */
 static inline float pair_weight(const tutti_attention *a, const attention_operands *o, int64_t row,
                                 int64_t key)
 {
@@ -58,7 +58,7 @@ static inline float pair_weight(const tutti_attention *a, const attention_operan
     if (o->mask != NULL)
         s += o->mask[head / a->heads * a->mask_step[0] + head % a->heads * a->mask_step[1] +
                      query * a->mask_step[2] + key * a->mask_step[3]];
-    return expf(s - o->l[row]);
+    return s > o->l[row] ? 1 : expf(s - o->l[row]);
 }
 
 /* Rows [first, first + count) of y, those that need it. */

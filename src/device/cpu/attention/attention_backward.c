@@ -1,4 +1,4 @@
-/* attention_backward.c: with p = exp(s - l), ds = p (dy v^T - sum(dy y) + dl):
+/* attention_backward.c: with p = exp(min(s - l, 0)), ds = p (dy v^T - sum(dy y) + dl):
  * dq = scale ds k, dk = scale ds^T q, dv = p^T dy. A head is one piece: its tiles add to the same
  * rows of dk and dv in order. */
 #include "device/cpu/attention/backward.h"
@@ -12,7 +12,7 @@ static void finish_row(const attention_work *w, const attention_tile *t, int64_t
     int64_t seen = attention_scores(&w->a, t, i, w->mask, p);
     const float l = w->l[t->head * w->a.queries + t->query + i], scale = (float)w->a.scale;
     seen = l == -INFINITY ? 0 : seen;
-    ROW_MAP(p, seen, vec_exp(ROW_AT(p) - l));
+    ROW_MAP(p, seen, probability(ROW_AT(p), S(l)));
     ROW_MAP(ds, seen, ROW_AT(p) * (ROW_AT(ds) + shared) * scale);
     for (int64_t j = seen; j < t->keys; j++)
         p[j] = ds[j] = 0;

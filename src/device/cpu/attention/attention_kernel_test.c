@@ -41,6 +41,11 @@ TUTTI_TEST(kernel_attention_backward_matches)
         "f32[1,1,19,16] f32[1,1,13,16] f32[1,1,13,16] f32[1,1,19,16] "
         "f32[1,1,19]{=-inf,-inf,-inf,-inf,-inf,-inf,-inf,5,5,5,5,5,5,5,5,5,5,5,5} "
         "f32[1,1,19,16] | causal=true first_query=-7",
+        /* scores above l count as l */
+        "f32[1,2,37,16] f32[1,2,70,16] f32[1,2,70,16] f32[1,2,37,16] f32[1,2,37]{-0.3:0.3} "
+        "f32[1,2,37,16]",
+        "f32[1,2,9,20] f32[1,2,70,20] f32[1,2,70,25] f32[1,2,9,25] f32[1,2,9]{-20:0.3} "
+        "f32[1,2,9,25]",
     };
     tutti__kernel_check_op("attention_backward");
     for (size_t i = 0; i < TUTTI_COUNT(samples); i++)

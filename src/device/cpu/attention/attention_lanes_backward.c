@@ -27,7 +27,7 @@ static void take_block(const attention_work *w, const lanes_block *b, int64_t in
     }
 }
 
-/* p = exp(s - l), ds = scale p (dp + shared), over scores and dp. */
+/* p = exp(min(s - l, 0)), ds = scale p (dp + shared), over scores and dp. */
 static void finish_scores(const attention_work *w, int64_t keys, int64_t index, const parts *s)
 {
     const float scale = (float)w->a.scale;
@@ -37,7 +37,7 @@ static void finish_scores(const attention_work *w, int64_t keys, int64_t index, 
         const vec l = vec_load(s->l + index * BLOCK + v * VEC_LANES);
         const vec shared = vec_load(s->shared + index * BLOCK + v * VEC_LANES);
         for (int64_t at = v * VEC_LANES; at < keys * BLOCK; at += BLOCK) {
-            vec x = vec_exp(vec_load(p + at) - l);
+            vec x = probability(vec_load(p + at), l);
             vec_store(p + at, x);
             vec_store(ds + at, x * (vec_load(ds + at) + shared) * scale);
         }

@@ -14,6 +14,13 @@ typedef struct attention_work {
     tutti_slots slots;
 } attention_work;
 
+/* p = exp(min(s - l, 0)): no score is above the logarithm of their sum, but rounding may put one of
+ * 1e9 there. */
+VEC_INLINE vec probability(vec s, vec l)
+{
+    return vec_exp(vec_select(vec_gt(s, l), S(0.0f), s - l));
+}
+
 /* dl - sum(dy y) of a row */
 static inline float shared_of(const attention_work *w, int64_t row)
 {
