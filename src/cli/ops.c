@@ -70,6 +70,8 @@ static int run(int argc, char **argv)
     const char *text = argc > 1 ? argv[1] : NULL, *category = "";
     if (argc > 2 || (text && text[0] == '-'))
         return tutti__complain("ops takes one TEXT at most, and --json"), TUTTI_EXIT_USAGE;
+    if (tutti__isa_check_setting() != TUTTI_OK)
+        return tutti__complain("%s", tutti_error_message());
     size_t count = tutti_op_list(0, NULL);
     const tutti_op **ops = calloc(count + 1, sizeof *ops);
     if (!ops)

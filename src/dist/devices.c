@@ -84,7 +84,8 @@ static tutti_status read_entry(tutti_strategy *s, char *text)
     return add_device(s, name, limit);
 }
 
-/* A list that names cpu:1 splits the cores into two, unless that was said otherwise. */
+/* A list that names cpu:1 splits the cores into two, unless that was said otherwise. A number of
+ * devices that is none is refused when one is opened. */
 static tutti_status split_cores(const tutti_strategy *s)
 {
     static const tutti_param devices_param = TUTTI_PARAM("CPU_DEVICES", "1", "");
@@ -93,7 +94,8 @@ static tutti_status split_cores(const tutti_strategy *s)
     for (int i = 0; i < s->local; i++)
         if (strncmp(s->devices[i], "cpu:", 4) == 0 && atoi(s->devices[i] + 4) + 1 > most)
             most = atoi(s->devices[i] + 4) + 1;
-    if (most <= tutti__param_int(&devices_param))
+    const int64_t given = tutti__param_int(&devices_param);
+    if (given < 1 || most <= given)
         return TUTTI_OK;
     snprintf(text, sizeof text, "%lld", (long long)most);
     return tutti__param_set("CPU_DEVICES", text);

@@ -411,12 +411,14 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
 
 void(tutti_differentiate)(tutti_sym y, int count, const tutti_sym *xs, tutti_grad *ret_grads)
 {
-    memset(ret_grads, 0, (size_t)(count > 0 ? count : 0) * sizeof *ret_grads);
     tutti_graph *graph = tutti_sym_graph(y);
+    if (ret_grads && count > 0)
+        memset(ret_grads, 0, (size_t)count * sizeof *ret_grads);
     if (!graph || count <= 0)
         return;
-    if (!xs) {
-        tutti__poison(graph, TUTTI_INVALID, "gradients: the list of %d values is NULL", count);
+    if (!xs || !ret_grads) {
+        tutti__poison(graph, TUTTI_INVALID, "gradients: the list of %d %s is NULL", count,
+                      xs ? "gradients to return" : "values");
         return;
     }
     tutti_sym *grads = calloc((size_t)count * 2, sizeof *grads);

@@ -59,8 +59,45 @@ static tutti_sym no_optimizer(tutti_graph *graph)
     return tutti_minimize((tutti_optimizer){0}, tutti_sum(weight));
 }
 
+static tutti_sym pad_before_less_than_none(tutti_graph *graph)
+{
+    return tutti_pad(tutti_placeholder(graph, TUTTI_F32, 1), .before = {.count = -1});
+}
+
+static tutti_sym pad_after_less_than_none(tutti_graph *graph)
+{
+    return tutti_pad(tutti_placeholder(graph, TUTTI_F32, 1), .after = {.count = -1});
+}
+
+static tutti_sym less_than_no_pieces(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
+    return (tutti_split_like)(x, 0, -1, &x);
+}
+
+static tutti_sym numbered_labels(tutti_graph *graph)
+{
+    return tutti_einsum("i1->i", tutti_placeholder(graph, TUTTI_F32, 2, 3));
+}
+
+static tutti_sym gradients_to_nowhere(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
+    tutti_differentiate(x, 1, &x, NULL);
+    return TUTTI_NO_SYM;
+}
+
+TUTTI_TEST(given_numbers_and_labels_that_are_none)
+{
+    CHECK_CONTAINS(mistake(pad_before_less_than_none), "-1 paddings before and 0 after");
+    CHECK_CONTAINS(mistake(pad_after_less_than_none), "0 paddings before and -1 after");
+    CHECK_CONTAINS(mistake(less_than_no_pieces), "-1 pieces are asked for");
+    CHECK_CONTAINS(mistake(numbered_labels), "holds '1' at position 1; labels are letters");
+}
+
 TUTTI_TEST(given_lists_that_are_null)
 {
+    CHECK_CONTAINS(mistake(gradients_to_nowhere), "the list of 1 gradients to return is NULL");
     CHECK_CONTAINS(mistake(enqueue_nothing), "enqueue: the list of 2 components is NULL");
     CHECK_CONTAINS(mistake(no_optimizer), "the optimizer is empty");
     CHECK(!tutti_sym_ok((tutti_concat)(0, 2, NULL)));

@@ -13,8 +13,8 @@
 static const struct {
     const char *name;
     int rank;
-} isas[] = {{"base", 0}, {"avx2", 1}, {"avx512", 2},  {"avx512vnni", 3}, {"avx512bf16", 3},
-            {"amx", 4},  {"sve", 1},  {"dotprod", 1}, {"bf16", 2},       {"i8mm", 3}};
+} isas[] = {{"base", 0}, {"avx2", 1}, {"avx512", 2},  {"avx512vnni", 3}, {"avx512bf16", 4},
+            {"amx", 5},  {"sve", 1},  {"dotprod", 1}, {"bf16", 2},       {"i8mm", 3}};
 
 static tutti_param isa_param = TUTTI_PARAM(
     "ISA", "",

@@ -28,6 +28,8 @@ TUTTI_TEST(isa_parameter_hides_better_sets)
     for (size_t i = 0; i < TUTTI_COUNT(sets); i++)
         CHECK(!tutti__isa_present(sets[i]));
     CHECK(tutti__isa_present("base"));
+    CHECK_OK(tutti__param_set("ISA", "avx512vnni"));
+    CHECK(!tutti__isa_present("avx512bf16"));
     CHECK_OK(tutti__param_set("ISA", NULL));
 }
 

@@ -65,6 +65,13 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, node->inputs[0].dtype, equation.output.rank, dims);
 }
 
+extern const tutti_op tutti_op_einsum;
+
+static tutti_sym build(const char *equation, int count, const tutti_sym *operands)
+{
+    return tutti__nary(&tutti_op_einsum, count, operands, 1, &TUTTI_STR("equation", equation));
+}
+
 /* The gradient of one operand is the einsum of dy with the other operands, whose result has the
  * operand's labels. Labels that only the operand has are brought in by ones of its shape, and so
  * are axes of "..." that dy lacks: the other operands may have size 1 there. */
@@ -97,13 +104,12 @@ static void give(tutti_gradient *node, const tutti_equation *equation, int opera
     }
     strcat(text, "->");
     tutti__term_text(own, text);
-    tutti_sym grad = (tutti_einsum)(text, count, inputs);
+    tutti_sym grad = build(text, count, inputs);
     node->input_grads[operand] = dots ? tutti_unbroadcast(grad, node->inputs[operand]) : grad;
 }
 
 static tutti_status gradient(tutti_gradient *node)
 {
-    extern const tutti_op tutti_op_einsum;
     tutti_equation equation;
     int ranks[TUTTI_EINSUM_OPERANDS];
     for (int i = 0; i < node->input_count; i++)
@@ -278,10 +284,15 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return cuts.count;
 }
 
-extern const tutti_op tutti_op_einsum;
+/* Digits name the axes of "..." in equations of gradients. */
 tutti_sym(tutti_einsum)(const char *equation, int count, const tutti_sym *operands)
 {
-    return tutti__nary(&tutti_op_einsum, count, operands, 1, &TUTTI_STR("equation", equation));
+    const char *digit = equation != NULL ? strpbrk(equation, "0123456789") : NULL;
+    if (digit != NULL && count > 0 && operands != NULL && tutti_sym_ok(operands[0]))
+        return tutti__poison(tutti_sym_graph(operands[0]), TUTTI_INVALID,
+                             "einsum: equation '%s' holds '%c' at position %d; labels are letters",
+                             equation, *digit, (int)(digit - equation));
+    return build(equation, count, operands);
 }
 
 static const tutti_attr_spec attrs[] = {

@@ -171,7 +171,7 @@ tutti_sym(tutti_pad)(tutti_sym x, const tutti_pad_options *options)
     if (!tutti__usable("pad", x))
         return TUTTI_NO_SYM;
     int rank = tutti_sym_type(x).rank;
-    if (o.before.count > rank || o.after.count > rank)
+    if (o.before.count < 0 || o.before.count > rank || o.after.count < 0 || o.after.count > rank)
         return tutti__poison(
             tutti_sym_graph(x), TUTTI_INVALID,
             "pad: %d paddings before and %d after are given for an input of %d dimensions",

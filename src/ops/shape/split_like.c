@@ -63,6 +63,9 @@ tutti_sym(tutti_split_like)(tutti_sym x, int axis, int count, const tutti_sym *l
     tutti_sym few[TUTTI_SPLIT_SLOTS], *inputs = few;
     if (!tutti_sym_ok(x))
         return TUTTI_NO_SYM;
+    if (count < 0)
+        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
+                             "split_like: %d pieces are asked for", count);
     if (count > 0 && likes == NULL)
         return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
                              "split_like: the list of %d inputs is NULL", count);
