@@ -390,9 +390,9 @@ static void break_something(simulation *sim)
                 sim->fault == FAULT_STOP_ABORT ? 0 : TUTTI_DEADLINE, "loss is NaN");
         break;
     case FAULT_ABORT_STOP:
-        post(sim, sim->now + (int64_t)draw(sim, SECOND * 3 / 10), STOP, 0, 0, NULL);
-        /* fallthrough */
     case FAULT_ABORT:
+        if (sim->fault == FAULT_ABORT_STOP)
+            post(sim, sim->now + (int64_t)draw(sim, SECOND * 3 / 10), STOP, 0, 0, NULL);
         if (!ended(victim))
             tutti__roster_suspect(&victim->roster, clock_of(victim), sim->victim,
                                   TUTTI_FAILURE_ABORTED, 0, "loss is NaN");
