@@ -36,7 +36,8 @@ TUTTI_API tutti_sym tutti_placeholder_named(tutti_graph *graph, const char *name
 #define tutti_placeholder_named(graph, name, ...)                                                  \
     TUTTI_AT(tutti_placeholder_named((graph), (name), TUTTI_TYPE(__VA_ARGS__)))
 
-/* The tensor's value. The graph keeps a reference; the contents must not change afterwards. */
+/* The tensor's value. The graph keeps a reference; the contents must not change afterwards,
+ * and memory that it borrows (tutti_tensor_wrap) must stay as long as the graph. */
 TUTTI_API tutti_sym tutti_constant(tutti_graph *graph, tutti_tensor *tensor);
 #define tutti_constant(...) TUTTI_AT(tutti_constant(__VA_ARGS__))
 /* One number: tutti_scalar(g, TUTTI_F32, 0.5). An integer type must have it. */
@@ -72,7 +73,8 @@ typedef enum tutti_init_kind {
 
 /* What a variable starts with: a plain value, made by the functions below. Fans are counted as
  * Keras does: of [in, out]; of convolution kernels [kh, kw, in, out] times kh kw; of [n] both are
- * n. A `tensor` must live until tutti_variable returns. */
+ * n. A `tensor` is kept as tutti_constant keeps it: its contents must not change afterwards, and
+ * memory that it borrows (tutti_tensor_wrap) must stay as long as the graph. */
 typedef struct tutti_init {
     tutti_init_kind kind;
     double a, b;

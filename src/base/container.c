@@ -2,6 +2,7 @@
 #include "base/container.h"
 #include "base/plain.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,22 +176,12 @@ void tutti__text_free(tutti_text *text)
     *text = (tutti_text){0};
 }
 
-/* For either argument fixed this is a bijection in the other (splitmix64's finaliser). */
-uint64_t tutti__hash_mix(uint64_t seed, uint64_t word)
-{
-    uint64_t x = (seed ^ (word * UINT64_C(0x9e3779b97f4a7c15))) + UINT64_C(0x632be59bd9b4e019);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* Little-endian on every machine. */
 static uint64_t load_word(const unsigned char *bytes, size_t size)
 {
     uint64_t word = 0;
-    for (size_t i = 0; i < size; i++)
-        word |= (uint64_t)bytes[i] << (8 * i);
-    return word;
+    memcpy(&word, bytes, size);
+    return le64toh(word);
 }
 
 uint64_t tutti__hash_bytes(uint64_t seed, const void *data, size_t size)

@@ -53,8 +53,16 @@ void tutti__text_free(tutti_text *text);
 
 /* 64-bit hash, and mixing one more word into a hash. Stable between runs and machines. */
 uint64_t tutti__hash_bytes(uint64_t seed, const void *data, size_t size);
-uint64_t tutti__hash_mix(uint64_t seed, uint64_t word);
 uint64_t tutti__hash_string(uint64_t seed, const char *text); /* NULL hashes as "" */
+
+/* For either argument fixed this is a bijection in the other (splitmix64's finaliser). */
+static inline uint64_t tutti__hash_mix(uint64_t seed, uint64_t word)
+{
+    uint64_t x = (seed ^ (word * UINT64_C(0x9e3779b97f4a7c15))) + UINT64_C(0x632be59bd9b4e019);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
 
 /* a * b and a + b with overflow check: false when the result does not fit. */
 static inline bool tutti__mul_size(int64_t a, int64_t b, int64_t *ret)

@@ -8,12 +8,28 @@
 #include "ops/build.h"
 #include "ops/state/state.h"
 
+enum { NAME = 700 };
+
+/* The parts with slashes between them, cut off where there is no room. A trace names every slot in
+ * every step: no formatting. */
+static void name_of(char full[NAME], int count, const char *const *parts)
+{
+    char *at = full, *end = full + NAME - 1;
+    for (int i = 0; i < count; i++) {
+        if (i > 0 && at < end)
+            *at++ = '/';
+        for (const char *from = parts[i]; *from && at < end;)
+            *at++ = *from++;
+    }
+    *at = '\0';
+}
+
 /* Full names already: no scope in force may come before them. */
 static tutti_sym state(tutti_graph *graph, const char *scope, const char *name, tutti_init init,
                        tutti_dtype dtype)
 {
-    char full[700];
-    snprintf(full, sizeof full, "%s/%s", scope, name);
+    char full[NAME];
+    name_of(full, 2, (const char *[]){scope, name});
     tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
     tutti_sym variable =
         tutti_get_variable(graph, full, init, .not_trainable = true, .dtype = dtype);
@@ -33,10 +49,9 @@ tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name, do
 {
     tutti_graph *graph = tutti_sym_graph(update->variable);
     tutti_type type = tutti_sym_type(update->variable);
-    char full[700];
+    char full[NAME];
     tutti_sym slot = TUTTI_NO_SYM;
-    snprintf(full, sizeof full, "%s/%s/%s", update->variable.node->name, update->optimizer->name,
-             name);
+    name_of(full, 3, (const char *[]){update->variable.node->name, update->optimizer->name, name});
     tutti_init init = tutti_init_make(TUTTI_INIT_FULL, initial, 0, type.rank, type.dims);
     tutti_hidden_scopes hidden = tutti__scopes_hide(graph);
     TUTTI_WITH_COLOCATION(graph, update->variable) {
@@ -119,6 +134,7 @@ static int build_all(const tutti_updates *updates, tutti_graph *graph, const tut
                            .apply = updates->apply};
     if (optimizer->def->counts_steps || optimizer->ema_decay != 0)
         update.step = count_step(graph, optimizer, updates->apply);
+    bool keeps = tutti__optimizer_keeps_gradients(graph);
     int made = 0;
     for (int i = 0; i < updates->count; i++) {
         if (!tutti_grad_ok(grads[i]))
@@ -130,7 +146,7 @@ static int build_all(const tutti_updates *updates, tutti_graph *graph, const tut
             ret[made] = tutti__optimizer_ema(&update, ret[made - 1]);
             made++;
         }
-        if (tutti__optimizer_keeps_gradients(graph))
+        if (keeps)
             ret[made++] = tutti__optimizer_keep(&update);
     }
     if (made == 0)

@@ -60,7 +60,7 @@ double tutti__optimizer_number(const tutti_optimizer *optimizer, const char *key
 {
     const tutti_optimizer_field *fields = optimizer->def->fields;
     for (int i = 0; fields && fields[i].key; i++)
-        if (strcmp(fields[i].key, key) == 0)
+        if (fields[i].key[0] == key[0] && strcmp(fields[i].key, key) == 0)
             return optimizer->numbers[i];
     return 0;
 }

@@ -15,26 +15,24 @@ static tutti_status infer(tutti_infer *node)
     int rank;
     TUTTI_TRY(tutti__shape_numbers(node, 0));
     TUTTI_TRY(tutti__shape_same_dtype(node, 1));
-    tutti_type_text(a, ta);
-    tutti_type_text(b, tb);
     if (a->rank < 2 || b->rank < 2)
         return RULE_FAIL(
             node, TUTTI_INVALID,
             "inputs are %s and %s, both need at least 2 dimensions [.., rows, columns]; add "
             "one with tutti_expand_dims",
-            ta, tb);
+            tutti_type_text(a, ta), tutti_type_text(b, tb));
     int64_t k = a->dims[a->rank - 1 - transpose_a], other = b->dims[b->rank - 2 + transpose_b];
     if (!tutti__shape_merge(k, other, &inner))
         return RULE_FAIL(
             node, TUTTI_INVALID,
             "inputs are %s%s and %s%s: columns of the first (%lld) must be rows of the second "
             "(%lld)",
-            ta, transpose_a ? " transposed" : "", tb, transpose_b ? " transposed" : "",
-            (long long)k, (long long)other);
+            tutti_type_text(a, ta), transpose_a ? " transposed" : "", tutti_type_text(b, tb),
+            transpose_b ? " transposed" : "", (long long)k, (long long)other);
     if (tutti_broadcast_dims(a->rank - 2, a->dims, b->rank - 2, b->dims, &rank, dims) != TUTTI_OK)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "inputs are %s and %s: dimensions before the last two do not broadcast",
-                         ta, tb);
+                         tutti_type_text(a, ta), tutti_type_text(b, tb));
     dims[rank] = a->dims[a->rank - 2 + transpose_a];
     dims[rank + 1] = b->dims[b->rank - 1 - transpose_b];
     return tutti__shape_output(node, 0, a->dtype, rank + 2, dims);

@@ -122,17 +122,21 @@ tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
     return graph->error.status == TUTTI_OK ? variable : TUTTI_NO_SYM;
 }
 
-/* Traces have no table of names. */
+static bool shares(const tutti_node *node, const char *name)
+{
+    return node && !node->dead && tutti__is(node, "variable") &&
+           strcmp(tutti__str(node, "shared_name"), name) == 0;
+}
+
+/* In a trace variables are known by what they share: mostly, but not always, the node's name. */
 static tutti_node *find_variable(tutti_graph *graph, const char *name)
 {
-    if (!graph->trace)
-        return tutti_graph_find(graph, name);
-    for (size_t i = 0; i < graph->nodes.count; i++) {
-        tutti_node *node = graph->nodes.data[i];
-        if (!node->dead && tutti__is(node, "variable") &&
-            strcmp(tutti__str(node, "shared_name"), name) == 0)
-            return node;
-    }
+    tutti_node *named = tutti_graph_find(graph, name);
+    if (!graph->trace || shares(named, name))
+        return named;
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        if (shares(graph->nodes.data[i], name))
+            return graph->nodes.data[i];
     return NULL;
 }
 
@@ -162,14 +166,19 @@ static tutti_sym check_found(tutti_graph *graph, tutti_node *node, const tutti_i
 tutti_sym(tutti_get_variable)(tutti_graph *graph, const char *name, tutti_init init,
                               const tutti_variable_options *options)
 {
-    char full[1100];
+    char scoped[1100];
     RULE_OPTIONS(tutti_variable_options, own, options);
     if (tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
     if (!name || !name[0])
         return tutti__poison(graph, TUTTI_INVALID, "get_variable: needs a name");
-    if (snprintf(full, sizeof full, "%s%s", tutti__scope_prefix(graph), name) >= (int)sizeof full)
+    const char *full = name, *prefix = tutti__scope_prefix(graph);
+    if (strlen(prefix) + strlen(name) >= sizeof scoped)
         return tutti__poison(graph, TUTTI_INVALID, "get_variable: the name is too long");
+    if (prefix[0]) {
+        snprintf(scoped, sizeof scoped, "%s%s", prefix, name);
+        full = scoped;
+    }
     tutti_node *node = find_variable(graph, full);
     if (node)
         return check_found(graph, node, &init, own.dtype);
