@@ -97,8 +97,9 @@ static void find_users(line *l)
         l->first[n] = l->first[n + 1];
 }
 
-/* The order; dead nodes behind the others. */
-static void arrange(line *l, tutti_node **order, size_t users)
+/* The order; dead nodes behind the others. How many have a place: all, where nothing waits for
+ * itself. */
+static size_t arrange(line *l, tutti_node **order, size_t users)
 {
     size_t count = l->graph->nodes.count, placed = 0;
     for (uint32_t n = 0; n < count; n++)
@@ -115,6 +116,7 @@ static void arrange(line *l, tutti_node **order, size_t users)
     for (size_t n = 0; n < count; n++)
         if (l->graph->nodes.data[n]->dead)
             order[placed++] = l->graph->nodes.data[n];
+    return placed;
 }
 
 tutti_status tutti__spread_order(tutti_graph *graph, size_t known)
@@ -133,8 +135,8 @@ tutti_status tutti__spread_order(tutti_graph *graph, size_t known)
     if (ok) {
         find_births(&l, known);
         find_users(&l);
-        arrange(&l, order, edges);
-        for (size_t n = 0; n < count; n++) {
+        size_t placed = arrange(&l, order, edges);
+        for (size_t n = 0; n < placed; n++) {
             graph->nodes.data[n] = order[n];
             order[n]->id = (uint32_t)n;
         }
