@@ -16,6 +16,7 @@
 
 tutti_status tutti_idx_read(const char *path, tutti_tensor **ret_tensor)
 {
+    TUTTI_GIVEN(ret_tensor);
     void *data;
     size_t size;
     TUTTI_TRY(tutti__bytes_read(path, &data, &size));
@@ -132,6 +133,8 @@ static void draw_piece(void *context, int64_t piece)
 tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t count,
                                tutti_tensor **ret_images, tutti_tensor **ret_labels)
 {
+    TUTTI_GIVEN(ret_images);
+    TUTTI_GIVEN(ret_labels);
     tutti_tensor *images, *labels;
     tutti_pool *pool;
     if (first < 0 || count < 0)
@@ -158,6 +161,8 @@ tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t count,
 tutti_status tutti_mnist_load(const char *directory, const char *split, int64_t limit,
                               tutti_tensor **ret_images, tutti_tensor **ret_labels)
 {
+    TUTTI_GIVEN(ret_images);
+    TUTTI_GIVEN(ret_labels);
     bool train = split && strcmp(split, "train") == 0;
     if (!split || (!train && strcmp(split, "test") != 0))
         return tutti_fail(TUTTI_INVALID, "MNIST has the splits \"train\" and \"test\", not \"%s\"",
@@ -173,6 +178,7 @@ tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count, const in
                              tutti_tensor **ret_tensor)
 {
     TUTTI_GIVEN(tensor);
+    TUTTI_GIVEN(ret_tensor);
     if (count > 0)
         TUTTI_GIVEN(rows);
     int rank = tutti_tensor_rank(tensor);

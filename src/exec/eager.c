@@ -45,6 +45,7 @@ static tutti_status create(tutti_engine *engine, bool shared, tutti_eager **ret_
 
 tutti_status tutti_eager_create(const tutti_session_options *options, tutti_eager **ret_eager)
 {
+    TUTTI_GIVEN(ret_eager);
     tutti_engine_options engine_options;
     tutti_engine *engine;
     TUTTI_TRY(tutti__engine_options_of(options, &engine_options));
@@ -278,6 +279,8 @@ tutti_status tutti_eager_set(tutti_eager *eager, tutti_sym variable, tutti_tenso
 void tutti_eager_describe(tutti_eager *eager, tutti_session_info *ret_info)
 {
     tutti_engine_stats stats = {0};
+    if (!ret_info)
+        return;
     if (eager)
         tutti__engine_stats(eager->engine, &stats);
     *ret_info = (tutti_session_info){.runs = stats.runs,

@@ -102,6 +102,7 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
 tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options,
                                   tutti_session **ret_session)
 {
+    TUTTI_GIVEN(ret_session);
     tutti_engine_options engine;
     if (!graph)
         return tutti_fail(TUTTI_INVALID, "a session needs a graph");
@@ -377,6 +378,8 @@ tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tens
 void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info)
 {
     tutti_engine_stats stats = {0};
+    if (!ret_info)
+        return;
     if (session)
         tutti__engine_stats(session->engine, &stats);
     *ret_info = (tutti_session_info){.runs = stats.runs,
@@ -390,6 +393,7 @@ void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info
 tutti_status tutti_session_print(tutti_session *session, char **ret_text)
 {
     TUTTI_GIVEN(session);
+    TUTTI_GIVEN(ret_text);
     tutti_text text = {0};
     tutti__engine_print(session->engine, &text);
     if (text.failed || !text.data) {

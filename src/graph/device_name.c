@@ -86,8 +86,9 @@ static bool part(const char *text, size_t size, tutti_device_name *name)
 tutti_status tutti_device_parse(const char *text, tutti_device_name *ret)
 {
     tutti_device_name name = {.replica = -1, .task = -1, .index = -1};
-    if (!text)
-        return tutti_fail(TUTTI_INVALID, "the device name is NULL");
+    if (!text || !ret)
+        return tutti_fail(TUTTI_INVALID, text ? "tutti_device_parse: the place of the name is NULL"
+                                              : "the device name is NULL");
     const char *at = *text == '/' ? text + 1 : text;
     while (*at) {
         size_t size = strcspn(at, "/");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "graph/attr.h"
 #include "graph/graph.h"
 #include "graph/scope.h"
@@ -12,6 +13,7 @@ static _Atomic uint64_t next_serial = 1;
 
 tutti_status tutti_graph_create(tutti_graph **ret_graph)
 {
+    TUTTI_GIVEN(ret_graph);
     tutti_graph *graph = calloc(1, sizeof *graph);
     if (!graph)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a graph");

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "graph/serialize.h"
 #include "tensor/tensor.h"
 
@@ -286,6 +287,8 @@ static tutti_status join(writer *w, void **ret_data, size_t *ret_size)
 
 tutti_status tutti_graph_serialize(const tutti_graph *graph, void **ret_data, size_t *ret_size)
 {
+    TUTTI_GIVEN(ret_data);
+    TUTTI_GIVEN(ret_size);
     writer w = {0};
     tutti_status status = put_graph(&w, graph);
     if (status == TUTTI_OK)

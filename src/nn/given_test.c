@@ -107,6 +107,49 @@ TUTTI_TEST(given_lists_that_are_null)
     CHECK(!tutti_sym_ok(tutti_merge("add", 2, NULL)));
 }
 
+TUTTI_TEST(given_no_place_for_a_result)
+{
+    const int64_t dims[] = {2, 2};
+    const int order[] = {1, 0};
+    tutti_graph *graph;
+    tutti_session *session;
+    tutti_tensor *x;
+    CHECK_OK(tutti_graph_create(&graph));
+    CHECK_OK(tutti_session_open(&session, graph));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, dims, &x));
+    const tutti_status statuses[] = {
+        tutti_tensor_create(TUTTI_F32, 2, dims, NULL),
+        tutti_tensor_from(TUTTI_F32, 2, dims, tutti_tensor_data(x), NULL),
+        tutti_tensor_slice(x, 0, 0, 1, 1, NULL),
+        tutti_tensor_permute(x, order, NULL),
+        tutti_tensor_broadcast(x, 2, dims, NULL),
+        tutti_tensor_reshape(x, 2, dims, NULL),
+        tutti_tensor_contiguous(x, NULL),
+        tutti_tensor_cast(x, TUTTI_I64, NULL),
+        tutti_sparse_from_dense(x, NULL),
+        tutti_take_rows(x, 1, (int64_t[]){0}, NULL),
+        tutti_digits_draw(1, 0, 1, &x, NULL),
+        tutti_digits_draw(1, 0, 1, NULL, &x),
+        tutti_idx_read("unused", NULL),
+        tutti_mnist_load(NULL, "test", 1, NULL, &x),
+        tutti_graph_create(NULL),
+        tutti_graph_serialize(graph, NULL, NULL),
+        tutti_session_create(graph, NULL, NULL),
+        tutti_session_print(session, NULL),
+        tutti_eager_create(NULL, NULL),
+        tutti_device_parse("cpu:0", NULL),
+        tutti_dtype_parse("f32", NULL),
+        tutti_optimizer_named("sgd", 0, NULL),
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(statuses); i++)
+        CHECK_STATUS(statuses[i], TUTTI_INVALID);
+    tutti_session_describe(session, NULL);
+    tutti_eager_describe(NULL, NULL);
+    tutti_tensor_release(x);
+    tutti_session_close(session);
+    tutti_graph_destroy(graph);
+}
+
 TUTTI_TEST(given_an_argument_of_a_subgraph_is_not_run)
 {
     tutti_graph *graph;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "nn/optimizer.h"
 #include "tables/optimizer_def.h"
 
@@ -82,6 +83,7 @@ static tutti_status find(const char *kind, const tutti_optimizer_def **ret)
 tutti_status tutti_optimizer_named(const char *kind, double learning_rate,
                                    tutti_optimizer *ret_optimizer)
 {
+    TUTTI_GIVEN(ret_optimizer);
     const tutti_optimizer_def *def;
     TUTTI_TRY(find(kind ? kind : "", &def));
     *ret_optimizer = tutti__optimizer_make(def, NULL);

@@ -44,6 +44,7 @@ static tutti_status plain_on_host(tutti_tensor *tensor, tutti_tensor **ret)
 tutti_status tutti_tensor_cast(tutti_tensor *tensor, tutti_dtype dtype, tutti_tensor **ret_tensor)
 {
     TUTTI_GIVEN(tensor);
+    TUTTI_GIVEN(ret_tensor);
     char text[TUTTI_TYPE_TEXT];
     tutti_dtype from = tensor->type.dtype;
     if (from != dtype && (from == TUTTI_STRING || dtype == TUTTI_STRING))

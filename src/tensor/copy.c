@@ -337,6 +337,7 @@ tutti_status tutti_tensor_copy(tutti_tensor *destination, tutti_tensor *source)
 tutti_status tutti_tensor_contiguous(tutti_tensor *tensor, tutti_tensor **ret_tensor)
 {
     TUTTI_GIVEN(tensor);
+    TUTTI_GIVEN(ret_tensor);
     if (tensor->contiguous) {
         *ret_tensor = tutti_tensor_retain(tensor);
         return TUTTI_OK;

@@ -45,8 +45,9 @@ bool tutti_dtype_is_int(tutti_dtype dtype)
 
 tutti_status tutti_dtype_parse(const char *text, tutti_dtype *ret)
 {
-    if (text == NULL)
-        return tutti_fail(TUTTI_INVALID, "data type: name is NULL");
+    if (text == NULL || ret == NULL)
+        return tutti_fail(TUTTI_INVALID, text ? "data type: the place of the result is NULL"
+                                              : "data type: name is NULL");
     for (int i = TUTTI_NO_DTYPE + 1; i < TUTTI_DTYPE_END; i++) {
         if (strcmp(text, dtypes[i].name) == 0) {
             *ret = (tutti_dtype)i;

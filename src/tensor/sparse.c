@@ -223,6 +223,7 @@ static tutti_status gather_entries(const tutti_tensor *dense, tutti_sparse *spar
 tutti_status tutti_sparse_from_dense(tutti_tensor *dense, tutti_sparse *ret_sparse)
 {
     TUTTI_GIVEN(dense);
+    TUTTI_GIVEN(ret_sparse);
     tutti_tensor *at_hand = NULL;
     tutti_sparse sparse = {0};
     TUTTI_TRY(plain(dense, &at_hand));

@@ -25,6 +25,7 @@ tutti_status tutti_tensor_slice(tutti_tensor *tensor, int axis, int64_t start, i
                                 int64_t step, tutti_tensor **ret_view)
 {
     TUTTI_GIVEN(tensor);
+    TUTTI_GIVEN(ret_view);
     char text[TUTTI_TYPE_TEXT];
     tutti_type type = tensor->type;
     int at = axis < 0 ? axis + type.rank : axis;
@@ -55,6 +56,7 @@ tutti_status tutti_tensor_permute(tutti_tensor *tensor, const int *order, tutti_
 {
     TUTTI_GIVEN(tensor);
     TUTTI_GIVEN(order);
+    TUTTI_GIVEN(ret_view);
     char text[TUTTI_TYPE_TEXT];
     tutti_type type = tensor->type;
     int64_t strides[TUTTI_MAX_RANK];
@@ -76,6 +78,7 @@ tutti_status tutti_tensor_broadcast(tutti_tensor *tensor, int rank, const int64_
                                     tutti_tensor **ret_view)
 {
     TUTTI_GIVEN(tensor);
+    TUTTI_GIVEN(ret_view);
     char text[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
     tutti_type type;
     int64_t strides[TUTTI_MAX_RANK];
@@ -178,6 +181,7 @@ tutti_status tutti_tensor_reshape(tutti_tensor *tensor, int rank, const int64_t 
                                   tutti_tensor **ret_view)
 {
     TUTTI_GIVEN(tensor);
+    TUTTI_GIVEN(ret_view);
     tutti_type type;
     int64_t strides[TUTTI_MAX_RANK];
     TUTTI_TRY(reshape_type(tensor, rank, dims, &type));
