@@ -14,7 +14,7 @@ sources() {
 
 format() { sources | xargs clang-format --dry-run --Werror; }
 format_fix() { sources | xargs clang-format -i; }
-layers() { python3 tools/layers.py; }
+layers() { python3 tools/layers.py && python3 tools/orphans.py; }
 
 # Left out: what cppcheck misjudges: compound literals (also ones that hold what a function then
 # gives away), outputs that a failing call leaves alone, memory lent for the length of a call, one

@@ -43,6 +43,7 @@ done
 suite "random graphs" "$build/tests/random/random_graphs" --quick --from 1 --seeds 60
 suite "fuzz corpora" "$build/tests/fuzz/corpus" tests/fuzz/corpus
 suite "layers" python3 tools/layers.py
+suite "files in the build" python3 tools/orphans.py
 suite "joined sources" tests/joined.sh
 suite "list of ONNX operators" python3 tools/onnx_docs.py --check
 suite "installed library" tests/outside/run.sh "$build"

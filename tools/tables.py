@@ -12,6 +12,8 @@ last. A descriptor is a definition that begins in the first column:
     const tutti_op tutti_op_add = {
 
 In a file compiled once for each instruction set the name is TUTTI_ISA_NAME(tutti_kernel_add).
+What looks like one and begins otherwise is a mistake, and so are two of a kind that say the same of
+what they are known by: `.name`, and `.version`, `.op`, `.target` where they say so.
 
 Given --output DIR/tables.c this writes
     DIR/tables.c      the tables: `const tutti_op *const tutti__op_table[]`
@@ -28,7 +30,9 @@ import sys
 
 KIND = re.compile(r'^(?:/\*| \*)\s+tables: (tutti_\w+)(?: \*/)?$', re.M)
 DESCRIPTOR = re.compile(r'^const (tutti_\w+) (?:(\w+)|TUTTI_ISA_NAME\((\w+)\)) = \{', re.M)
-TEST = re.compile(r'^TUTTI_TEST(_ALONE)?\((\w+)\)', re.M)
+ALIKE = re.compile(r'\b(tutti_\w+)\s+(?:tutti_\w+|TUTTI_ISA_NAME\(\w+\))\s*=\s*\{')
+KNOWN_BY = re.compile(r'^    \.(name|version|op|target) = ("[^"]*"|\d+),', re.M)
+TEST = re.compile(r'^[ \t]*TUTTI_TEST(_ALONE)?\((\w+)\)', re.M)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MADE = '/* Made by tools/tables.py. */\n'
 
@@ -73,11 +77,28 @@ def find_kinds(headers):
     return kinds
 
 
+def refuse_lost(kinds, path):
+    """A descriptor that DESCRIPTOR does not see would be in no table."""
+    seen = {place for _, place in find(DESCRIPTOR, path)}
+    for match, place in find(ALIKE, path):
+        if match.group(1) in kinds and place not in seen:
+            raise Mistake(f'{place}: a descriptor begins in the first column, and in one line: '
+                          f'const {match.group(1)} NAME = {{')
+
+
+def known_by(match):
+    """What users know a descriptor by, as far as it says so in words; None: by nothing."""
+    body = match.string[match.end():].split('\n};', 1)[0]
+    said = dict(KNOWN_BY.findall(body))
+    return tuple(sorted(said.items())) if 'name' in said else None
+
+
 def find_descriptors(kinds, sources, sets):
     """kind -> sorted names; `sets`: (sources, instruction sets they are compiled for)"""
-    found, places = {kind: [] for kind in kinds}, {}
+    found, places, known = {kind: [] for kind in kinds}, {}, {}
     every_isa_source = list(dict.fromkeys(path for isa_sources, _ in sets for path in isa_sources))
     for path in sources + every_isa_source:
+        refuse_lost(kinds, path)
         for match, place in find(DESCRIPTOR, path):
             kind, plain, isa_name = match.groups()
             if kind not in kinds:
@@ -86,6 +107,11 @@ def find_descriptors(kinds, sources, sets):
             if bool(isa_name) != (path in every_isa_source):
                 raise Mistake(f'{place}: files in tutti_isa_sources, and only they, write '
                               'TUTTI_ISA_NAME(name)')
+            same = (kind, known_by(match))
+            if same[1] and same in known:
+                raise Mistake(f'{place}: {dict(same[1])["name"]} is the name of the {noun(kind)} '
+                              f'at {known[same]} too')
+            known[same] = place
             own = [isa for isa_sources, isas in sets if path in isa_sources for isa in isas]
             names = [f'{isa_name}_{isa}' for isa in own] if isa_name else [plain]
             for name in names:
@@ -151,6 +177,8 @@ def tests_text(paths):
     for path in paths:
         for match, place in find(TEST, path):
             alone, name = match.groups()
+            if not match.group().startswith('TUTTI_TEST'):
+                raise Mistake(f'{place}: a test begins in the first column')
             if name in places:
                 raise Mistake(f'{place}: the test {name} is at {places[name]} too')
             places[name] = place

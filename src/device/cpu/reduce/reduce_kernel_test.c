@@ -26,6 +26,7 @@ TUTTI_TEST(kernel_reductions_match)
         "f64[300,200] | axes=[1]",
         "f64[50000]",
         "f32[6]{=1,2,nan,4,5,6}",
+        "f32[2,3]{=1,nan,2,3,4,5} | axes=[1]",
         "f32[3,20]{=-inf} | axes=[1]",
     };
     for (size_t o = 0; o < TUTTI_COUNT(ops); o++) {
