@@ -253,7 +253,7 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         TUTTI_TRY(check_sym(session, options->targets.list[i], "target", i));
         l->nodes[targets++] = options->targets.list[i].node;
     }
-    if (options->target.node) {
+    if (options->target.node || options->target.index) { /* poison has an index and no node */
         TUTTI_TRY(check_sym(session, options->target, "target", targets));
         l->nodes[targets++] = options->target.node;
     }

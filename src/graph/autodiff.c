@@ -414,8 +414,14 @@ void(tutti_differentiate)(tutti_sym y, int count, const tutti_sym *xs, tutti_gra
     tutti_graph *graph = tutti_sym_graph(y);
     if (ret_grads && count > 0)
         memset(ret_grads, 0, (size_t)count * sizeof *ret_grads);
-    if (!graph || count <= 0)
+    for (int i = 0; !graph && xs && i < count; i++)
+        graph = tutti_sym_graph(xs[i]);
+    if (!graph || count == 0)
         return;
+    if (count < 0) {
+        tutti__poison(graph, TUTTI_INVALID, "gradients: of %d values", count);
+        return;
+    }
     if (!xs || !ret_grads) {
         tutti__poison(graph, TUTTI_INVALID, "gradients: the list of %d %s is NULL", count,
                       xs ? "gradients to return" : "values");
