@@ -2,6 +2,7 @@
  * operator's gradient rule turns the gradients of its outputs into gradients of its inputs. An
  * edge's gradient is the sum of what its users contribute; it is complete when its node is reached,
  * because ids ascend along edges. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,6 +260,14 @@ static tutti_status check_recvs(const diff *d)
     return TUTTI_OK;
 }
 
+static tutti_status rule_failed(const tutti_node *node, tutti_status status)
+{
+    char who[640], place[TUTTI_PLACE_TEXT];
+    snprintf(who, sizeof who, "%s '%s'%s: the gradient rule failed", node->op->name, node->name,
+             tutti__node_place(node, place));
+    return tutti__node_failed(node, tutti__error_say(status, who));
+}
+
 /* Calls one node's rule and hands its results on. */
 static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outputs)
 {
@@ -293,7 +302,7 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
     tutti__error_forget();
     tutti_status status = node->op->gradient(&rule);
     if (status != TUTTI_OK)
-        return tutti__error_say(status, "the gradient rule failed");
+        return rule_failed(node, status);
     TUTTI_TRY(tutti_graph_check(d->graph));
     for (size_t i = 0; i < in; i++)
         if (wanted[i] && grads[i].node) {

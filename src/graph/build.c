@@ -187,8 +187,12 @@ tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name,
     tutti_sym sym = TUTTI_NO_SYM;
     tutti_status status = build(graph, op, name, input_count, inputs, attr_count, attrs, &sym);
     if (status != TUTTI_OK) {
+        enum { SHOWN = 512 }; /* more is no name */
         char full[600];
-        snprintf(full, sizeof full, "%s%s", tutti__scope_prefix(graph), name ? name : op->name);
+        int size =
+            snprintf(full, sizeof full, "%s%s", tutti__scope_prefix(graph), name ? name : op->name);
+        if (size > SHOWN)
+            snprintf(full + 60, sizeof full - 60, "\u2026");
         add_place(op->name, full);
         note(graph, status);
     }

@@ -254,6 +254,11 @@ TUTTI_TEST(bad_names_and_scopes_are_mistakes)
         tutti_graph_destroy(g);
     }
     tutti_graph *g = new_graph();
+    tutti_name_push(g, NULL);
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "name scope: the name is NULL");
+    tutti_graph_destroy(g);
+    g = new_graph();
     tutti_name_push(g, "a");
     tutti_device_push(g, "/cpu:0");
     tutti_name_pop(g);
@@ -267,6 +272,29 @@ TUTTI_TEST(bad_names_and_scopes_are_mistakes)
 }
 
 /* Scopes that found no memory end as they began: those around them stay as they are. */
+static void check_name_fault(const char *name, const char *fault)
+{
+    tutti_graph *g = new_graph();
+    input(g, name);
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), fault);
+    CHECK_CONTAINS(tutti_error_message(), "; names have letters, digits and _ . - + : @, and a /");
+    CHECK_CONTAINS(tutti_error_message(), "graph_test.c:");
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(a_bad_name_is_told_what_is_bad)
+{
+    static char long_one[70001];
+    memset(long_one, 'n', sizeof long_one - 1);
+    check_name_fault("a//b", "name 'a//b' has nothing between two /");
+    check_name_fault("/a", "name '/a' begins with a /");
+    check_name_fault("a/", "name 'a/' ends with a /");
+    check_name_fault("a b", "name 'a b' has ' ' at 1");
+    check_name_fault("\xc3\xa4", "has byte 0xc3 at 0");
+    check_name_fault(long_one, "nnn\u2026' has 70000 characters, at most 512 are read");
+}
+
 TUTTI_TEST(scopes_without_memory_say_so)
 {
     tutti__shortage_or_skip();
