@@ -315,6 +315,45 @@ TUTTI_TEST(scopes_without_memory_say_so)
     tutti_graph_destroy(g);
 }
 
+/* Each attempt comes further than the one before, until one succeeds. */
+TUTTI_TEST(what_finds_no_memory_says_memory)
+{
+    enum { GRAPHS = 64 };
+    tutti__shortage_or_skip();
+    tutti_graph *graphs[GRAPHS];
+    tutti_sym xs[GRAPHS], ys[GRAPHS];
+    for (int i = 0; i < GRAPHS; i++) {
+        graphs[i] = new_graph();
+        xs[i] = input(graphs[i], "x");
+        ys[i] = tutti_sum(tutti_mul(xs[i], tutti_scalar_like(xs[i], 2)));
+    }
+    char silent[256] = "";
+    int failed = 0;
+    tutti_shortage shortage = tutti__shortage_begin();
+    tutti_status status = TUTTI_NO_MEMORY;
+    for (bool eased = true; eased && status != TUTTI_OK; failed++) {
+        void *data = NULL;
+        size_t size;
+        status = tutti_graph_serialize(graphs[0], &data, &size);
+        if (status != TUTTI_OK && !strstr(tutti_error_message(), "memory"))
+            snprintf(silent, sizeof silent, "%s", tutti_error_message());
+        free(data);
+        eased = tutti__shortage_ease(&shortage);
+    }
+    for (int i = 1; i < GRAPHS; i++) {
+        tutti_gradient_of(ys[i], xs[i]);
+        if (tutti_graph_check(graphs[i]) != TUTTI_OK && !strstr(tutti_error_message(), "memory"))
+            snprintf(silent, sizeof silent, "%s", tutti_error_message());
+        failed += tutti_graph_check(graphs[i]) != TUTTI_OK;
+        tutti__shortage_ease(&shortage);
+    }
+    tutti__shortage_end(&shortage);
+    CHECK_STR(silent, "");
+    CHECK(failed > 1);
+    for (int i = 0; i < GRAPHS; i++)
+        tutti_graph_destroy(graphs[i]);
+}
+
 TUTTI_TEST(scopes_without_memory_for_their_text_say_so)
 {
     tutti__shortage_or_skip();

@@ -329,7 +329,7 @@ static tutti_status give_device(tutti_graph *graph, tutti_node *node)
     }
     if (any)
         node->device = tutti__arena_string(&graph->arena, tutti_device_text(&merged, text));
-    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
+    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a device name");
 }
 
 /* The input that takes its node along: a handle, else the first that is not there on every device;
@@ -383,7 +383,7 @@ static tutti_status stand_beside(tutti_graph *graph, tutti_node *node, const tut
 {
     node->device = tutti__arena_string(&graph->arena, device_by_graph(beside));
     node->colocate = tutti__is(node, "variable") ? NULL : beside;
-    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
+    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a device name");
 }
 
 tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char *wished_name)
