@@ -2,7 +2,9 @@
  *
  * A builder call never has to be checked: a bad call records the first mistake in the graph with
  * the user's file and line and returns a poison symbol; calls on poison do nothing;
- * tutti_graph_check, and every run, report that first mistake.
+ * tutti_graph_check, and every run, report that first mistake. A call that is given no symbol of
+ * any graph (tutti_concat of a list of none, tutti_apply_gradients of -1 variables) has nowhere to
+ * record its mistake: tutti_error_message has it, and a run refuses the poison.
  *
  * A graph is built by one thread at a time. A graph that is not being built may be run by many. */
 #ifndef TUTTI_GRAPH_H
@@ -27,7 +29,7 @@ typedef struct tutti_sym {
 } tutti_sym;
 
 #define TUTTI_NO_SYM ((tutti_sym){0})
-/* False for TUTTI_NO_SYM. */
+/* False for TUTTI_NO_SYM and for poison. */
 static inline bool tutti_sym_ok(tutti_sym sym)
 {
     return sym.node != NULL;
@@ -50,7 +52,9 @@ TUTTI_API tutti_graph *tutti_sym_graph(tutti_sym sym);
 TUTTI_API tutti_type tutti_sym_type(tutti_sym sym);
 
 /* Scopes. Names made inside TUTTI_WITH_NAME(g, "layer1") begin with "layer1/"; a name that is taken
- * gets _1, _2, … Device scopes merge: the inner one wins field by field. */
+ * gets _1, _2, … A name, of a scope or a node, has 1 to 512 letters, digits and _ . - + : @, and a
+ * / between parts: "a/b", not "/a", "a/" or "a//b". Device scopes merge: the inner one wins field
+ * by field. */
 TUTTI_API void tutti_name_push(tutti_graph *graph, const char *name);
 TUTTI_API void tutti_name_pop(tutti_graph *graph);
 TUTTI_API void tutti_device_push(tutti_graph *graph, const char *device);

@@ -56,8 +56,8 @@ TUTTI_API void tutti_no_other_flags(tutti_job *job, int argc, char **argv);
 /* With --quiet and --json a program prints nothing of its own. */
 TUTTI_API bool tutti_job_quiet(tutti_job *job);
 /* What the program reaches: a value below `at_least`, or NaN, is the job's error, and so the exit
- * code is 1. A run that --epochs or --steps-per-epoch change is not held to it. --set expect=V asks
- * for V instead, in any run. */
+ * code is 1. A run that --epochs or --steps-per-epoch change is held only to a number that is none
+ * being a mistake. --set expect=V asks for V instead, in any run. */
 TUTTI_API void tutti_expect(tutti_job *job, const char *name, double value, double at_least);
 
 /* Hands an object to the job: destroy(object) is called at its end, the newest first. False, and

@@ -11,8 +11,8 @@
  * means the default; where the number 0 itself is meant, write TUTTI_ZERO.
  *
  * A gradient that is rows (of an embedding) moves only those rows and their slots in SGD, Adam,
- * AdamW, Adagrad, RMSprop, Adamax and Nadam; the others, and all with weight decay, take it as
- * dense. */
+ * Adagrad, RMSprop, Adamax and Nadam, and in AdamW with .weight_decay = TUTTI_ZERO; the others, and
+ * all with weight decay, as AdamW by default, take it as dense. */
 #ifndef TUTTI_OPTIMIZER_H
 #define TUTTI_OPTIMIZER_H
 

@@ -76,7 +76,9 @@ typedef struct tutti_run_options {
         int count;
         const tutti_sym *list;
     } targets;
-    tutti_sym target;        /* one more target */
+    /* One more target. One that is left out, TUTTI_NO_SYM and a symbol that was never set are all
+     * zero and ask for nothing; in `targets` they are refused, as poison is here too. */
+    tutti_sym target;
     double deadline_seconds; /* 0: the session's */
     /* Under a strategy of several processes: rows of the whole batch, of which feeds marked by
      * tutti_split_batch hold the rows of this process (tutti_strategy_own_rows). 0: they hold all.

@@ -47,7 +47,9 @@ TUTTI_API void tutti_eager_close(tutti_eager *eager); /* NULL is fine */
  */
 TUTTI_API tutti_graph *tutti_eager_graph(tutti_eager *eager);
 
-/* A tensor as a symbol of this step; retained until the step ends. */
+/* A tensor as a symbol of this step; retained until the step ends. What changes from step to step
+ * should come this way: tutti_constant makes it part of the program, and a step with another one is
+ * compiled anew. */
 TUTTI_API tutti_sym tutti_use(tutti_eager *eager, tutti_tensor *value);
 #define tutti_use(...) TUTTI_AT(tutti_use(__VA_ARGS__))
 

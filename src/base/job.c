@@ -1,6 +1,7 @@
 /* job.c: the first error, and what the job owns. */
 #include "base/job.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,14 @@ void tutti_expect(tutti_job *job, const char *name, double value, double at_leas
                    tutti_flag_text(job, "steps-per-epoch", NULL) != NULL;
     bool given = tutti_flag_text(job, "expect", NULL) != NULL;
     double limit = tutti_flag_number(job, "expect", at_least);
-    if (!job || job->helped || tutti_interrupted() || (changed && !given) || value >= limit)
+    if (!job || job->helped || tutti_interrupted() || value >= limit)
+        return;
+    if (isnan(value))
+        tutti_job_fail(job, tutti_fail(TUTTI_CHECK_FAILED,
+                                       "%s is not a number (nan): nothing was measured, as on data "
+                                       "without elements, or the training diverged",
+                                       name));
+    if (isnan(value) || (changed && !given))
         return;
     tutti_job_fail(job, tutti_fail(TUTTI_CHECK_FAILED,
                                    "%s is %.4f, at least %g is expected; --set expect=V asks for "

@@ -142,6 +142,8 @@ TUTTI_TEST(a_full_run_is_held_to_what_is_expected)
     CHECK_STATUS(expecting(1, full, 0.89), TUTTI_CHECK_FAILED);
     CHECK_STATUS(expecting(1, full, NAN), TUTTI_CHECK_FAILED);
     CHECK_OK(expecting(3, brief, 0.1));
+    CHECK_STATUS(expecting(3, brief, NAN), TUTTI_CHECK_FAILED);
+    CHECK_CONTAINS(tutti_error_message(), "accuracy is not a number (nan): nothing was measured");
     CHECK_OK(expecting(5, other, 0.5));
     CHECK_STATUS(expecting(5, other, 0.4), TUTTI_CHECK_FAILED);
 }

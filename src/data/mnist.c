@@ -62,15 +62,19 @@ static tutti_status convert(const tutti_tensor *from, int64_t count, bool images
 static tutti_status check(const char *directory, const tutti_tensor *images,
                           const tutti_tensor *labels)
 {
+    char found[2][TUTTI_TYPE_TEXT];
     const int64_t *dims = tutti_tensor_dims(images);
-    if (tutti_tensor_dtype(images) != TUTTI_U8 || tutti_tensor_dtype(labels) != TUTTI_U8 ||
-        tutti_tensor_rank(images) != 3 || tutti_tensor_rank(labels) != 1 ||
-        dims[1] != TUTTI_DIGIT_SIDE || dims[2] != TUTTI_DIGIT_SIDE ||
-        dims[0] != tutti_tensor_count(labels))
-        return tutti_fail(TUTTI_CORRUPT,
-                          "%s: the files do not hold as many 28x28 byte images as byte labels",
-                          directory);
-    return TUTTI_OK;
+    bool are_images = tutti_tensor_dtype(images) == TUTTI_U8 && tutti_tensor_rank(images) == 3 &&
+                      dims[1] == TUTTI_DIGIT_SIDE && dims[2] == TUTTI_DIGIT_SIDE,
+         are_labels = tutti_tensor_dtype(labels) == TUTTI_U8 && tutti_tensor_rank(labels) == 1;
+    if (are_images && are_labels && dims[0] == tutti_tensor_count(labels))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_CORRUPT,
+                      "%s: the file of images holds %s, that of labels %s; needed are u8[N,%d,%d] "
+                      "and u8[N]%s",
+                      directory, tutti_type_text(tutti_tensor_type(images), found[0]),
+                      tutti_type_text(tutti_tensor_type(labels), found[1]), TUTTI_DIGIT_SIDE,
+                      TUTTI_DIGIT_SIDE, are_images && are_labels ? " of one N" : "");
 }
 
 tutti_status tutti__mnist_files(const char *directory, bool train, tutti_tensor **ret_images,

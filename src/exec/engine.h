@@ -25,7 +25,9 @@ typedef struct tutti_engine_options {
 /* Seconds from a user, infinity and nonsense too; a century is for ever. */
 static inline int64_t tutti__engine_ns(double seconds)
 {
-    return seconds < 3e9 ? (int64_t)(seconds > 0 ? seconds * 1e9 : 0) : INT64_MAX / 4;
+    if (!(seconds > 0))
+        return 0;
+    return seconds < 1e-9 ? 1 : seconds < 3e9 ? (int64_t)(seconds * 1e9) : INT64_MAX / 4;
 }
 
 /* From what a user gives; checks the mesh. */

@@ -99,6 +99,9 @@ TUTTI_TEST(queues_wait_until_the_deadline_and_are_named)
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({queue, &out})), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "empty_one");
     tutti_session_close(s);
+    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 1e-12)); /* no time is not the default */
+    CHECK_STATUS(tutti_run(s, .target = get), TUTTI_DEADLINE);
+    tutti_session_close(s);
     tutti_graph_destroy(g);
 }
 

@@ -184,7 +184,8 @@ tutti_status tutti__segment_cut(tutti_graph *graph, const bool *late, tutti_cut 
             ok = want(&early, graph->results.data[i]);
     ok = ok && boundary(graph, late, &early);
     tutti_status status =
-        ok ? tutti__graph_copy(graph, &cut.rest, &map) : tutti_fail(TUTTI_NO_MEMORY, "cut");
+        ok ? tutti__graph_copy(graph, &cut.rest, &map)
+           : tutti_fail(TUTTI_NO_MEMORY, "no memory to cut a graph into segments");
     if (status == TUTTI_OK) {
         cut_controls(cut.rest, map, graph, late);
         status = fill(graph, late, map, &early, &cut);
@@ -197,7 +198,7 @@ tutti_status tutti__segment_cut(tutti_graph *graph, const bool *late, tutti_cut 
             for (int i = 0; late[n] && i < node->control_count; i++)
                 if (!late[node->controls[i]->id] &&
                     !TUTTI_VEC_PUSH(&graph->targets, node->controls[i]))
-                    status = tutti_fail(TUTTI_NO_MEMORY, "cut");
+                    status = tutti_fail(TUTTI_NO_MEMORY, "no memory to cut a graph into segments");
         }
         graph->results.count = 0;
         for (size_t i = 0; i < early.count && status == TUTTI_OK; i++)

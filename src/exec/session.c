@@ -254,7 +254,7 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         TUTTI_TRY(check_sym(session, options->targets.list[i], "target", i));
         l->nodes[targets++] = options->targets.list[i].node;
     }
-    if (options->target.node) {
+    if (options->target.node || options->target.index) { /* poison has an index and no node */
         TUTTI_TRY(check_sym(session, options->target, "target", targets));
         l->nodes[targets++] = options->target.node;
     }
@@ -397,9 +397,10 @@ tutti_status tutti_session_print(tutti_session *session, char **ret_text)
     tutti_text text = {0};
     tutti__engine_print(session->engine, &text);
     if (text.failed || !text.data) {
+        bool failed = text.failed;
         tutti__text_free(&text);
-        return tutti_fail(text.failed ? TUTTI_NO_MEMORY : TUTTI_NOT_FOUND,
-                          "no program has been compiled yet");
+        return failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory to print a program")
+                      : tutti_fail(TUTTI_NOT_FOUND, "no program has been compiled yet");
     }
     *ret_text = text.data;
     return TUTTI_OK;

@@ -38,6 +38,19 @@ static bool watches(const tutti_tape *tape, tutti_sym x)
     return false;
 }
 
+/* A tape of a context that could not be opened is zero: its mistake is the tape's user's, if what
+ * is asked for is of any graph. */
+static bool is_begun(const tutti_tape *tape, tutti_sym y)
+{
+    if (tape && tape->graph)
+        return true;
+    if (y.node)
+        tutti__poison(y.node->graph, TUTTI_INVALID,
+                      "gradients: the tape is %s; begin one with TUTTI_TAPE",
+                      tape ? "of no eager context" : "NULL");
+    return false;
+}
+
 static bool is_of_this_step(const tutti_tape *tape)
 {
     if (tape->generation == tape->graph->generation)
@@ -75,11 +88,14 @@ static bool reaches(const tutti_tape *tape, uint32_t last, tutti_sym x)
 void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs,
                       tutti_grad *ret_grads)
 {
-    memset(ret_grads, 0, (size_t)(count > 0 ? count : 0) * sizeof *ret_grads);
-    if (!y.node || !tape || !tape->graph || tutti_graph_check(tape->graph) != TUTTI_OK)
+    if (ret_grads && count > 0)
+        memset(ret_grads, 0, (size_t)count * sizeof *ret_grads);
+    if (!is_begun(tape, y) || tutti_graph_check(tape->graph) != TUTTI_OK || !is_of_this_step(tape))
         return;
-    if (!is_of_this_step(tape))
+    if (tutti__sym_usable(tape->graph, y, "gradients: y", -1) != TUTTI_OK) {
+        tutti__poison(tape->graph, TUTTI_INVALID, "%s", tutti_error_message());
         return;
+    }
     uint32_t first = tape->graph->recorded.first, last = tape->graph->recorded.last;
     /* Asked while recording, as nested tapes do: what there is so far. */
     uint32_t end = tape->last ? tape->last : (uint32_t)tape->graph->nodes.count;
@@ -88,7 +104,7 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
     (tutti_differentiate)(y, count, xs, ret_grads);
     tape->graph->recorded.first = first;
     tape->graph->recorded.last = last;
-    for (int i = 0; xs && i < count; i++)
+    for (int i = 0; xs && ret_grads && i < count; i++)
         if (!reaches(tape, end, xs[i]))
             ret_grads[i] = (tutti_grad){0};
 }

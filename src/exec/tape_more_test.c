@@ -289,3 +289,31 @@ TUTTI_TEST(tape_runs_for_long_in_the_same_memory)
     tutti_tensor_release(ys);
     tutti_eager_close(e);
 }
+
+static tutti_status gradients_asked(int count, bool of_loss, bool anywhere)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_ones(2), .name = "w");
+    TUTTI_STEP(e) {
+        tutti_sym loss;
+        TUTTI_TAPE(tape, e)
+            loss = tutti_sum(w);
+        tutti_grad grad;
+        tutti_gradients(&tape, of_loss ? loss : TUTTI_NO_SYM, count, &w, anywhere ? &grad : NULL);
+    }
+    tutti_status status = tutti_eager_check(e);
+    tutti_eager_close(e);
+    return status;
+}
+
+TUTTI_TEST(tape_gradients_that_cannot_be_asked_for)
+{
+    CHECK_OK(gradients_asked(1, true, true));
+    CHECK_STATUS(gradients_asked(-1, true, true), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "gradients: of -1 values");
+    CHECK_STATUS(gradients_asked(1, false, true), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "gradients: y is not a symbol");
+    CHECK_STATUS(gradients_asked(1, true, false), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "the list of 1 gradients to return is NULL");
+}

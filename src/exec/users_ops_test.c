@@ -81,6 +81,48 @@ TUTTI_TEST(users_kernels_of_unknown_shape_are_checked)
     check_rows("whole:0");
 }
 
+static tutti_status copy_it(const tutti_call *call)
+{
+    tutti_view_set(&call->outputs[0], 0, tutti_view_get(&call->inputs[0], 0));
+    return TUTTI_OK;
+}
+
+static tutti_status no_gradient(tutti_gradient *node)
+{
+    return now == BARE_STATUS
+               ? TUTTI_UNSUPPORTED
+               : tutti_fail(TUTTI_UNSUPPORTED, "%d inputs are too few", node->input_count);
+}
+
+static const tutti_op steep_op = {.struct_size = sizeof(tutti_op),
+                                  .name = "test.steep",
+                                  .version = 1,
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .outputs = 1,
+                                  .infer = tutti_infer_same,
+                                  .gradient = no_gradient,
+                                  .reference = copy_it};
+
+TUTTI_TEST(users_gradient_rules_that_fail_are_named)
+{
+    (void)tutti_op_register(&steep_op);
+    for (int said = 0; said < 2; said++) {
+        tutti_graph *g;
+        CHECK_OK(tutti_graph_create(&g));
+        tutti_sym x = tutti_placeholder(g, TUTTI_F32);
+        now = said ? NONE : BARE_STATUS;
+        tutti_gradient_of(tutti_apply_op(g, "test.steep", 1, &x, 0, NULL), x);
+        CHECK_STATUS(tutti_graph_check(g), TUTTI_UNSUPPORTED);
+        CHECK_CONTAINS(tutti_error_message(), "test.steep 'test.steep'");
+        CHECK_CONTAINS(tutti_error_message(), "users_ops_test.c:");
+        CHECK_CONTAINS(tutti_error_message(),
+                       said ? "1 inputs are too few" : "the gradient rule failed: ");
+        tutti_graph_destroy(g);
+    }
+    now = NONE;
+}
+
 static tutti_status refuse(const tutti_call *call)
 {
     return tutti_fail(TUTTI_INVALID, "%s '%s': no", call->op->name, call->name);

@@ -95,7 +95,8 @@ static tutti_status parse_list(tutti_arena *arena, const tutti_attr_spec *spec, 
     else
         ret->value.floats =
             (void *)tutti__arena_bytes(arena, floats, (size_t)count * sizeof *floats);
-    return ret->value.ints ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "attribute list");
+    return ret->value.ints ? TUTTI_OK
+                           : tutti_fail(TUTTI_NO_MEMORY, "no memory for an attribute list");
 }
 
 tutti_status tutti__attr_parse(tutti_arena *arena, const tutti_attr_spec *spec, const char *text,
@@ -121,7 +122,7 @@ tutti_status tutti__attr_parse(tutti_arena *arena, const tutti_attr_spec *spec, 
         attr.count = (int32_t)strlen(text);
         attr.value.s = tutti__arena_string(arena, text);
         if (!attr.value.s)
-            return tutti_fail(TUTTI_NO_MEMORY, "attribute '%s'", spec->name);
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for attribute '%s'", spec->name);
         break;
     case TUTTI_ATTR_INTS:
     case TUTTI_ATTR_FLOATS:
@@ -182,7 +183,7 @@ tutti_status tutti__attr_copy(tutti_graph *graph, const tutti_attr *from, const 
         if (!attr.value.tensor)
             return tutti_fail(TUTTI_INVALID, "attribute '%s' is a NULL tensor", name);
         if (!TUTTI_VEC_PUSH(&graph->tensors, attr.value.tensor))
-            return tutti_fail(TUTTI_NO_MEMORY, "attribute '%s'", name);
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for attribute '%s'", name);
         tutti_tensor_retain(attr.value.tensor);
         break;
     case TUTTI_ATTR_GRAPH:
@@ -193,14 +194,14 @@ tutti_status tutti__attr_copy(tutti_graph *graph, const tutti_attr *from, const 
                               name);
         TUTTI_TRY(tutti_graph_check(attr.value.graph));
         if (!TUTTI_VEC_PUSH(&graph->graphs, attr.value.graph))
-            return tutti_fail(TUTTI_NO_MEMORY, "attribute '%s'", name);
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for attribute '%s'", name);
         tutti__graph_retain(attr.value.graph);
         break;
     default:
         break;
     }
     if (attr.kind >= TUTTI_ATTR_STRING && !attr.value.s)
-        return tutti_fail(TUTTI_NO_MEMORY, "attribute '%s'", name);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for attribute '%s'", name);
     *ret = attr;
     return TUTTI_OK;
 }
@@ -240,7 +241,7 @@ tutti_status tutti__attrs_complete(tutti_graph *graph, const tutti_op *op, int g
         count++;
     tutti_attr *attrs = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *attrs);
     if (!attrs)
-        return tutti_fail(TUTTI_NO_MEMORY, "attributes");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for attributes");
     for (int i = 0; i < count; i++) {
         const tutti_attr_spec *spec = &op->attrs[i];
         const tutti_attr *attr = tutti_attr_find(given, given_count, spec->name);

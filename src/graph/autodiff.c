@@ -2,6 +2,7 @@
  * operator's gradient rule turns the gradients of its outputs into gradients of its inputs. An
  * edge's gradient is the sum of what its users contribute; it is complete when its node is reached,
  * because ids ascend along edges. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,7 +120,7 @@ static tutti_status contribute(diff *d, tutti_edge edge, tutti_grad grad)
             tutti__arena_array(&d->arena, (size_t)node->output_count, sizeof(contribution *));
     contribution *one = tutti__arena_take(&d->arena, sizeof *one);
     if (!d->sums[node->id] || !one)
-        return tutti_fail(TUTTI_NO_MEMORY, "gradients");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
     one->grad = grad;
     contribution **last = &d->sums[node->id][edge.index];
     while (*last)
@@ -259,6 +260,14 @@ static tutti_status check_recvs(const diff *d)
     return TUTTI_OK;
 }
 
+static tutti_status rule_failed(const tutti_node *node, tutti_status status)
+{
+    char who[640], place[TUTTI_PLACE_TEXT];
+    snprintf(who, sizeof who, "%s '%s'%s: the gradient rule failed", node->op->name, node->name,
+             tutti__node_place(node, place));
+    return tutti__node_failed(node, tutti__error_say(status, who));
+}
+
 /* Calls one node's rule and hands its results on. */
 static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outputs)
 {
@@ -266,7 +275,7 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
     tutti_sym *syms = tutti__arena_array(&d->arena, 3 * in + 2 * out + 1, sizeof *syms);
     bool *wanted = tutti__arena_array(&d->arena, in + 1, sizeof *wanted);
     if (!syms || !wanted)
-        return tutti_fail(TUTTI_NO_MEMORY, "gradients");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
     tutti_sym *inputs = syms, *grads = syms + in, *rows = syms + 2 * in, *results = syms + 3 * in,
               *given = results + out;
     for (size_t i = 0; i < in; i++) {
@@ -293,7 +302,7 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
     tutti__error_forget();
     tutti_status status = node->op->gradient(&rule);
     if (status != TUTTI_OK)
-        return tutti__error_say(status, "the gradient rule failed");
+        return rule_failed(node, status);
     TUTTI_TRY(tutti_graph_check(d->graph));
     for (size_t i = 0; i < in; i++)
         if (wanted[i] && grads[i].node) {
@@ -324,7 +333,7 @@ static tutti_status visit(diff *d, tutti_node *node)
     tutti_grad *outputs =
         tutti__arena_array(&d->arena, (size_t)node->output_count + 1, sizeof *outputs);
     if (!outputs)
-        return tutti_fail(TUTTI_NO_MEMORY, "gradients");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
     for (int i = 0; i < node->output_count; i++) {
         outputs[i] = total(d, (tutti_edge){node, (uint32_t)i});
         any = any || outputs[i].value.node;
@@ -396,7 +405,7 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     graph->differentiated++;
     tutti_status status = d.reached && d.carries && d.wanted && d.sums && d.sent && d.devices
                               ? run(&d, y_count, ys, y_grads, x_count, xs, ret_grads, ret_rows)
-                              : tutti_fail(TUTTI_NO_MEMORY, "gradients");
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
     graph->differentiated--;
     tutti_name_pop(graph);
     free(d.reached);
@@ -414,8 +423,14 @@ void(tutti_differentiate)(tutti_sym y, int count, const tutti_sym *xs, tutti_gra
     tutti_graph *graph = tutti_sym_graph(y);
     if (ret_grads && count > 0)
         memset(ret_grads, 0, (size_t)count * sizeof *ret_grads);
-    if (!graph || count <= 0)
+    for (int i = 0; !graph && xs && i < count; i++)
+        graph = tutti_sym_graph(xs[i]);
+    if (!graph || count == 0)
         return;
+    if (count < 0) {
+        tutti__poison(graph, TUTTI_INVALID, "gradients: of %d values", count);
+        return;
+    }
     if (!xs || !ret_grads) {
         tutti__poison(graph, TUTTI_INVALID, "gradients: the list of %d %s is NULL", count,
                       xs ? "gradients to return" : "values");
@@ -424,7 +439,7 @@ void(tutti_differentiate)(tutti_sym y, int count, const tutti_sym *xs, tutti_gra
     tutti_sym *grads = calloc((size_t)count * 2, sizeof *grads);
     tutti_status status =
         grads ? tutti__gradients(graph, 1, &y, NULL, count, xs, grads, grads + count)
-              : tutti_fail(TUTTI_NO_MEMORY, "gradients");
+              : tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
     if (status != TUTTI_OK && graph->error.status == TUTTI_OK)
         tutti__poison(graph, status, "%s", tutti_error_message());
     for (int i = 0; status == TUTTI_OK && i < count; i++)

@@ -76,7 +76,7 @@ tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *for
     else
         tutti_fail(status, "%s", message);
     note(graph, status);
-    return TUTTI_NO_SYM;
+    return TUTTI_POISON;
 }
 
 tutti_status tutti__handle_read(tutti_graph *graph, tutti_edge handle, tutti_edge *ret)
@@ -187,8 +187,12 @@ tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name,
     tutti_sym sym = TUTTI_NO_SYM;
     tutti_status status = build(graph, op, name, input_count, inputs, attr_count, attrs, &sym);
     if (status != TUTTI_OK) {
+        enum { SHOWN = 512 }; /* more is no name */
         char full[600];
-        snprintf(full, sizeof full, "%s%s", tutti__scope_prefix(graph), name ? name : op->name);
+        int size =
+            snprintf(full, sizeof full, "%s%s", tutti__scope_prefix(graph), name ? name : op->name);
+        if (size > SHOWN)
+            snprintf(full + 60, sizeof full - 60, "\u2026");
         add_place(op->name, full);
         note(graph, status);
     }
@@ -205,6 +209,11 @@ tutti_sym(tutti_apply_named)(tutti_graph *graph, const char *op_name, const char
             graph, TUTTI_NOT_FOUND,
             "there is no operator '%s'; 'tutti ops' lists them, tutti_op_register adds one",
             op_name ? op_name : "(null)");
+    if (input_count < 0 || attr_count < 0)
+        return tutti__poison(
+            graph, TUTTI_INVALID,
+            "%s: %d inputs and %d attributes are announced; neither can be below 0", op_name,
+            input_count, attr_count);
     bool no_inputs = input_count > 0 && !inputs;
     if (no_inputs || (attr_count > 0 && !attrs))
         return tutti__poison(graph, TUTTI_INVALID, "%s: %d %s are announced, and the array is NULL",

@@ -144,7 +144,7 @@ tutti_status tutti__graph_prune(tutti_graph *graph)
 {
     bool *needed = calloc(graph->nodes.count + 1, sizeof *needed);
     if (!needed)
-        return tutti_fail(TUTTI_NO_MEMORY, "pruning");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to prune a graph");
     tutti_status status = tutti__graph_sort(graph);
     for (size_t i = 0; i < graph->results.count; i++)
         needed[graph->results.data[i].node->id] = true;

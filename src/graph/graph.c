@@ -221,7 +221,8 @@ tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values, tu
     if (node->input_count > 8) {
         types = malloc((size_t)node->input_count * sizeof *types);
         if (!types)
-            return tutti_fail(TUTTI_NO_MEMORY, "types of %d inputs", node->input_count);
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for types of %d inputs",
+                              node->input_count);
     }
     for (int i = 0; i < node->input_count; i++)
         types[i] = *tutti__edge_type(node->inputs[i]);
@@ -280,7 +281,7 @@ tutti_status tutti__node_infer_known(tutti_node *node, tutti_type *ret_types)
 {
     tutti_tensor **values = calloc((size_t)node->input_count + 1, sizeof *values);
     if (!values)
-        return tutti_fail(TUTTI_NO_MEMORY, "values of %d inputs", node->input_count);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for values of %d inputs", node->input_count);
     for (int i = 0; i < node->input_count; i++)
         values[i] = constant_value(node->inputs[i]);
     tutti_status status = tutti__node_infer(node, values, ret_types);
@@ -446,6 +447,7 @@ tutti_status tutti__graph_result(tutti_graph *graph, tutti_edge edge)
 {
     if (!edge.node || edge.node->graph != graph)
         return tutti_fail(TUTTI_INVALID, "a sub-graph's result must be one of its own nodes");
-    return TUTTI_VEC_PUSH(&graph->results, edge) ? TUTTI_OK
-                                                 : tutti_fail(TUTTI_NO_MEMORY, "results");
+    return TUTTI_VEC_PUSH(&graph->results, edge)
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_NO_MEMORY, "no memory for results");
 }

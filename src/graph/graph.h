@@ -156,7 +156,11 @@ tutti_status tutti__node_failed(const tutti_node *node, tutti_status status);
  * graph that was read. */
 enum { TUTTI_PLACE_TEXT = 512 };
 const char *tutti__node_place(const tutti_node *node, char text[TUTTI_PLACE_TEXT]);
-/* Notes the first mistake, with the current user place; returns poison. */
+/* What a call returns whose mistake no graph could note, since none was given: no symbol, as
+ * TUTTI_NO_SYM is none, but not one that was never set. A run refuses it as its target. */
+#define TUTTI_POISON ((tutti_sym){.index = UINT32_MAX})
+/* Notes the first mistake, with the current user place; returns poison. Where the graph is NULL the
+ * thread's message is all that is left of it. */
 tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *format, ...)
     TUTTI_PRINTF(3, 4);
 /* Whether a symbol can be used in the graph now: it was set, and is of this graph and of this step

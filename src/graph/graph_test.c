@@ -254,6 +254,11 @@ TUTTI_TEST(bad_names_and_scopes_are_mistakes)
         tutti_graph_destroy(g);
     }
     tutti_graph *g = new_graph();
+    tutti_name_push(g, NULL);
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "name scope: the name is NULL");
+    tutti_graph_destroy(g);
+    g = new_graph();
     tutti_name_push(g, "a");
     tutti_device_push(g, "/cpu:0");
     tutti_name_pop(g);
@@ -267,6 +272,29 @@ TUTTI_TEST(bad_names_and_scopes_are_mistakes)
 }
 
 /* Scopes that found no memory end as they began: those around them stay as they are. */
+static void check_name_fault(const char *name, const char *fault)
+{
+    tutti_graph *g = new_graph();
+    input(g, name);
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), fault);
+    CHECK_CONTAINS(tutti_error_message(), "; names have letters, digits and _ . - + : @, and a /");
+    CHECK_CONTAINS(tutti_error_message(), "graph_test.c:");
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(a_bad_name_is_told_what_is_bad)
+{
+    static char long_one[70001];
+    memset(long_one, 'n', sizeof long_one - 1);
+    check_name_fault("a//b", "name 'a//b' has nothing between two /");
+    check_name_fault("/a", "name '/a' begins with a /");
+    check_name_fault("a/", "name 'a/' ends with a /");
+    check_name_fault("a b", "name 'a b' has ' ' at 1");
+    check_name_fault("\xc3\xa4", "has byte 0xc3 at 0");
+    check_name_fault(long_one, "nnn\u2026' has 70000 characters, at most 512 are read");
+}
+
 TUTTI_TEST(scopes_without_memory_say_so)
 {
     tutti__shortage_or_skip();
@@ -285,6 +313,45 @@ TUTTI_TEST(scopes_without_memory_say_so)
     CHECK_INT(g->scopes.count, 8);
     CHECK_INT(g->lost_scopes, 0);
     tutti_graph_destroy(g);
+}
+
+/* Each attempt comes further than the one before, until one succeeds. */
+TUTTI_TEST(what_finds_no_memory_says_memory)
+{
+    enum { GRAPHS = 64 };
+    tutti__shortage_or_skip();
+    tutti_graph *graphs[GRAPHS];
+    tutti_sym xs[GRAPHS], ys[GRAPHS];
+    for (int i = 0; i < GRAPHS; i++) {
+        graphs[i] = new_graph();
+        xs[i] = input(graphs[i], "x");
+        ys[i] = tutti_sum(tutti_mul(xs[i], tutti_scalar_like(xs[i], 2)));
+    }
+    char silent[256] = "";
+    int failed = 0;
+    tutti_shortage shortage = tutti__shortage_begin();
+    tutti_status status = TUTTI_NO_MEMORY;
+    for (bool eased = true; eased && status != TUTTI_OK; failed++) {
+        void *data = NULL;
+        size_t size;
+        status = tutti_graph_serialize(graphs[0], &data, &size);
+        if (status != TUTTI_OK && !strstr(tutti_error_message(), "memory"))
+            snprintf(silent, sizeof silent, "%s", tutti_error_message());
+        free(data);
+        eased = tutti__shortage_ease(&shortage);
+    }
+    for (int i = 1; i < GRAPHS; i++) {
+        tutti_gradient_of(ys[i], xs[i]);
+        if (tutti_graph_check(graphs[i]) != TUTTI_OK && !strstr(tutti_error_message(), "memory"))
+            snprintf(silent, sizeof silent, "%s", tutti_error_message());
+        failed += tutti_graph_check(graphs[i]) != TUTTI_OK;
+        tutti__shortage_ease(&shortage);
+    }
+    tutti__shortage_end(&shortage);
+    CHECK_STR(silent, "");
+    CHECK(failed > 1);
+    for (int i = 0; i < GRAPHS; i++)
+        tutti_graph_destroy(graphs[i]);
 }
 
 TUTTI_TEST(scopes_without_memory_for_their_text_say_so)

@@ -90,7 +90,7 @@ tutti_status tutti__graph_sort(tutti_graph *graph)
                 .mark = calloc(count + 1, 1)};
     tutti_status status = TUTTI_OK;
     if (!s.sorted || !s.stack || !s.mark)
-        status = tutti_fail(TUTTI_NO_MEMORY, "sorting a graph of %zu nodes", count);
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory to sort a graph of %zu nodes", count);
     for (size_t i = 0; status == TUTTI_OK && i < count; i++) {
         tutti_node *node = graph->nodes.data[i];
         if (!node->dead && s.mark[i] == 0 && !visit(&s, node))
@@ -134,7 +134,7 @@ tutti_status tutti__node_copy_sharding(tutti_graph *to, tutti_edge from, tutti_n
         tutti__arena_array(&to->arena, (size_t)node->output_count, sizeof *node->shardings);
     if (!node->shardings ||
         !(node->shardings[0] = copy_sharding(to, from.node->shardings[from.index])))
-        return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a copy of a graph");
     return TUTTI_OK;
 }
 
@@ -142,7 +142,7 @@ tutti_status tutti__node_copy(tutti_graph *to, const tutti_node *from, tutti_nod
 {
     tutti_node *node = tutti__arena_take(&to->arena, sizeof *node);
     if (!node)
-        return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a copy of a graph");
     *node = *from;
     node->graph = to;
     node->generation = to->generation;
@@ -159,7 +159,7 @@ tutti_status tutti__node_copy(tutti_graph *to, const tutti_node *from, tutti_nod
     node->types = (void *)tutti__arena_bytes(&to->arena, from->types,
                                              (size_t)from->output_count * sizeof *node->types);
     if (!node->name || !node->origin || !node->device || !node->attrs || !node->types)
-        return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a copy of a graph");
     for (int i = 0; i < from->attr_count; i++)
         TUTTI_TRY(tutti__attr_copy(to, &from->attrs[i], from->attrs[i].name, &node->attrs[i]));
     if (from->shardings) {
@@ -180,7 +180,7 @@ tutti_status tutti__node_copy_edges(tutti_graph *to, const tutti_node *from, tut
     node->controls =
         tutti__arena_array(&to->arena, (size_t)from->control_count + 1, sizeof *node->controls);
     if (!node->inputs || !node->controls)
-        return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a copy of a graph");
     for (int i = 0; i < from->input_count; i++)
         node->inputs[i] = (tutti_edge){map[from->inputs[i].node->id], from->inputs[i].index};
     node->control_count = 0;
@@ -198,7 +198,7 @@ tutti_status tutti__node_copy_colocation(tutti_graph *to, const tutti_node *from
         if (!node->device[0])
             node->device = tutti__arena_string(&to->arena, beside->device);
         if (!node->device)
-            return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a copy of a graph");
         beside = beside->colocate;
     }
     node->colocate = beside ? map[beside->id] : NULL;
@@ -215,7 +215,7 @@ static tutti_status copy_into(tutti_graph *to, const tutti_graph *from, tutti_no
         TUTTI_TRY(tutti__node_copy_edges(to, node, map, map[i]));
         map[i]->id = (uint32_t)to->nodes.count;
         if (!TUTTI_VEC_PUSH(&to->nodes, map[i]))
-            return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a copy of a graph");
         if (!to->trace || (map[i]->op->flags & TUTTI_OP_HANDLE))
             TUTTI_TRY(tutti__map_set(&to->by_name, map[i]->name, map[i]));
     }
@@ -227,7 +227,7 @@ static tutti_status copy_into(tutti_graph *to, const tutti_graph *from, tutti_no
             to, (tutti_edge){map[from->results.data[i].node->id], from->results.data[i].index}));
     for (size_t i = 0; i < from->targets.count; i++)
         if (!TUTTI_VEC_PUSH(&to->targets, map[from->targets.data[i]->id]))
-            return tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a copy of a graph");
     return TUTTI_OK;
 }
 
@@ -238,8 +238,8 @@ tutti_status tutti__graph_copy(const tutti_graph *graph, tutti_graph **ret_graph
     TUTTI_TRY(tutti_graph_create(&copy));
     copy->trace = graph->trace;
     tutti_node **map = calloc(graph->nodes.count + 1, sizeof *map);
-    tutti_status status =
-        map ? copy_into(copy, graph, map) : tutti_fail(TUTTI_NO_MEMORY, "copy of a graph");
+    tutti_status status = map ? copy_into(copy, graph, map)
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for a copy of a graph");
     if (status != TUTTI_OK) {
         free(map);
         tutti_graph_destroy(copy);

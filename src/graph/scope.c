@@ -67,15 +67,43 @@ bool tutti__scope_has_control(const tutti_graph *graph)
     return false;
 }
 
-static bool name_is_legal(const char *name)
+/* The first byte that is in no name, or NULL. */
+static const char *foreign_byte(const char *name)
 {
-    size_t size = strlen(name);
-    if (size == 0 || size > 512 || strstr(name, "//") || name[0] == '/' || name[size - 1] == '/')
-        return false;
     for (const char *at = name; *at; at++)
         if (!isalnum((unsigned char)*at) && !strchr("_./-+:@", *at))
-            return false;
-    return true;
+            return at;
+    return NULL;
+}
+
+/* Refuses what is no name; of a long one the message has the beginning. */
+static tutti_status check_name(const char *what, const char *name)
+{
+    enum { MOST = 512, SHOWN = 60 };
+    char fault[80] = "";
+    size_t size = name ? strlen(name) : 0;
+    const char *foreign = name ? foreign_byte(name) : NULL;
+    if (!name)
+        return tutti_fail(TUTTI_INVALID, "%s: the name is NULL", what);
+    if (size == 0)
+        snprintf(fault, sizeof fault, "is empty");
+    else if (size > MOST)
+        snprintf(fault, sizeof fault, "has %zu characters, at most %d are read", size, MOST);
+    else if (foreign && isprint((unsigned char)*foreign))
+        snprintf(fault, sizeof fault, "has '%c' at %d", *foreign, (int)(foreign - name));
+    else if (foreign)
+        snprintf(fault, sizeof fault, "has byte 0x%02x at %d", (unsigned)(unsigned char)*foreign,
+                 (int)(foreign - name));
+    else if (name[0] == '/' || name[size - 1] == '/')
+        snprintf(fault, sizeof fault, "%s with a /", name[0] == '/' ? "begins" : "ends");
+    else if (strstr(name, "//"))
+        snprintf(fault, sizeof fault, "has nothing between two /");
+    else
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID,
+                      "%s '%.*s%s' %s; names have letters, digits and _ . - + : @, and a / between "
+                      "parts",
+                      what, SHOWN, name, size > SHOWN ? "\u2026" : "", fault);
 }
 
 void tutti_name_push(tutti_graph *graph, const char *name)
@@ -84,10 +112,8 @@ void tutti_name_push(tutti_graph *graph, const char *name)
     tutti_scope *scope = push(graph, TUTTI_SCOPE_NAME);
     if (!scope)
         return;
-    if (!name || !name_is_legal(name)) {
-        tutti__poison(graph, TUTTI_INVALID,
-                      "name scope '%s': names have letters, digits and _ . / - + : @",
-                      name ? name : "(null)");
+    if (check_name("name scope", name) != TUTTI_OK) {
+        tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
         return;
     }
     scope->text = tutti__arena_format(&graph->arena, "%s%s/", outer, name);
@@ -248,9 +274,8 @@ static const char *numbered(tutti_arena *arena, const char *prefix, const char *
 static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *wished)
 {
     const char *prefix = tutti__scope_prefix(graph);
-    if (wished && wished[0] && !name_is_legal(wished))
-        return tutti_fail(TUTTI_INVALID, "name '%s': names have letters, digits and _ . / - + : @",
-                          wished);
+    if (wished && wished[0])
+        TUTTI_TRY(check_name("name", wished));
     const char *base = wished && wished[0] ? wished : node->op->name;
     if (graph->trace && !(node->op->flags & TUTTI_OP_HANDLE)) {
         node->name = numbered(&graph->arena, prefix, base, node->id);
@@ -304,7 +329,7 @@ static tutti_status give_device(tutti_graph *graph, tutti_node *node)
     }
     if (any)
         node->device = tutti__arena_string(&graph->arena, tutti_device_text(&merged, text));
-    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
+    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a device name");
 }
 
 /* The input that takes its node along: a handle, else the first that is not there on every device;
@@ -358,7 +383,7 @@ static tutti_status stand_beside(tutti_graph *graph, tutti_node *node, const tut
 {
     node->device = tutti__arena_string(&graph->arena, device_by_graph(beside));
     node->colocate = tutti__is(node, "variable") ? NULL : beside;
-    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
+    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a device name");
 }
 
 tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char *wished_name)

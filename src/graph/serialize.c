@@ -245,7 +245,7 @@ static tutti_status put_graph(writer *w, const tutti_graph *graph)
                           TUTTI_GRAPH_MAX_GRAPHS, TUTTI_GRAPH_MAX_DEPTH);
     uint32_t *ids = malloc((graph->nodes.count + 1) * sizeof *ids);
     if (!ids)
-        return tutti_fail(TUTTI_NO_MEMORY, "serialisation of %zu nodes", graph->nodes.count);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to serialise %zu nodes", graph->nodes.count);
     w->depth++;
     tutti_status status = put_nodes(w, graph, ids);
     w->depth--;

@@ -50,9 +50,12 @@ static void widen_elements(int32_t *to, const uint8_t *from, int64_t count)
 tutti_status tutti__idx_parse(const char *name, const uint8_t *data, size_t size,
                               tutti_tensor **ret)
 {
-    if (size < 4 || data[0] || data[1])
+    if ((size > 0 && data[0]) || (size > 1 && data[1]))
         return tutti_fail(TUTTI_CORRUPT, "%s is no IDX file: it must begin with two zero bytes",
                           name);
+    if (size < 4)
+        return tutti_fail(TUTTI_CORRUPT, "%s ends too early: %zu bytes; an IDX file has at least 4",
+                          name, size);
     tutti_dtype dtype = dtype_of(data[2]);
     int rank = data[3];
     if (dtype == TUTTI_NO_DTYPE)

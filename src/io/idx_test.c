@@ -46,7 +46,13 @@ TUTTI_TEST(idx_refuses_what_is_not_whole)
     uint8_t bytes[sizeof good];
     for (size_t size = 0; size < sizeof good; size++)
         CHECK_STATUS(tutti__idx_parse("x", good, size, &tensor), TUTTI_CORRUPT);
+    CHECK_STATUS(tutti__idx_parse("x", good, 3, &tensor), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "x ends too early: 3 bytes");
     memcpy(bytes, good, sizeof good);
+    bytes[1] = 1;
+    CHECK_STATUS(tutti__idx_parse("x", bytes, 2, &tensor), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "must begin with two zero bytes");
+    bytes[1] = 0;
     bytes[4] = 0xff; /* four thousand million rows */
     CHECK(tutti__idx_parse("x", bytes, sizeof bytes, &tensor) != TUTTI_OK);
     bytes[4] = 0;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/dataset.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
 
@@ -145,6 +146,25 @@ static tutti_status learn_from_others(const tutti_model *model, bool known,
     return TUTTI_OK;
 }
 
+tutti_status tutti__no_elements(const tutti_dataset *data, const char *what)
+{
+    while (data->input_count > 0 && data->inputs[0]->info.cardinality == 0)
+        data = data->inputs[0];
+    int64_t all = data->input_count > 0 ? data->inputs[0]->info.cardinality : 0;
+    if (data->info.cardinality != 0 || all <= 0)
+        return tutti_fail(TUTTI_INVALID, "%s has no elements", what);
+    char who[160];
+    snprintf(who, sizeof who, "%s%s%s%s", data->def->name, data->place[0] ? " (" : "", data->place,
+             data->place[0] ? ")" : "");
+    if (data->info.batch > all && data->inputs[0]->info.batch == 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "%s has no elements: %s drops what fills no batch of %lld, and is given "
+                          "%lld; make batches smaller, or keep the remainder",
+                          what, who, (long long)data->info.batch, (long long)all);
+    return tutti_fail(TUTTI_INVALID, "%s has no elements: %s leaves none of %lld", what, who,
+                      (long long)all);
+}
+
 /* Types of the components; where the pipeline cannot tell, its first element does. */
 static tutti_status learn_types(const tutti_model *model, tutti_dataset *data,
                                 tutti_dataset_info *ret)
@@ -156,7 +176,7 @@ static tutti_status learn_types(const tutti_model *model, tutti_dataset *data,
         TUTTI_TRY(tutti_dataset_peek(data, &first));
         known = first.count > 0;
         if (!known && !own)
-            return tutti_fail(TUTTI_INVALID, "the data has no elements");
+            return tutti__no_elements(data, "the data");
         ret->components = known ? first.count : ret->components;
         for (int i = 0; i < first.count; i++)
             ret->types[i] = *tutti_tensor_type(first.tensors[i]);

@@ -27,7 +27,7 @@ tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t st
         status = tutti__fit_batches(fit, iterator, &wiring, steps, false);
     bool interrupted = model->trainer->fit == fit && model->trainer->interrupted;
     if (status == TUTTI_OK && fit->event.batch == 0 && !interrupted)
-        status = tutti_fail(TUTTI_INVALID, "the data to evaluate on is empty");
+        status = tutti__no_elements(data, "the data to evaluate on");
     tutti_iterator_close(iterator);
     fit->event = before;
     fit->epoch_started = started;

@@ -76,7 +76,7 @@ static tutti_status run_epoch(tutti_fit *fit, plan *p)
     if (model->trainer->interrupted) /* the epoch is not over; it is told of when it is resumed */
         return TUTTI_OK;
     if (fit->event.batch == 0 && !model->trainer->stop)
-        return tutti_fail(TUTTI_INVALID, "the data to train on is empty");
+        return tutti__no_elements(p->data, "the data to train on");
     TUTTI_TRY(tutti__track_read(model, true, false, &logs));
     bool last = fit->event.epoch + 1 == p->last;
     if (p->validation && ((fit->event.epoch + 1) % p->validation_every == 0 || last))

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/test.h"
@@ -204,4 +205,50 @@ TUTTI_TEST(a_frozen_model_inside_another_is_not_trained)
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     CHECK_INT(tutti_close(job), 0);
+}
+
+static tutti_status keep(void *context, tutti_element *element)
+{
+    return TUTTI_OK;
+}
+
+static const char *fitting(tutti_job *job, tutti_dataset *data)
+{
+    tutti_model *m = tutti_sequential(job, tutti_dense(1));
+    tutti_compile(m, .loss = tutti_mse());
+    CHECK(tutti_fit(m, data, .quiet = true) == NULL || tutti_job_check(job) != TUTTI_OK);
+    CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
+    tutti_close(job);
+    return tutti_error_message();
+}
+
+/* `all` examples in batches of 8, of which those that are not full are dropped. */
+static const char *fitting_full_batches(int64_t all, bool mapped)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x = filled(TUTTI_F32, 2, (int64_t[]){all, 2});
+    tutti_tensor *y = filled(TUTTI_F32, 2, (int64_t[]){all, 1});
+    tutti_dataset *data = tutti_from(job, x, y);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    if (mapped) /* types are not known then */
+        data = tutti_map(data, keep);
+    return fitting(job, tutti_prefetch(tutti_batch(data, 8, .drop_remainder = true), 2));
+}
+
+TUTTI_TEST(data_that_gives_nothing_says_what_leaves_nothing)
+{
+    for (int mapped = 0; mapped < 2; mapped++) {
+        CHECK_CONTAINS(fitting_full_batches(5, mapped), "has no elements: batch (flow_test.c:");
+        CHECK_CONTAINS(fitting_full_batches(5, mapped),
+                       "drops what fills no batch of 8, and is given 5; make batches smaller");
+        const char *message = fitting_full_batches(0, mapped);
+        CHECK_CONTAINS(message, "has no elements");
+        CHECK(!strstr(message, "batch (flow"));
+    }
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x = filled(TUTTI_F32, 2, (int64_t[]){4, 2});
+    tutti_dataset *none = tutti_take(tutti_from(job, x, x), 0);
+    tutti_tensor_release(x);
+    CHECK_CONTAINS(fitting(job, tutti_batch(none, 2)), "leaves none of 4");
 }

@@ -95,6 +95,102 @@ TUTTI_TEST(given_numbers_and_labels_that_are_none)
     CHECK_CONTAINS(mistake(numbered_labels), "holds '1' at position 1; labels are letters");
 }
 
+static tutti_sym enqueue_less_than_none(tutti_graph *graph)
+{
+    return (tutti_enqueue)(tutti_fifo_queue(graph, 4, TUTTI_TYPE(TUTTI_F32)), -1, NULL);
+}
+
+static tutti_sym enqueue_many_less_than_none(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
+    return (tutti_enqueue_many)(tutti_fifo_queue(graph, 4, TUTTI_TYPE(TUTTI_F32)), -1, &x);
+}
+
+static tutti_sym less_than_no_attributes(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
+    return (tutti_apply_op)(graph, "relu", 1, &x, -1, NULL);
+}
+
+static tutti_sym gradients_of_less_than_none(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
+    tutti_grad grad;
+    tutti_differentiate(x, -1, &x, &grad);
+    return TUTTI_NO_SYM;
+}
+
+static tutti_sym gradients_of_nothing(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
+    return tutti_gradient_of(TUTTI_NO_SYM, x);
+}
+
+static tutti_sym gradients_without_tape(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
+    tutti_gradients(NULL, x, 1, &x, NULL);
+    return TUTTI_NO_SYM;
+}
+
+static tutti_sym gradients_of_no_context(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
+    tutti_tape tape = {0};
+    tutti_grad grad;
+    tutti_gradients(&tape, x, 1, &x, &grad);
+    return TUTTI_NO_SYM;
+}
+
+TUTTI_TEST(given_less_than_none)
+{
+    CHECK_CONTAINS(mistake(enqueue_less_than_none), "enqueue: takes 1 to 64 components, not -1");
+    CHECK_CONTAINS(mistake(enqueue_many_less_than_none), "takes 1 to 64 components, not -1");
+    CHECK_CONTAINS(mistake(less_than_no_attributes), "relu: 1 inputs and -1 attributes");
+    CHECK_CONTAINS(mistake(gradients_of_less_than_none), "gradients: of -1 values");
+    CHECK_CONTAINS(mistake(gradients_of_nothing), "y 0 is not a symbol");
+    CHECK_CONTAINS(mistake(gradients_without_tape), "the tape is NULL; begin one with TUTTI_TAPE");
+    CHECK_CONTAINS(mistake(gradients_of_no_context), "the tape is of no eager context");
+}
+
+static void refuse_target(tutti_graph *graph, tutti_sym target, const char *message)
+{
+    tutti_session *session;
+    CHECK(!tutti_sym_ok(target));
+    CHECK_CONTAINS(tutti_error_message(), message);
+    CHECK_OK(tutti_graph_check(graph));
+    CHECK_OK(tutti_session_open(&session, graph));
+    CHECK_STATUS(tutti_run(session, .target = target), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "target 0 is no symbol; the call that should have made");
+    CHECK_STATUS(tutti_run(session, .targets = TUTTI_TARGETS(target)), TUTTI_INVALID);
+    tutti_session_close(session);
+}
+
+/* Such a list is not read, so no graph can hold the mistake: the run does. */
+TUTTI_TEST(given_lists_of_none_make_no_target)
+{
+    tutti_graph *graph;
+    CHECK_OK(tutti_graph_create(&graph));
+    tutti_sym unset[1], weight = tutti_variable(graph, tutti_zeros(2));
+    tutti_grad grad = {0};
+    memset(unset, 0x5a, sizeof unset);
+    refuse_target(graph, (tutti_apply_gradients)(tutti_sgd(0.1), -1, unset, &grad),
+                  "apply_gradients: a list of -1 variables has none to move");
+    refuse_target(graph, (tutti_apply_gradients)(tutti_sgd(0.1), 2, NULL, &grad),
+                  "apply_gradients: the list of 2 variables is NULL");
+    refuse_target(graph, (tutti_concat)(0, -1, unset), "concat: -1 inputs are given");
+    refuse_target(graph, (tutti_concat)(0, 0, NULL), "concat: 0 inputs are given");
+    refuse_target(graph, (tutti_concat)(0, 2, NULL), "concat: the list of 2 inputs is NULL");
+    refuse_target(graph, (tutti_stack)(0, -1, unset), "stack: -1 inputs are given");
+    refuse_target(graph, (tutti_string_join)("", -1, unset), "string_join: -1 inputs are given");
+    refuse_target(graph, tutti_minimize(tutti_sgd(0.1), tutti_sum((tutti_stack)(0, 0, NULL))),
+                  "stack: 0 inputs are given");
+    tutti_assign(weight, (tutti_concat)(0, 0, NULL));
+    CHECK_STATUS(tutti_graph_check(graph), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "input 1 is not a symbol");
+    tutti_graph_destroy(graph);
+}
+
 TUTTI_TEST(given_lists_that_are_null)
 {
     CHECK_CONTAINS(mistake(gradients_to_nowhere), "the list of 1 gradients to return is NULL");

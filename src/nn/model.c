@@ -235,7 +235,9 @@ void tutti_model_add(tutti_model *model, tutti_layer *layer)
     if (!model || !layer) {
         tutti_layer_release(layer);
         if (model)
-            tutti__model_fail(model, tutti_fail(TUTTI_NO_MEMORY, "a layer is NULL"));
+            tutti__model_fail(
+                model, tutti_fail(TUTTI_NO_MEMORY,
+                                  "a layer is NULL: there was no memory for it, or none is given"));
         return;
     }
     if (!model->sequential || model->closed)

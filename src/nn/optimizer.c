@@ -157,13 +157,20 @@ static int build_all(const tutti_updates *updates, tutti_graph *graph, const tut
     return made;
 }
 
+static tutti_graph *graph_of(int count, const tutti_sym *variables)
+{
+    for (int i = 0; variables && i < count; i++)
+        if (tutti_sym_ok(variables[i]))
+            return variables[i].node->graph;
+    return NULL;
+}
+
 tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
 {
     int count = updates->count;
-    bool given = count > 0 && updates->variables;
-    tutti_graph *graph = given ? tutti_sym_graph(updates->variables[0]) : NULL;
+    tutti_graph *graph = graph_of(count, updates->variables);
     if (!graph || tutti_graph_check(graph) != TUTTI_OK)
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     if (!updates->grads)
         return tutti__poison(graph, TUTTI_INVALID, "the list of %d gradients is NULL", count);
     if (!updates->optimizer->def)
@@ -194,7 +201,11 @@ tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
 tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tutti_sym *variables,
                                  const tutti_grad *grads)
 {
-    tutti_graph *graph = count > 0 && variables ? tutti_sym_graph(variables[0]) : NULL;
+    if (count <= 0 || !variables)
+        return tutti__poison(NULL, TUTTI_INVALID, "apply_gradients: %s of %d variables %s",
+                             variables ? "a list" : "the list", count,
+                             variables ? "has none to move" : "is NULL");
+    tutti_graph *graph = graph_of(count, variables);
     bool named = graph && optimizer.def && optimizer.name;
     if (named && tutti_graph_check(graph) == TUTTI_OK &&
         tutti__optimizer_check_applied(graph, &optimizer) != TUTTI_OK)
@@ -210,7 +221,7 @@ tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)
 {
     tutti_graph *graph = tutti_sym_graph(loss);
     if (!graph || tutti_graph_check(graph) != TUTTI_OK)
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     int count = tutti_trainable_variables(graph, 0, NULL);
     if (count == 0)
         return tutti__poison(graph, TUTTI_INVALID,

@@ -131,6 +131,10 @@ tutti_status tutti__wire(tutti_model *model, const tutti_dataset_info *info, boo
 tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool targets,
                                tutti_wiring *ret);
 tutti_status tutti__need_trainer(tutti_model *model);
+/* Fails because `what`, "the data to train on", gives nothing; it names the part of the pipeline
+ * that leaves nothing of what comes to it, as a batch that drops its remainder, where that is
+ * known. */
+tutti_status tutti__no_elements(const tutti_dataset *data, const char *what);
 
 /* ---- history.c ---- */
 tutti_status tutti__history_begin(tutti_trainer *trainer);

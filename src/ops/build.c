@@ -3,10 +3,11 @@
 
 #include <stdio.h>
 
-/* The graph of the first input that has one; NULL when all are poison. */
+/* The graph of the first input that has one; NULL when all are poison. A list whose count cannot be
+ * is not read: there is no telling what lies there. */
 static tutti_graph *graph_of(int count, const tutti_sym *inputs)
 {
-    for (int i = 0; i < count && inputs != NULL; i++)
+    for (int i = 0; i < count; i++)
         if (tutti_sym_ok(inputs[i]))
             return inputs[i].node->graph;
     return NULL;
@@ -15,9 +16,15 @@ static tutti_graph *graph_of(int count, const tutti_sym *inputs)
 tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inputs, int attr_count,
                       const tutti_attr *attrs)
 {
+    if (input_count <= 0)
+        return tutti__poison(NULL, TUTTI_INVALID, "%s: %d inputs are given; it takes at least 1",
+                             op->name, input_count);
+    if (inputs == NULL)
+        return tutti__poison(NULL, TUTTI_INVALID, "%s: the list of %d inputs is NULL", op->name,
+                             input_count);
     tutti_graph *graph = graph_of(input_count, inputs);
     if (graph == NULL || graph->error.status != TUTTI_OK)
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     return tutti__build(graph, op, NULL, input_count, inputs, attr_count, attrs);
 }
 

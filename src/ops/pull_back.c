@@ -26,7 +26,7 @@ static tutti_status take(pulling *p)
     p->results = tutti__arena_array(&p->arena, 2 * results, sizeof *p->results);
     p->x = tutti__arena_array(&p->arena, 2 * args, sizeof *p->x);
     if (!p->given || !p->params || !p->types || !p->results || !p->x)
-        return tutti_fail(TUTTI_NO_MEMORY, "gradients");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
     p->y = p->results + results;
     p->grads = p->x + args;
     memcpy(p->given, of->args, args * sizeof *p->given);

@@ -196,7 +196,7 @@ tutti_status tutti__reference_node(const tutti_node *node, tutti_tensor *const *
         return tutti__reference_control(node, inputs, ret_outputs);
     tutti_type few[8], *types = few;
     if (node->input_count > 8 && !(types = malloc((size_t)node->input_count * sizeof *types)))
-        return tutti_fail(TUTTI_NO_MEMORY, "types of %d inputs", node->input_count);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for types of %d inputs", node->input_count);
     for (int i = 0; i < node->input_count; i++) {
         types[i] = *tutti_tensor_type(inputs[i]);
         types[i].handle = tutti__edge_type(node->inputs[i])->handle;

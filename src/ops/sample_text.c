@@ -200,7 +200,8 @@ static tutti_status read_types(const char *text, tutti_arena *arena, tutti_attr 
     attr->count = count;
     attr->value.types = (const tutti_type *)(const void *)tutti__arena_bytes(
         arena, types, (size_t)count * sizeof *types);
-    return attr->value.types == NULL ? tutti_fail(TUTTI_NO_MEMORY, "sample: types") : TUTTI_OK;
+    return attr->value.types == NULL ? tutti_fail(TUTTI_NO_MEMORY, "sample: no memory for types")
+                                     : TUTTI_OK;
 }
 
 static tutti_status read_attr(const tutti_attr_spec *spec, const char *value, uint64_t seed,

@@ -85,7 +85,7 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
     if (!supported)
         TUTTI_TRY(tutti__device_open("cpu:0", &device));
     node->device = tutti__arena_string(&graph->arena, device->name);
-    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "device name");
+    return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a device name");
 }
 
 static tutti_status place_all(tutti_graph *graph, const char *fallback, bool ask)

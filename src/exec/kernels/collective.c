@@ -57,8 +57,8 @@ tutti_status tutti__meet(const tutti_call *call, tutti_meeting *ret)
     snprintf(key, sizeof key, "%s:%s@%s.%d", call->op->name, channel, axis, group);
     meeting.all = calloc((size_t)meeting.size, sizeof *meeting.all);
     tutti_tensor *mine;
-    tutti_status status =
-        meeting.all ? tutti__copy_input(call, 0, &mine) : tutti_fail(TUTTI_NO_MEMORY, "collective");
+    tutti_status status = meeting.all ? tutti__copy_input(call, 0, &mine)
+                                      : tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
     if (status == TUTTI_OK) {
         if (meeting.size == 1)
             meeting.all[0] = tutti_tensor_retain(mine);
@@ -136,7 +136,8 @@ tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *
 {
     tutti_reduction how = tutti__reduction_of(call->attrs, call->attr_count);
     tutti_tensor **partial = calloc((size_t)meeting->size, sizeof *partial);
-    tutti_status status = partial ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "collective");
+    tutti_status status =
+        partial ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
     for (int i = 0; status == TUTTI_OK && i < meeting->size; i++) {
         const tutti_type *type = tutti_tensor_type(meeting->all[i]);
         if (!tutti_type_equal(type, tutti_tensor_type(meeting->all[0])))

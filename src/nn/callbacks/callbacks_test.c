@@ -369,6 +369,22 @@ TUTTI_TEST(callbacks_progress_writes_plain_lines_without_a_terminal)
     training_end(t);
 }
 
+TUTTI_TEST(callbacks_progress_shows_no_sign_of_what_is_no_number)
+{
+    training t = training_begin(NULL);
+    tutti_text out = {0};
+    tutti_callback *bar = tutti__progress_into(&out, false, 80);
+    tutti_logs logs = {0};
+    tutti_logs_set(&logs, "val_accuracy", -NAN);
+    tutti_event event = {.model = t.model, .epochs = 1, .batch_count = 1, .logs = &logs};
+    CHECK_OK(bar->kind->epoch_begin(bar->self, &event));
+    CHECK_OK(bar->kind->epoch_end(bar->self, &event));
+    CHECK_CONTAINS(out.data, "  val_accuracy nan");
+    tutti__text_free(&out);
+    tutti_callback_release(bar);
+    training_end(t);
+}
+
 TUTTI_TEST(callbacks_progress_stays_inside_the_terminal)
 {
     training t = training_begin(NULL);

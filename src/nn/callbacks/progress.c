@@ -34,7 +34,9 @@ typedef struct progress {
 static void add_number(tutti_text *line, double value)
 {
     double size = fabs(value);
-    if (size != 0 && (size < 1e-3 || size >= 1e6))
+    if (isnan(value))
+        tutti__text_add(line, "nan"); /* whatever its sign */
+    else if (size != 0 && (size < 1e-3 || size >= 1e6))
         tutti__text_add(line, "%.2e", value);
     else
         tutti__text_add(line, size >= 1000 ? "%.1f" : size >= 10 ? "%.3f" : "%.4f", value);

@@ -9,9 +9,7 @@ static tutti_status infer(tutti_infer *node)
     const int64_t *dims;
     int rank = RULE_INTS(node, "dims", &dims);
     int64_t dtype = RULE_INT(node, "dtype");
-    if (tutti_dtype_size((tutti_dtype)dtype) == 0 || dtype == TUTTI_STRING)
-        return RULE_FAIL(node, TUTTI_INVALID, "dtype %lld is no type of numbers or bools",
-                         (long long)dtype);
+    TUTTI_TRY(tutti__fill_dtype(node, dtype));
     for (int i = 0; i < rank; i++)
         if (dims[i] < 0)
             return RULE_FAIL(node, TUTTI_INVALID, "dimension %d is %lld, needs 0 or more", i,
@@ -36,6 +34,17 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
         way->attr_index = i;
     }
     return cuts.count;
+}
+
+tutti_status tutti__fill_dtype(const tutti_infer *node, int64_t dtype)
+{
+    if (dtype == TUTTI_STRING)
+        return RULE_FAIL(node, TUTTI_INVALID,
+                         "makes numbers and bools, not strings; give these as a tensor");
+    return tutti_dtype_size((tutti_dtype)dtype) > 0
+               ? TUTTI_OK
+               : RULE_FAIL(node, TUTTI_INVALID, "dtype %lld is no type of numbers or bools",
+                           (long long)dtype);
 }
 
 /* 2^63 is the double that the largest i64 becomes. */

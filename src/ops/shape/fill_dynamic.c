@@ -35,8 +35,7 @@ static tutti_status infer(tutti_infer *node)
     int rank = shape->dims[0] >= 0 ? (int)shape->dims[0] : hints;
     if (hints != 0 && hints != rank)
         return RULE_FAIL(node, TUTTI_INVALID, "dims has %d entries, the shape %d", hints, rank);
-    if (tutti_dtype_size(dtype) == 0 || dtype == TUTTI_STRING)
-        return RULE_FAIL(node, TUTTI_INVALID, "dtype %d holds no numbers", (int)dtype);
+    TUTTI_TRY(tutti__fill_dtype(node, RULE_INT(node, "dtype")));
     TUTTI_TRY(tutti__fill_rule(node, dtype, "value"));
     for (int i = 0; i < rank; i++) {
         dims[i] = hints > 0 && hint[i] >= 0 ? hint[i] : TUTTI_ANY;

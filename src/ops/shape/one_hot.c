@@ -10,9 +10,7 @@ static tutti_status infer(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID,
                          "indices are %s, need integers; convert them with tutti_cast",
                          tutti_dtype_name(indices->dtype));
-    if (tutti_dtype_size((tutti_dtype)dtype) == 0 || dtype == TUTTI_STRING)
-        return RULE_FAIL(node, TUTTI_INVALID, "dtype %lld is no type of numbers or bools",
-                         (long long)dtype);
+    TUTTI_TRY(tutti__fill_dtype(node, dtype));
     TUTTI_TRY(tutti__fill_rule(node, (tutti_dtype)dtype, "on"));
     TUTTI_TRY(tutti__fill_rule(node, (tutti_dtype)dtype, "off"));
     if (depth < 0)

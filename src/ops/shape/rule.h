@@ -26,6 +26,8 @@ static inline int tutti__axis_of(int64_t axis, int rank)
 tutti_status tutti__shape_output(tutti_infer *node, int index, tutti_dtype dtype, int rank,
                                  const int64_t *dims);
 
+/* Whether a type has numbers or bools to be filled with. */
+tutti_status tutti__fill_dtype(const tutti_infer *node, int64_t dtype);
 /* What is asked before something is filled with a number: TUTTI_INVALID when an integer type has it
  * not. */
 tutti_status tutti__fill_check(tutti_dtype dtype, double value);

@@ -31,6 +31,23 @@ tutti_init tutti_from_sym(tutti_sym sym)
     return init;
 }
 
+/* Whether the type has what is made, not given. Draws by fans are about weights: of integers only
+ * -1 and 0 could come, or nothing. */
+static tutti_status check_made(const tutti_init *init, tutti_dtype dtype)
+{
+    if (init->kind == TUTTI_INIT_TENSOR || init->kind == TUTTI_INIT_SYM || dtype == TUTTI_NO_DTYPE)
+        return TUTTI_OK;
+    if (dtype == TUTTI_STRING)
+        return tutti_fail(TUTTI_INVALID, "string has no numbers as initial values; give strings "
+                                         "with tutti_from_tensor");
+    bool scaled = init->kind == TUTTI_INIT_SCALED_UNIFORM || init->kind == TUTTI_INIT_SCALED_NORMAL;
+    if (scaled && !tutti_dtype_is_float(dtype))
+        return tutti_fail(TUTTI_INVALID,
+                          "initial values that are scaled by fans are floats, .dtype asks for %s",
+                          tutti_dtype_name(dtype));
+    return init->kind == TUTTI_INIT_FULL ? tutti__fill_check(dtype, init->a) : TUTTI_OK;
+}
+
 tutti_status tutti__init_type(const tutti_init *init, tutti_dtype dtype, tutti_type *ret_type)
 {
     tutti_dtype own = TUTTI_NO_DTYPE;
@@ -46,8 +63,7 @@ tutti_status tutti__init_type(const tutti_init *init, tutti_dtype dtype, tutti_t
         return tutti_fail(TUTTI_INVALID,
                           "the initial value is %s, .dtype asks for %s; leave it out",
                           tutti_dtype_name(own), tutti_dtype_name(dtype));
-    if (init->kind == TUTTI_INIT_FULL && dtype != TUTTI_NO_DTYPE)
-        TUTTI_TRY(tutti__fill_check(dtype, init->a));
+    TUTTI_TRY(check_made(init, dtype));
     if (init->rank < 0 || init->rank > TUTTI_MAX_RANK)
         return tutti_fail(TUTTI_INVALID, "the initial value has %d dimensions, at most %d exist",
                           init->rank, TUTTI_MAX_RANK);

@@ -164,9 +164,10 @@ tutti_sym tutti__queue_build(const tutti_op *op, tutti_sym queue, int count,
         return tutti__poison(queue.node->graph, TUTTI_INVALID,
                              "%s: '%s' is no queue; give what tutti_fifo_queue returned", op->name,
                              queue.node->name);
-    if (count > TUTTI_QUEUE_MAX_COMPONENTS)
-        return tutti__poison(queue.node->graph, TUTTI_INVALID, "%s: takes at most %d components",
-                             op->name, TUTTI_QUEUE_MAX_COMPONENTS);
+    if (count < 0 || count > TUTTI_QUEUE_MAX_COMPONENTS)
+        return tutti__poison(queue.node->graph, TUTTI_INVALID,
+                             "%s: takes 1 to %d components, not %d", op->name,
+                             TUTTI_QUEUE_MAX_COMPONENTS, count);
     if (count > 0 && !components)
         return tutti__poison(queue.node->graph, TUTTI_INVALID,
                              "%s: the list of %d components is NULL", op->name, count);

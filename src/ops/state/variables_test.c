@@ -87,6 +87,18 @@ TUTTI_TEST(variable_starts_from_a_number_that_its_type_has)
     CHECK(tutti_sym_ok(tutti_variable(g, tutti_full(255, 3), .name = "a", .dtype = TUTTI_U8)));
     CHECK(!tutti_sym_ok(tutti_variable(g, tutti_full(300, 3), .name = "b", .dtype = TUTTI_U8)));
     check_mistake(g, TUTTI_INVALID, "variable 'b': u8 has no number 300");
+    g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_variable(g, tutti_zeros(3), .name = "s", .dtype = TUTTI_STRING)));
+    check_mistake(g, TUTTI_INVALID,
+                  "variable 's': string has no numbers as initial values; give "
+                  "strings with tutti_from_tensor");
+    g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_variable(g, tutti_glorot_uniform(3, 3), .dtype = TUTTI_I32)));
+    check_mistake(g, TUTTI_INVALID, "scaled by fans are floats, .dtype asks for i32");
+    g = new_graph();
+    CHECK(tutti_sym_ok(tutti_variable(g, tutti_uniform_init(0, 9, 3), .dtype = TUTTI_I32)));
+    CHECK_OK(tutti_graph_check(g));
+    tutti_graph_destroy(g);
 }
 
 TUTTI_TEST(fans_are_counted_as_keras_does)
