@@ -163,11 +163,20 @@ def find_rivals(headers):
     return rivals
 
 
-def names_of_system(compiler, headers):
-    """What the system's headers declare."""
-    text = ''.join(f'#if __has_include(<{name}>)\n#include <{name}>\n#endif\n' for name in sorted(headers))
-    made = subprocess.run([*compiler, '-D_GNU_SOURCE', '-E', '-P', '-xc', '-'], input=text, check=True,
+def read_by_compiler(compiler, headers):
+    text = ''.join(f'#if __has_include(<{name}>)\n#include <{name}>\n#endif\n' for name in headers)
+    return subprocess.run([*compiler, '-D_GNU_SOURCE', '-E', '-P', '-xc', '-'], input=text, check=False,
                           capture_output=True, encoding='utf-8')
+
+
+def names_of_system(compiler, headers):
+    """What the system's headers declare. clang has those of other CPUs too, and refuses to read them."""
+    headers = sorted(headers)
+    made = read_by_compiler(compiler, headers)
+    if made.returncode != 0:
+        headers = [name for name in headers if read_by_compiler(compiler, [name]).returncode == 0]
+        made = read_by_compiler(compiler, headers)
+    made.check_returncode()
     return Names(made.stdout).all
 
 
