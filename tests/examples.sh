@@ -80,6 +80,8 @@ if "$tutti" ops > /dev/full 2> err || "$tutti" --help > /dev/full 2> err; then
     failed=$((failed + 1))
     echo "a full disk below standard output is no failure"
 fi
+expect 0 "all kernels of an operator that has many" "$tutti" ops fused
+holds 'fused.matmul_bias_activation ([a-z0-9 ]*base)'
 expect 0 "no room for a checkpoint" bash -c \
     "trap '' XFSZ; ulimit -f 3000; '$tutti' train loop --epochs 2 --steps-per-epoch 3 --batch 8 --json --save full"
 holds 'the training goes on'

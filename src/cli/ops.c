@@ -12,37 +12,83 @@ static const char usage[] =
     "Lists every operator: name, formula, whether it has a gradient and a split rule, its kernels.\n"
     "TEXT keeps those whose name or category contains it.\n";
 
-static void print_json(const tutti_op *op, int count, const tutti_kernel **kernels)
+typedef struct kernels {
+    int count;
+    const tutti_kernel **of; /* best first */
+} kernels;
+
+/* Whether the kernel's name stands further up already, for a better instruction set. */
+static bool is_repeated(const kernels *all, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (strcmp(all->of[i]->name, all->of[index]->name) == 0)
+            return true;
+    return false;
+}
+
+/* The instruction sets that the kernel's name is there for, each between the marks. */
+static void print_sets(const kernels *all, int index, const char *mark, const char *between)
+{
+    const char *before = "";
+    for (int i = index; i < all->count; i++)
+        if (strcmp(all->of[i]->name, all->of[index]->name) == 0) {
+            printf("%s%s%s%s", before, mark, all->of[i]->isa, mark);
+            before = between;
+        }
+}
+
+static void print_json(const tutti_op *op, const kernels *all)
 {
     printf("{\"name\":\"%s\",\"version\":%d,\"category\":\"%s\",\"doc\":\"", op->name, op->version,
-           op->category ? op->category : "");
-    for (const char *at = op->doc ? op->doc : ""; *at; at++) {
+           op->category);
+    for (const char *at = op->doc; *at; at++) {
         if (*at == '"' || *at == '\\')
             putchar('\\');
         putchar(*at);
     }
-    printf("\",\"gradient\":%s,\"split\":%s,\"reference\":%s,\"kernels\":[",
+    printf("\",\"gradient\":%s,\"split\":%s,\"reference\":%s,\"kernels\":{",
            op->gradient ? "true" : "false", op->split ? "true" : "false",
            op->reference ? "true" : "false");
-    for (int i = 0; i < count; i++)
-        printf("%s\"%s\"", i ? "," : "", kernels[i]->name);
-    printf("]}\n");
+    for (int i = 0; i < all->count; i++)
+        if (!is_repeated(all, i)) {
+            printf("%s\"%s\":[", i ? "," : "", all->of[i]->name);
+            print_sets(all, i, "\"", ",");
+            printf("]");
+        }
+    printf("}}\n");
 }
 
-static void print_text(const tutti_op *op, int count, const tutti_kernel **kernels)
+static void print_text(const tutti_op *op, const kernels *all)
 {
-    printf("  %-34s %s\n", op->name, op->doc ? op->doc : "");
-    printf("  %-34s %s%s%s", "", op->gradient ? "gradient  " : "", op->split ? "split  " : "",
+    printf("  %s\n", op->doc);
+    printf("      %s%s%s", op->gradient ? "gradient  " : "", op->split ? "split  " : "",
            op->reference ? "kernels: reference" : "kernels: none of its own");
-    for (int i = 0; i < count; i++)
-        printf(", %s (%s)", kernels[i]->name, kernels[i]->isa ? kernels[i]->isa : "base");
+    for (int i = 0; i < all->count; i++)
+        if (!is_repeated(all, i)) {
+            printf(", %s (", all->of[i]->name);
+            print_sets(all, i, "", " ");
+            printf(")");
+        }
     printf("\n");
+}
+
+/* False when there is no memory. */
+static bool list_operator(const tutti_op *op, bool json)
+{
+    kernels all = {.count = tutti__kernel_list(op->name, "cpu", 0, NULL)};
+    all.of = calloc((size_t)all.count + 1, sizeof *all.of);
+    if (!all.of)
+        return false;
+    tutti__kernel_list(op->name, "cpu", all.count, all.of);
+    (json ? print_json : print_text)(op, &all);
+    free(all.of);
+    return true;
 }
 
 static int by_category(const void *a, const void *b)
 {
     const tutti_op *x = *(const tutti_op *const *)a, *y = *(const tutti_op *const *)b;
-    int order = strcmp(x->category ? x->category : "", y->category ? y->category : "");
+    int order = strcmp(x->category, y->category);
     return order ? order : strcmp(x->name, y->name);
 }
 
@@ -57,8 +103,8 @@ static size_t list_composites(const char *text, bool json)
             printf("{\"name\":\"%s\",\"category\":\"%s\",\"doc\":\"%s\",\"made_of\":\"%s\"}\n",
                    (*each)->name, (*each)->category, (*each)->doc, (*each)->made_of);
         else
-            printf("%s  %-34s %s\n  %-34s made of %s\n", shown ? "" : "\nmade of others\n",
-                   (*each)->name, (*each)->doc, "", (*each)->made_of);
+            printf("%s  %s\n      made of %s\n", shown ? "" : "\nmade of others\n", (*each)->doc,
+                   (*each)->made_of);
         shown++;
     }
     return shown;
@@ -72,30 +118,29 @@ static int run(int argc, char **argv)
         return tutti__complain("ops takes one TEXT at most, and --json"), TUTTI_EXIT_USAGE;
     if (tutti__isa_check_setting() != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message());
-    size_t count = tutti_op_list(0, NULL);
+    size_t count = tutti_op_list(0, NULL), shown = 0;
     const tutti_op **ops = calloc(count + 1, sizeof *ops);
-    if (!ops)
-        return tutti__complain("out of memory");
-    count = tutti_op_list(count, ops);
-    qsort(ops, count, sizeof *ops, by_category);
-    size_t shown = 0;
-    for (size_t i = 0; i < count; i++) {
-        const tutti_kernel *kernels[32];
+    bool memory = ops != NULL;
+    if (memory)
+        qsort(ops, tutti_op_list(count, ops), sizeof *ops, by_category);
+    for (size_t i = 0; memory && i < count; i++) {
         const tutti_op *op = ops[i];
-        if (text && !strstr(op->name, text) && !(op->category && strstr(op->category, text)))
+        if (text && !strstr(op->name, text) && !strstr(op->category, text))
             continue;
-        int kernel_count = tutti__kernel_list(op->name, "cpu", 32, kernels);
-        if (!json && strcmp(op->category ? op->category : "", category) != 0)
+        if (!json && strcmp(op->category, category) != 0)
             printf("%s%s\n", shown ? "\n" : "", category = op->category);
-        (json ? print_json : print_text)(op, kernel_count > 32 ? 32 : kernel_count, kernels);
+        memory = list_operator(op, json);
         shown++;
     }
     free(ops);
+    if (!memory)
+        return tutti__complain("out of memory");
     size_t composites = list_composites(text, json);
+    if (shown + composites == 0)
+        return tutti__complain("no operator matches '%s'", text);
     if (!json)
         printf("\n%zu operators, %zu made of others\n", shown, composites);
-    shown += composites;
-    return shown ? TUTTI_EXIT_OK : tutti__complain("no operator matches '%s'", text);
+    return TUTTI_EXIT_OK;
 }
 
 const tutti_command tutti_command_ops = {

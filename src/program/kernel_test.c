@@ -65,6 +65,8 @@ TUTTI_TEST(kernel_list_leaves_out_general_kernels_that_never_bid)
     CHECK(is_listed("cast", "elementwise.integer") && is_listed("cast", "elementwise.tile"));
     CHECK(!is_listed("bitwise_or", "elementwise.tile") &&
           !is_listed("bitwise_or", "elementwise.direct"));
+    CHECK(is_listed("layer_norm", "widened") && !is_listed("reshape", "widened"));
+    CHECK(!is_listed("send", "widened") && !is_listed("no_op", "widened"));
 }
 
 static const tutti_kernel *pick(const char *op, const char *text, bool deterministic)

@@ -46,18 +46,23 @@ static int widen_types(int count, const tutti_type *types, tutti_type *ret)
 
 /* Operators whose meaning is in their types or in memory that outlives the call stay as they are,
  * and so do those that only move elements. */
-static bool may_widen(const tutti_infer *node)
+static bool covers(const tutti_op *op)
 {
     const uint32_t other = TUTTI_OP_VIEW | TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES |
                            TUTTI_OP_BLOCKING | TUTTI_OP_DYNAMIC | TUTTI_OP_COLLECTIVE |
                            TUTTI_OP_CONTROL | TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE |
                            TUTTI_OP_HOST;
-    if (node->op->flags & other || node->input_count < 1 || node->input_count > MOST ||
+    for (const tutti_attr_spec *attr = op->attrs; attr != NULL && attr->name != NULL; attr++)
+        if (strcmp(attr->name, "dtype") == 0 || attr->kind == TUTTI_ATTR_GRAPH)
+            return false;
+    return !(op->flags & other) && op->max_inputs != 0;
+}
+
+static bool may_widen(const tutti_infer *node)
+{
+    if (!covers(node->op) || node->input_count < 1 || node->input_count > MOST ||
         node->output_count < 1 || node->output_count > MOST)
         return false;
-    for (int i = 0; i < node->attr_count; i++)
-        if (strcmp(node->attrs[i].name, "dtype") == 0 || node->attrs[i].kind == TUTTI_ATTR_GRAPH)
-            return false;
     for (int i = 0; i < node->input_count; i++)
         if (node->inputs[i].handle)
             return false;
@@ -207,6 +212,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_widened) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_WIDENS,
+    .covers = covers,
     .score = score,
     .prepare = prepare,
     .room = room,
