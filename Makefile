@@ -8,7 +8,10 @@ FILTER  ?=
 SHELL       := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
-ninja   = ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }
+# On a terminal the build shows where it stands, in one line; elsewhere only what fails.
+idle    = ninja -C $(BUILD) -n $(1) | grep -q 'no work to do'
+ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(1); \
+          else ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }; fi
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
