@@ -26,8 +26,7 @@ static void run_empty(void *context)
     tutti__bench_must(tutti_run(((chain *)context)->session, .fetch = {0}));
 }
 
-/* Two graphs are alternated so that neither fusion nor folding can remove the additions: each adds
- * the input itself, and TUTTI_FUSE=0 keeps them apart. */
+/* Each addition adds the input, so none can be folded; TUTTI_FUSE=0 keeps them apart. */
 static int run(int argc, char **argv, bool json)
 {
     if (!tutti__bench_knows_all(argc, argv))
