@@ -8,10 +8,12 @@ FILTER  ?=
 SHELL       := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
+# -j4 of make is ninja's, too: it cannot reach the job server, which make keeps to itself.
+jobs    = $(filter-out -j,$(filter -j%,$(MAKEFLAGS)))
 # On a terminal the build shows where it stands, in one line; elsewhere only what fails.
-idle    = ninja -C $(BUILD) -n $(1) | grep -q 'no work to do'
-ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(1); \
-          else ninja -C $(BUILD) --quiet $(1) | { grep -v 'no work to do' || true; }; fi
+idle    = ninja -C $(BUILD) $(jobs) -n $(1) | grep -q 'no work to do'
+ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(jobs) $(1); \
+          else ninja -C $(BUILD) $(jobs) --quiet $(1) | { grep -v 'no work to do' || true; }; fi
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
@@ -26,12 +28,12 @@ configure:
 	@[ -f $(BUILD)/build.ninja ] || tools/deps.sh --quiet build
 	@[ -f $(BUILD)/build.ninja ] || $(call quietly, meson setup $(BUILD))
 	@[ ! -f $(BUILD)/native ] || $(call quietly, meson configure $(BUILD) -Dinstruction_sets=all && rm $(BUILD)/native)
-	@$(call quietly, ninja -C $(BUILD) build.ninja)
+	@$(call quietly, ninja -C $(BUILD) $(jobs) build.ninja)
 
 # The demo of a fresh checkout has kernels for this machine's CPU only; every other target adds the rest.
 configure-native:
 	@[ -f $(BUILD)/build.ninja ] || $(call quietly, meson setup $(BUILD) -Dinstruction_sets=native && touch $(BUILD)/native)
-	@$(call quietly, ninja -C $(BUILD) build.ninja)
+	@$(call quietly, ninja -C $(BUILD) $(jobs) build.ninja)
 
 demo: ## installs what is missing, builds, and trains a network on digits drawn here
 	@tools/deps.sh --quiet test
@@ -105,7 +107,7 @@ deps-dev: ## installs the tools of `make check`, `make format` and `make fuzz` a
 
 install: all ## installs under PREFIX (/usr/local), below DESTDIR if given
 	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
-	@$(call quietly, ninja -C $(BUILD) build.ninja)
+	@$(call quietly, ninja -C $(BUILD) $(jobs) build.ninja)
 	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet --no-rebuild
 	@cp $(BUILD)/meson-logs/install-log.txt $(BUILD)/installed.txt
 

@@ -8,9 +8,9 @@ trap 'rm -rf "$folder"' EXIT
 
 list_commands() {
     python3 - "$1" <<'PYTHON'
-import json, sys
+import json, os, sys
 for command in json.load(open(sys.argv[1] + '/compile_commands.json')):
-    if '/joined/' in command['file']:
+    if os.path.basename(command['file']).startswith('joined_'):
         print(command['command'], '-fsyntax-only', end='\0')
 PYTHON
 }

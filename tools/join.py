@@ -2,9 +2,9 @@
 """Joins sources into few files for the compiler, which spends a quarter of its time on starting and
 on reading the same headers again.
 
-    join.py --root DIR --output DIR --compiler CC... --join NAME FILE... --join NAME FILE...
+    join.py --root DIR --compiler CC... --join NAME FILE... --join NAME FILE...
 
-writes OUTPUT/NAME0.c, OUTPUT/NAME1.c, ... which include the sources, and prints their paths.
+prints a line for each file of the compiler's: NAME and the sources that it is to include.
 
 Files stand together only where none can see what another keeps to itself:
     - no two define the same name at file scope, be it a function, an object, a type or an enumerator;
@@ -198,15 +198,6 @@ def join(sources, rivals, system):
     return groups + alone
 
 
-def write_if_new(path, text):
-    if os.path.exists(path):
-        with open(path, encoding='utf-8') as file:
-            if file.read() == text:
-                return
-    with open(path, 'w', encoding='utf-8') as file:
-        file.write(text)
-
-
 def read_sources(lists, headers):
     """Sources of each list, with what they see of the headers."""
     lists = [[Source(path, headers) for path in paths] for _, *paths in lists]
@@ -224,20 +215,15 @@ def read_sources(lists, headers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument('--root', required=True)
-    parser.add_argument('--output', required=True)
     parser.add_argument('--compiler', required=True, nargs='+')
     parser.add_argument('--join', required=True, nargs='+', action='append')
     options = parser.parse_args()
     headers = Headers(options.root)
     lists, rivals = read_sources(options.join, headers)
     system = names_of_system(options.compiler, headers.system)
-    os.makedirs(options.output, exist_ok=True)
     for (name, *_), sources in zip(options.join, lists):
-        for index, group in enumerate(join(sources, rivals, system)):
-            path = os.path.join(options.output, f'{name}{index}.c')
-            lines = [f'#include "{os.path.relpath(source, options.root)}"\n' for source in group.paths]
-            write_if_new(path, '/* Made by tools/join.py. */\n' + ''.join(lines))
-            print(path)
+        for group in join(sources, rivals, system):
+            print(name, *(os.path.relpath(path, options.root) for path in group.paths))
 
 
 if __name__ == '__main__':
