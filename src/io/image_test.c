@@ -107,6 +107,51 @@ TUTTI_TEST(images_survive_damage)
     }
 }
 
+/* The first scan of 8 x 8 grey pixels that come in several, and how a table between scans begins.
+ */
+static const char first_scan[] =
+    "\xff\xd8\xff\xdb\x00\x43\x00"
+    "QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ"
+    "\xff\xc2\x00\x0b\x08\x00\x08\x00\x08\x01\x01\x11\x00"
+    "\xff\xc4\x00\x14\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+    "\xff\xda\x00\x08\x01\x01\x00\x00\x00\x01\x7f\xff\xfe\x00\x02";
+static const char next_table[] = "\xff\xc4\x00\x14\x10";
+
+/* Decodes the first scan with so many odd bytes behind it and, perhaps, a table that is none. */
+static tutti_status decode_scan(int odd, bool broken)
+{
+    tutti_text text = {0};
+    tutti_tensor *image;
+    tutti__text_bytes(&text, first_scan, sizeof first_scan - 1);
+    tutti__text_bytes(&text, "????", (size_t)odd);
+    if (broken)
+        tutti__text_bytes(&text, next_table, sizeof next_table - 1);
+    for (int i = 0; broken && i < 17; i++)
+        tutti__text_bytes(&text, "\xfe", 1);
+    tutti__text_bytes(&text, "\xff\xd9", 2);
+    tutti_status status = tutti__image_decode("d", text.data, text.size, 1, 0, &image);
+    if (status == TUTTI_OK)
+        tutti_tensor_release(image);
+    tutti__text_free(&text);
+    return status;
+}
+
+TUTTI_TEST(jpeg_that_ends_in_an_error_is_refused)
+{
+    tutti_tensor *image = make_image(3), *back;
+    tutti_text text = {0};
+    encode(false, image, &text); /* skips where there is no JPEG */
+    tutti_tensor_release(image);
+    tutti__text_free(&text);
+    CHECK_STATUS(tutti__image_decode("d", "\xff\xd8\xff\xd9", 4, 3, 0, &back), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "d: JPEG: no picture, only tables");
+    CHECK_OK(decode_scan(0, false));
+    CHECK_OK(decode_scan(2, false)); /* is warned of */
+    CHECK_STATUS(decode_scan(0, true), TUTTI_CORRUPT);
+    CHECK_STATUS(decode_scan(2, true), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(), "Huffman table");
+}
+
 /* Two pixels (10, 100, 200) and (0, 255, 0) in 16 bits a channel; the same in 8 with a gamma of 1;
  * and 8 x 8 pixels of the inks (255, 0, 51, 102). */
 static const char sixteen_bits[] =

@@ -17,11 +17,21 @@ static tutti_status fail_jpeg(const char *name, tjhandle jpeg)
     return tutti_fail(TUTTI_CORRUPT, "%s: JPEG: %s", name, tjGetErrorStr2(jpeg));
 }
 
-/* Odd bytes between markers are only warned of and harm nothing; a missing end does. */
+/* Odd bytes between markers are only warned of and harm nothing; a missing end does. An error
+ * behind a warning has the code of a warning, and pixels that were not written: what harms nothing
+ * is known by its words, which are those of the first warning, or of the error. */
 static bool is_fatal(tjhandle jpeg)
 {
-    return tjGetErrorCode(jpeg) != TJERR_WARNING ||
-           strstr(tjGetErrorStr2(jpeg), "remature end") != NULL;
+    static const char *const harmless[] = {
+        "Corrupt JPEG data:", "Unknown Adobe color transform", "Warning: unknown JFIF revision",
+        "Inconsistent progression sequence", "Invalid SOS parameters for sequential"};
+    const char *text = tjGetErrorStr2(jpeg);
+    if (tjGetErrorCode(jpeg) != TJERR_WARNING || strstr(text, "remature end") != NULL)
+        return true;
+    for (size_t i = 0; i < TUTTI_COUNT(harmless); i++)
+        if (strncmp(text, harmless[i], strlen(harmless[i])) == 0)
+            return false;
+    return true;
 }
 
 /* Whether a segment APP14 "Adobe" stands before the picture: such files store 255 minus the ink. */
@@ -76,9 +86,11 @@ static tutti_status decode_into(tjhandle jpeg, const char *name, const uint8_t *
 static tutti_status decode_with(tjhandle jpeg, const char *name, const uint8_t *data, size_t size,
                                 int channels, int64_t most_pixels, tutti_tensor **ret_image)
 {
-    int width, height, subsampling, space;
+    int width = 0, height = 0, subsampling, space = 0; /* untouched where there are only tables */
     if (tjDecompressHeader3(jpeg, data, size, &width, &height, &subsampling, &space) != 0)
         return fail_jpeg(name, jpeg);
+    if (width < 1 || height < 1)
+        return tutti_fail(TUTTI_CORRUPT, "%s: JPEG: no picture, only tables", name);
     if (channels == 4)
         return tutti_fail(TUTTI_UNSUPPORTED,
                           "%s: JPEG gives grey or red, green, blue; not 4 channels", name);
