@@ -188,7 +188,7 @@ static int told_by_two(const char *what, char ret_told[4096])
     return times;
 }
 
-TUTTI_TEST(a_trace_that_cannot_be_written_is_told_once)
+TUTTI_TEST_ALONE(a_trace_that_cannot_be_written_is_told_once)
 {
     char told[4096];
     CHECK_OK(tutti__param_set("TRACE", "/no such folder/trace.json"));
@@ -196,7 +196,7 @@ TUTTI_TEST(a_trace_that_cannot_be_written_is_told_once)
     CHECK_CONTAINS(told, "/no such folder/trace.json");
 }
 
-TUTTI_TEST(dumps_that_cannot_be_written_are_told_once)
+TUTTI_TEST_ALONE(dumps_that_cannot_be_written_are_told_once)
 {
     char told[4096];
     CHECK_OK(tutti__param_set("DUMP", "passes"));
