@@ -86,9 +86,10 @@ TUTTI_TEST(status_here_is_remembered)
     CHECK(file == NULL);
 }
 
+/* Without padding, which {0} need not clear. */
 typedef struct some_options {
     size_t struct_size;
-    int number;
+    int64_t number;
 } some_options;
 
 static tutti_status take_options(const some_options *options)
