@@ -260,16 +260,23 @@ static void multiply(const tutti_call *call, products *p)
     }
 }
 
+/* Where B is packed in every call; NULL where it is not, for there may be no workspace at all. */
+static float *room_of(const tutti_call *call, const tutti_matmul_plan *plan)
+{
+    if (plan->room == 0)
+        return NULL;
+    size_t before = plan->gemm_bytes + plan->a_bytes + plan->b_bytes + plan->y_bytes;
+    return (float *)(void *)((char *)call->workspace + before);
+}
+
 void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,
                        const tutti_view *b, tutti_matmul_finish finish)
 {
-    char *after_b = (char *)call->workspace + plan->gemm_bytes + plan->a_bytes + plan->b_bytes;
     products p = {.plan = plan,
                   .a = a->data,
                   .b = b->data,
-                  .packed = tutti__kept_data(
-                      plan->kept, pack, plan, call->pool,
-                      plan->room == 0 ? NULL : (float *)(void *)(after_b + plan->y_bytes)),
+                  .packed =
+                      tutti__kept_data(plan->kept, pack, plan, call->pool, room_of(call, plan)),
                   .y = call->outputs[0].data,
                   .finish = finish,
                   .workspace = call->workspace};
