@@ -1,5 +1,6 @@
 /* group_norm.c: normalisation over parts of the channels, made of other operators. Statistics are
- * taken channel by channel first, so that only [batch, channels] is ever reshaped. */
+ * taken channel by channel first, so that only [batch, channels] is ever reshaped. 16 bits are
+ * computed in 32: f16 has no square of 300, and not the cube of r, which the gradient takes. */
 #include "ops/composite.h"
 #include "ops/network/norm.h"
 
@@ -52,12 +53,14 @@ tutti_sym(tutti_group_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset, i
     if (status != TUTTI_OK)
         return tutti__poison(tutti_sym_graph(x), status, "%s", tutti_error_message());
     int64_t channels = type.dims[type.rank - 1];
-    tutti_sym mean = share_in_groups(channel_mean(x, type.rank), groups, channels, type.rank);
-    tutti_sym centred = tutti_sub(x, mean);
+    tutti_sym wide = tutti__widened(x);
+    tutti_sym mean = share_in_groups(channel_mean(wide, type.rank), groups, channels, type.rank);
+    tutti_sym centred = tutti_sub(wide, mean);
     tutti_sym square = channel_mean(tutti_square(centred), type.rank);
     tutti_sym variance = share_in_groups(square, groups, channels, type.rank);
     tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, epsilon));
-    return tutti_add(tutti_mul(tutti_mul(centred, r), scale), offset);
+    tutti_sym xhat = tutti__narrowed(tutti_mul(centred, r), type.dtype);
+    return tutti_add(tutti_mul(xhat, scale), offset);
 }
 
 const tutti_composite tutti_composite_group_norm = {

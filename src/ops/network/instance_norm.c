@@ -1,4 +1,5 @@
-/* instance_norm.c: normalisation of each channel of each example, made of other operators. */
+/* instance_norm.c: normalisation of each channel of each example, made of other operators. 16 bits
+ * are computed in 32, as group_norm does. */
 #include "ops/composite.h"
 #include "ops/network/norm.h"
 
@@ -18,10 +19,12 @@ tutti_sym(tutti_instance_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset
                              tutti_type_text(&type, text));
     for (int axis = 1; axis < type.rank - 1; axis++)
         axes.values[axes.count++] = axis;
-    tutti_sym centred = tutti_sub(x, tutti_mean(x, .axes = axes, .keep_dims = true));
+    tutti_sym wide = tutti__widened(x);
+    tutti_sym centred = tutti_sub(wide, tutti_mean(wide, .axes = axes, .keep_dims = true));
     tutti_sym variance = tutti_mean(tutti_square(centred), .axes = axes, .keep_dims = true);
     tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, epsilon));
-    return tutti_add(tutti_mul(tutti_mul(centred, r), scale), offset);
+    tutti_sym xhat = tutti__narrowed(tutti_mul(centred, r), type.dtype);
+    return tutti_add(tutti_mul(xhat, scale), offset);
 }
 
 const tutti_composite tutti_composite_instance_norm = {

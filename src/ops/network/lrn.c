@@ -1,5 +1,6 @@
 /* lrn.c: local response normalisation over neighbouring channels, made of other operators. Sums
- * over neighbours are a product with a band matrix, which every device does fast. */
+ * over neighbours are a product with a band matrix, which every device does fast. 16 bits are
+ * computed in 32: f16 has no square of 300. */
 #include "ops/composite.h"
 #include "ops/network/network.h"
 
@@ -45,15 +46,17 @@ tutti_sym(tutti_lrn)(tutti_sym x, int64_t size, const tutti_lrn_options *given)
     double alpha = o.alpha == 0 ? 1e-4 : o.alpha, beta = o.beta == 0 ? 0.75 : o.beta;
     double bias = o.bias == 0 ? 1 : o.bias;
     tutti_type type = tutti_sym_type(x);
-    tutti_sym near = TUTTI_NO_SYM;
+    tutti_sym wide = tutti__widened(x), near = TUTTI_NO_SYM;
+    tutti_dtype dtype = tutti_sym_type(wide).dtype;
     tutti_status status = check(&type, size);
     if (status == TUTTI_OK)
-        status = band(tutti_sym_graph(x), type.dtype, type.dims[type.rank - 1], size, &near);
+        status = band(tutti_sym_graph(x), dtype, type.dims[type.rank - 1], size, &near);
     if (status != TUTTI_OK)
         return tutti__poison(tutti_sym_graph(x), status, "%s", tutti_error_message());
-    tutti_sym squares = tutti_matmul(tutti_square(x), near);
+    tutti_sym squares = tutti_matmul(tutti_square(wide), near);
     tutti_sym base = tutti_add_scalar(tutti_scale(squares, alpha / (double)size), bias);
-    return tutti_mul(x, tutti_pow(base, tutti_scalar_like(base, -beta)));
+    tutti_sym y = tutti_mul(wide, tutti_pow(base, tutti_scalar_like(base, -beta)));
+    return tutti__narrowed(y, type.dtype);
 }
 
 const tutti_composite tutti_composite_lrn = {

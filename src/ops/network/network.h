@@ -103,7 +103,7 @@ tutti_sym tutti__sum_keeping(tutti_sym x, int axis);
 tutti_sym tutti__sum_leading(tutti_sym x);
 tutti_sym tutti__mean_leading(tutti_sym x);
 
-/* For expansions: 16-bit floats as f32, and back to `dtype`. */
+/* 16-bit floats as f32, and back to `dtype`. */
 tutti_sym tutti__widened(tutti_sym x);
 tutti_sym tutti__narrowed(tutti_sym x, tutti_dtype dtype);
 

@@ -133,15 +133,22 @@ static tutti_sym input_term(const norm_nodes *n, tutti_sym u, tutti_sym h)
     return tutti_neg(tutti_add(project(n, inner), by_r));
 }
 
+static void give(tutti_gradient *node, int input, tutti_sym grad)
+{
+    if (node->wanted[input] && tutti_sym_ok(grad))
+        node->input_grads[input] = tutti__narrowed(grad, tutti_sym_type(node->inputs[input]).dtype);
+}
+
 /* With u, v, w the gradients of dx = P(scale grad), dscale = sum(grad xhat), doffset = sum(grad):
  * d grad = scale P u + v xhat + w;  d scale = sum(grad P u);  d x = (above) + P(v grad). */
 tutti_status tutti__norm_second_gradient(tutti_gradient *node, bool centred)
 {
-    tutti_sym scale = node->inputs[1], grad = node->inputs[2];
-    tutti_sym u = node->output_grads[0], v = node->output_grads[1];
-    tutti_sym w = node->output_count > 2 ? node->output_grads[2] : TUTTI_NO_SYM;
+    tutti_sym scale = tutti__widened(node->inputs[1]), grad = tutti__widened(node->inputs[2]);
+    tutti_sym u = tutti__widened(node->output_grads[0]), v = tutti__widened(node->output_grads[1]);
+    tutti_sym w = node->output_count > 2 ? tutti__widened(node->output_grads[2]) : TUTTI_NO_SYM;
     tutti_sym by_x = TUTTI_NO_SYM, by_scale = TUTTI_NO_SYM, by_grad = TUTTI_NO_SYM;
-    norm_nodes n = norm_build(node->inputs[0], RULE_FLOAT(node, "epsilon"), centred);
+    norm_nodes n =
+        norm_build(tutti__widened(node->inputs[0]), RULE_FLOAT(node, "epsilon"), centred);
     if (tutti_sym_ok(u)) {
         tutti_sym pu = project(&n, u);
         by_grad = tutti_mul(scale, pu);
@@ -154,11 +161,8 @@ tutti_status tutti__norm_second_gradient(tutti_gradient *node, bool centred)
     }
     if (tutti_sym_ok(w))
         tutti__accumulate(&by_grad, tutti_broadcast_like(w, grad));
-    if (node->wanted[0])
-        node->input_grads[0] = by_x;
-    if (node->wanted[1])
-        node->input_grads[1] = by_scale;
-    if (node->wanted[2])
-        node->input_grads[2] = by_grad;
+    give(node, 0, by_x);
+    give(node, 1, by_scale);
+    give(node, 2, by_grad);
     return TUTTI_OK;
 }

@@ -32,7 +32,8 @@ int tutti__split_rows(const tutti_infer *node, unsigned cut_inputs, unsigned cut
                       int capacity, tutti_split *ret);
 
 /* Gradient of a backward operator (x, scale, grad) -> (dx, dscale[, doffset]) along the last axis,
- * as nodes that can be differentiated again; `centred`: the mean is taken off (layer_norm). */
+ * as nodes that can be differentiated again, in 32 bits for 16, whose range powers of r leave;
+ * `centred`: the mean is taken off (layer_norm). */
 tutti_status tutti__norm_second_gradient(tutti_gradient *node, bool centred);
 
 #endif

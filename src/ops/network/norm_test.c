@@ -43,6 +43,80 @@ TUTTI_TEST(group_norm_agrees_with_keras)
     tutti_graph_destroy(g);
 }
 
+/* y and d sum(y w) / dx, or its derivative, in f64 and in f16, of f16 numbers of this size. */
+static void check_f16(tutti_sym (*norm)(tutti_sym x), double size, int order)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_tensor *values[4];
+    tutti_sym small = tutti_cast(tutti_scale(WAVE(g, 0, 2, 3, 4), size), TUTTI_F16);
+    tutti_sym w = tutti_cast(WAVE(g, 1, 2, 3, 4), TUTTI_F16);
+    for (int i = 0; i < 2; i++) {
+        tutti_dtype dtype = i == 0 ? TUTTI_F16 : TUTTI_F64;
+        tutti_sym x = tutti_cast(small, dtype), y = norm(x), grad = y;
+        for (int n = 0; n < order; n++)
+            grad = tutti_gradient_of(tutti_sum(tutti_mul(grad, tutti_cast(w, dtype))), x);
+        CHECK_INT(tutti_sym_type(y).dtype, dtype);
+        values[2 * i] = tutti__test_value(y);
+        values[2 * i + 1] = tutti__test_value(grad);
+    }
+    for (int v = 0; v < 2; v++) {
+        double most = 0;
+        for (int64_t i = 0; i < 24; i++)
+            most = fmax(most, fabs(tutti_tensor_get(values[2 + v], i)));
+        for (int64_t i = 0; i < 24; i++)
+            CHECK_NEAR(tutti_tensor_get(values[v], i), tutti_tensor_get(values[2 + v], i),
+                       2e-3 * most);
+    }
+    for (int v = 0; v < 4; v++)
+        tutti_tensor_release(values[v]);
+    tutti_graph_destroy(g);
+}
+
+static tutti_sym row_of(tutti_sym x, double value)
+{
+    return tutti_fill(tutti_sym_graph(x), tutti_sym_type(x).dtype, value, 4);
+}
+
+static tutti_sym by_groups(tutti_sym x)
+{
+    return tutti_group_norm_of(x, row_of(x, 1), row_of(x, 0.5), 2, .epsilon = 1e-5);
+}
+
+static tutti_sym by_instances(tutti_sym x)
+{
+    return tutti_instance_norm_of(x, row_of(x, 1), row_of(x, 0.5));
+}
+
+static tutti_sym by_neighbours(tutti_sym x)
+{
+    return tutti_lrn(x, 3, .alpha = 0.1);
+}
+
+static tutti_sym by_rows(tutti_sym x)
+{
+    return tutti_layer_norm_of(x, row_of(x, 1), row_of(x, 0.5), .epsilon = 1e-4);
+}
+
+static tutti_sym by_rows_uncentred(tutti_sym x)
+{
+    return tutti_rms_norm_of(x, row_of(x, 1), .epsilon = 1e-4);
+}
+
+TUTTI_TEST(norms_made_of_other_operators_have_room_in_f16)
+{
+    check_f16(by_groups, 1e-3, 1); /* r^3 is 3e7, */
+    check_f16(by_groups, 1000, 1); /* and (x - mean)^2 1e5 */
+    check_f16(by_instances, 1e-3, 1);
+    check_f16(by_instances, 1000, 1);
+    check_f16(by_neighbours, 1000, 1);
+}
+
+TUTTI_TEST(second_gradients_of_norms_of_rows_have_room_in_f16)
+{
+    check_f16(by_rows, 1e-2, 2); /* r^3 is 1e6 */
+    check_f16(by_rows_uncentred, 1e-2, 2);
+}
+
 TUTTI_TEST(normalisations_say_what_is_wrong)
 {
     CHECK_REFUSES("layer_norm", "f32[2,3] f32[4] f32[3]", TUTTI_INVALID, "channels of x");
