@@ -1,4 +1,16 @@
-/* base.h: status codes, error messages, versions and the macros every header uses. */
+/* base.h: status codes, error messages, versions and the macros every header uses.
+ *
+ * What holds for every function where its own words, or its header's, do not say otherwise:
+ *
+ *  - What it is given it borrows until it returns; of texts and options it keeps copies.
+ *  - What it makes (ret_…) is the caller's, to be released, closed or destroyed by the function
+ *    named so; text that is "from malloc" by free. What a question is answered with belongs to the
+ *    object that was asked and lives as long.
+ *  - One that returns a tutti_status and fails leaves all as it was, what ret_… points to included.
+ *    The reason stands in tutti_error_message.
+ *  - It waits for no other thread or process. One that does has a deadline.
+ *  - Threads may use different objects at once, and one object in turn. A job and all that belongs
+ *    to it is one object. */
 #ifndef TUTTI_BASE_H
 #define TUTTI_BASE_H
 

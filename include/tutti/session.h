@@ -3,8 +3,8 @@
  *     tutti_session *s;
  *     tutti_session_open(&s, graph);
  *     tutti_run(s, .target = tutti_initialize_all(graph));
- *     tutti_run(s, .feed = TUTTI_FEED({x, batch}), .fetch = TUTTI_FETCH({loss, &value}), .target =
- * step);
+ *     tutti_run(s, .feed = TUTTI_FEED({x, batch}), .fetch = TUTTI_FETCH({loss, &value}),
+ *               .target = step);
  *
  * A run prunes the graph to what is asked for, compiles it for the shapes that are fed, and keeps
  * the result: the next run with the same shapes starts at once. Several threads may run one
