@@ -50,8 +50,6 @@ tutti_status tutti__place_unasked(tutti_graph *graph, const char *fallback);
 tutti_status tutti__place_variable(const tutti_node *variable, const char *fallback,
                                    tutti_device **ret);
 
-/* One graph per device, send and recv at the cuts; feeds and results keep their positions in
- * `origin`. Parameters of the job that a piece uses become its parameters. */
 /* Of a value that is fed; count 0: all. */
 typedef struct tutti_fed_rows {
     int64_t first, count;
@@ -66,6 +64,8 @@ typedef struct tutti_piece_graph {
     tutti_fed_rows *rows; /* by the piece's parameter index, once somebody has looked */
     bool shadows;         /* as tutti_partition has it */
 } tutti_piece_graph;
+/* One graph per device, send and recv at the cuts. Parameters of the job that a piece uses become
+ * its parameters. */
 tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces);
 /* Pieces as they are to be compiled: whether updates go to shadows becomes the same for all. A
  * device that waits at the commit sends nothing to one that is not there yet, and a piece may not
