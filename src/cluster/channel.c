@@ -161,8 +161,3 @@ bool tutti__channel_encrypted(const tutti_channel *channel)
 {
     return channel->wire.tls != NULL;
 }
-
-int tutti__channel_peer(const tutti_channel *channel)
-{
-    return channel->peer;
-}

@@ -28,6 +28,5 @@ tutti_status tutti__channel_recv(tutti_channel *channel, void *data, size_t size
 int tutti__channel_fd(const tutti_channel *channel);
 bool tutti__channel_pending(tutti_channel *channel);
 bool tutti__channel_encrypted(const tutti_channel *channel);
-int tutti__channel_peer(const tutti_channel *channel);
 
 #endif

@@ -202,11 +202,6 @@ void tutti__segment_sleep_end(tutti_segment *segment, unsigned seen, int64_t ns)
     atomic_fetch_sub(&place->sleeping, 1);
 }
 
-void tutti__segment_sleep_cancel(tutti_segment *segment)
-{
-    atomic_fetch_sub(&tutti__segment_place(segment, segment->rank)->sleeping, 1);
-}
-
 bool tutti__segment_holds(const tutti_segment *segment, const void *data, size_t bytes)
 {
     if (segment->one_process)

@@ -104,7 +104,6 @@ void tutti__segment_wake(tutti_segment *segment, int rank);
  * look. */
 unsigned tutti__segment_sleep_begin(tutti_segment *segment);
 void tutti__segment_sleep_end(tutti_segment *segment, unsigned seen, int64_t ns);
-void tutti__segment_sleep_cancel(tutti_segment *segment);
 
 /* Streams over rings, for engines: `state` is the segment, peers are its ranks. */
 tutti_status tutti__ring_send(tutti_segment *segment, int peer, const struct iovec *parts,

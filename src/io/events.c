@@ -12,7 +12,7 @@
 #include "tensor/dtype.h"
 
 /* TensorFlow's numbers of types, and of the kinds of data a plugin shows. */
-enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_STRING = 7, DT_INT64 = 9 };
+enum { DT_FLOAT = 1, DT_DOUBLE = 2, DT_STRING = 7 };
 enum { CLASS_SCALAR = 1, CLASS_TENSOR = 2 };
 
 static double wall_seconds(void)
@@ -150,38 +150,6 @@ tutti_status tutti__events_text(tutti_events *events, int64_t step, const char *
     tutti__proto_put_string(&v.event, 8, text);
     tutti__proto_close(&v.event, tensor);
     return end_value(events, &v, "text", CLASS_TENSOR);
-}
-
-tutti_status tutti__events_tensor(tutti_events *events, int64_t step, const char *tag,
-                                  const char *plugin, tutti_tensor *tensor)
-{
-    static const int numbers[TUTTI_DTYPE_END] = {[TUTTI_F32] = DT_FLOAT,
-                                                 [TUTTI_F64] = DT_DOUBLE,
-                                                 [TUTTI_I64] = DT_INT64,
-                                                 [TUTTI_STRING] = DT_STRING};
-    int number = numbers[tutti_tensor_dtype(tensor)];
-    tutti_tensor *host, *whole;
-    if (number == 0)
-        return tutti_fail(TUTTI_UNSUPPORTED, "events hold f32, f64, i64 and strings, not %s",
-                          tutti_dtype_name(tutti_tensor_dtype(tensor)));
-    TUTTI_TRY(tutti__tensor_to_host(tensor, &host));
-    tutti_status status = tutti_tensor_contiguous(host, &whole);
-    tutti_tensor_release(host);
-    TUTTI_TRY(status);
-    open_value v = start_value(step, tag);
-    int64_t count = tutti_tensor_count(whole);
-    size_t proto =
-        start_tensor(&v.event, number, tutti_tensor_rank(whole), tutti_tensor_dims(whole));
-    if (number != DT_STRING)
-        tutti__proto_put_bytes(&v.event, 4, tutti_tensor_data(whole),
-                               (size_t)count * tutti_dtype_size(tutti_tensor_dtype(whole)));
-    for (int64_t i = 0; number == DT_STRING && i < count; i++) {
-        tutti_string text = tutti_tensor_get_string(whole, i);
-        tutti__proto_put_bytes(&v.event, 8, text.data, (size_t)text.size);
-    }
-    tutti__proto_close(&v.event, proto);
-    tutti_tensor_release(whole);
-    return end_value(events, &v, plugin, CLASS_TENSOR);
 }
 
 /* Least and greatest finite value; false when there is none. */

@@ -38,9 +38,6 @@ tutti_status tutti__events_text(tutti_events *events, int64_t step, const char *
                                 const char *text);
 /* The bytes of a GraphDef. */
 tutti_status tutti__events_graph(tutti_events *events, const void *graph_def, size_t size);
-/* Any other plugin: its name, and a tensor (f32, f64, i64 or string). */
-tutti_status tutti__events_tensor(tutti_events *events, int64_t step, const char *tag,
-                                  const char *plugin, tutti_tensor *tensor);
 /* Hands what was written to the file, so that TensorBoard sees it. */
 tutti_status tutti__events_flush(tutti_events *events);
 tutti_status tutti__events_close(tutti_events *events); /* zeroed is fine */

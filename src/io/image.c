@@ -13,11 +13,6 @@ static const tutti_image_format *format_of(const void *data, size_t size)
     return NULL;
 }
 
-bool tutti__image_is(const void *data, size_t size)
-{
-    return format_of(data, size) != NULL;
-}
-
 tutti_status tutti__image_decode(const char *name, const void *data, size_t size, int channels,
                                  int64_t most_pixels, tutti_tensor **ret_image)
 {

@@ -22,8 +22,6 @@ const tutti_image_format *tutti__png(void);
 /* By the bytes at its beginning; most_pixels 0: 2^28. */
 tutti_status tutti__image_decode(const char *name, const void *data, size_t size, int channels,
                                  int64_t most_pixels, tutti_tensor **ret_image);
-/* True when the bytes begin like an image that can be asked for. */
-bool tutti__image_is(const void *data, size_t size);
 
 /* Appends the encoded image; u8[h,w,1 or 3], for PNG 4 too. Quality is 1 to 100. */
 tutti_status tutti__jpeg_encode(tutti_tensor *image, int quality, tutti_text *text);

@@ -41,16 +41,6 @@ tutti_sym tutti__targets_for(tutti_sym truth, tutti_sym guess, bool classes)
     return have.dtype == want.dtype ? truth : tutti_cast(truth, want.dtype);
 }
 
-tutti_sym tutti__mean_of_rest(tutti_sym x)
-{
-    if (!x.node)
-        return x;
-    tutti_axes rest = {.count = tutti_sym_type(x).rank - 1};
-    for (int i = 0; i < rest.count; i++)
-        rest.values[i] = i + 1;
-    return rest.count > 0 ? tutti_mean(x, .axes = rest) : x;
-}
-
 tutti_sym tutti__weights_like(tutti_sym weights, tutti_sym x)
 {
     if (!weights.node || !x.node)

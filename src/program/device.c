@@ -79,16 +79,3 @@ tutti_status tutti__device_open(const char *name, tutti_device **ret)
         *ret = device;
     return status;
 }
-
-void tutti__device_close_all(void)
-{
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < devices.count; i++) {
-        tutti_device *device = devices.entries[i].value;
-        device->target->close(device);
-        free(device);
-    }
-    tutti__map_free(&devices);
-    devices = (tutti_map){0};
-    pthread_mutex_unlock(&lock);
-}

@@ -109,8 +109,6 @@ struct tutti_target {
 /* Opens a device by name ("cpu:0", "/far:1", "gpu:0"), once per process; NOT_FOUND says which
  * exist. */
 tutti_status tutti__device_open(const char *name, tutti_device **ret);
-/* Closes every device; for leak checks at exit. No executable may be left. */
-void tutti__device_close_all(void);
 
 /* How a mesh of devices is named: axes with sizes, devices in row-major order. */
 typedef struct tutti_mesh {

@@ -4,13 +4,6 @@
 #include "state/queue_parts.h"
 #include "state/state_inside.h"
 
-tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,
-                                int type_count, const tutti_type *types, tutti_queue **ret)
-{
-    return tutti__state_queue_ordered(state, name, capacity, type_count, types,
-                                      &(tutti_queue_order){.kind = TUTTI_QUEUE_FIFO}, ret);
-}
-
 void tutti__state_leave_queues(tutti_state *state)
 {
     state->queues_apart = true;

@@ -289,10 +289,7 @@ bool tutti__state_leaves_out(tutti_state *state);
  * up its own, else the first one all of it. Between two steps, by all processes. */
 tutti_status tutti__state_gather_left_out(tutti_state *state, const tutti_state_gather *gather);
 
-/* Queues by name, found or made. */
-tutti_status tutti__state_queue(tutti_state *state, const char *name, int64_t capacity,
-                                int type_count, const tutti_type *types, tutti_queue **ret);
-/* The same for any kind of queue. One of that name but of another kind is TUTTI_INVALID. */
+/* Queues by name, found or made. One of that name but of another kind is TUTTI_INVALID. */
 tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, int64_t capacity,
                                         int type_count, const tutti_type *types,
                                         const tutti_queue_order *order, tutti_queue **ret);

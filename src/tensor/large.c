@@ -60,14 +60,3 @@ bool tutti__large_keep(void *data, size_t size)
     pthread_mutex_unlock(&lock);
     return done;
 }
-
-void tutti__large_drop(void)
-{
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < BLOCKS; i++) {
-        free(blocks[i].data);
-        blocks[i].data = NULL;
-    }
-    kept = 0;
-    pthread_mutex_unlock(&lock);
-}

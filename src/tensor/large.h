@@ -11,7 +11,5 @@
 void *tutti__large_take(size_t size);
 /* Keeps a block; false when it is too small or there is no room: the caller frees it. */
 bool tutti__large_keep(void *data, size_t size);
-/* Frees everything kept. */
-void tutti__large_drop(void);
 
 #endif

@@ -11,16 +11,6 @@ bool tutti__types_agree(const tutti_type *a, const tutti_type *b)
     return true;
 }
 
-tutti_type tutti__types_merge(const tutti_type *a, const tutti_type *b)
-{
-    tutti_type merged = *a;
-    merged.handle = false;
-    for (int i = 0; i < a->rank; i++)
-        if (merged.dims[i] == TUTTI_ANY)
-            merged.dims[i] = b->dims[i];
-    return merged;
-}
-
 tutti_status tutti__attrs_type(const tutti_infer *node, tutti_type *ret)
 {
     const int64_t *dims;

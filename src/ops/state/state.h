@@ -12,8 +12,6 @@
 /* Whether one type may stand for the other: equal element types and ranks, dimensions equal as far
  * as both are known. Handles are not compared. */
 bool tutti__types_agree(const tutti_type *a, const tutti_type *b);
-/* Dimensions known on either side; the types agree. */
-tutti_type tutti__types_merge(const tutti_type *a, const tutti_type *b);
 
 /* Attributes "dtype" and "dims" as a type. */
 tutti_status tutti__attrs_type(const tutti_infer *node, tutti_type *ret);
