@@ -139,7 +139,7 @@ static int run(int argc, char **argv)
     if (shown + composites == 0)
         return tutti__complain("no operator matches '%s'", text);
     if (!json)
-        printf("\n%zu operators, %zu made of others\n", shown, composites);
+        printf("\n%zu operator%s, %zu made of others\n", shown, shown == 1 ? "" : "s", composites);
     return TUTTI_EXIT_OK;
 }
 
