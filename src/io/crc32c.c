@@ -143,8 +143,3 @@ uint32_t tutti__crc32c(uint32_t crc, const void *data, size_t size)
 #endif
     return ~by_table(~crc, data, size);
 }
-
-uint32_t tutti__crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t size_b)
-{
-    return multiply(crc_a, power(size_b)) ^ crc_b;
-}

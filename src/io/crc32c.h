@@ -9,8 +9,6 @@
 uint32_t tutti__crc32c(uint32_t crc, const void *data, size_t size);
 /* The same by table, on any machine. */
 uint32_t tutti__crc32c_plain(uint32_t crc, const void *data, size_t size);
-/* Checksum of a b, from those of a and b and the size of b. */
-uint32_t tutti__crc32c_join(uint32_t crc_a, uint32_t crc_b, uint64_t size_b);
 
 /* TFRecord's disguise, so that a checksum over data with checksums stays meaningful:
  * mask(c) = rotate_right(c, 15) + 0xa282ead8. */

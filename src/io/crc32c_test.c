@@ -30,9 +30,8 @@ TUTTI_TEST(crc32c_is_the_same_by_instruction_and_by_table)
             CHECK_INT(tutti__crc32c(7, data + start, n), tutti__crc32c_plain(7, data + start, n));
     uint32_t whole = tutti__crc32c(0, data, size);
     for (size_t cut = 0; cut <= size; cut += 997) {
-        uint32_t a = tutti__crc32c(0, data, cut), b = tutti__crc32c(0, data + cut, size - cut);
-        CHECK_INT(tutti__crc32c(a, data + cut, size - cut), whole);
-        CHECK_INT(tutti__crc32c_join(a, b, size - cut), whole);
+        uint32_t begun = tutti__crc32c(0, data, cut);
+        CHECK_INT(tutti__crc32c(begun, data + cut, size - cut), whole);
     }
     free(data);
 }

@@ -120,12 +120,6 @@ int64_t tutti__proto_int(const tutti_proto_field *field)
     return field->kind != TUTTI_PROTO_BYTES ? (int64_t)field->value : 0;
 }
 
-int64_t tutti__proto_zigzag(const tutti_proto_field *field)
-{
-    uint64_t value = (uint64_t)tutti__proto_int(field);
-    return (int64_t)(value >> 1 ^ (0 - (value & 1)));
-}
-
 static float float_of(uint32_t bits)
 {
     float value;

@@ -49,7 +49,6 @@ tutti_proto tutti__proto_inside(const tutti_proto *p, const tutti_proto_field *f
 
 /* The value in other clothes; 0 for a field of another kind. */
 int64_t tutti__proto_int(const tutti_proto_field *field);
-int64_t tutti__proto_zigzag(const tutti_proto_field *field);
 float tutti__proto_float(const tutti_proto_field *field);
 double tutti__proto_double(const tutti_proto_field *field);
 /* True when the field is bytes that equal the text. */

@@ -137,25 +137,6 @@ tutti_status tutti__tfrecord_next(tutti_tfrecord *r, const uint8_t **ret_data, s
     return TUTTI_OK;
 }
 
-tutti_status tutti__tfrecord_seek(tutti_tfrecord *r, int64_t at)
-{
-    if (!r->packed && at >= 0 && at <= r->source->size) {
-        r->at = at;
-        return TUTTI_OK;
-    }
-    while (r->packed && r->at < at) {
-        const uint8_t *data;
-        size_t size;
-        TUTTI_TRY(tutti__tfrecord_next(r, &data, &size));
-        if (data == NULL)
-            break;
-    }
-    if (r->at != at)
-        return tutti_fail(TUTTI_OUT_OF_RANGE, "%s: no record begins at offset %lld",
-                          r->source->name, (long long)at);
-    return TUTTI_OK;
-}
-
 void tutti__tfrecord_close(tutti_tfrecord *r)
 {
     tutti__source_close(r->source);

@@ -27,8 +27,6 @@ tutti_status tutti__tfrecord_next(tutti_tfrecord *reader, const uint8_t **ret_da
                                   size_t *ret_size);
 /* Passes over records that begin before `at`, by their sizes; plain files only. */
 tutti_status tutti__tfrecord_pass(tutti_tfrecord *reader, int64_t at);
-/* To a place that `at` had: at once in a plain file, by reading on in a packed one. */
-tutti_status tutti__tfrecord_seek(tutti_tfrecord *reader, int64_t at);
 void tutti__tfrecord_close(tutti_tfrecord *reader); /* zeroed is fine */
 
 /* Appends one record to a sink. */
