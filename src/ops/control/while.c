@@ -133,21 +133,36 @@ static void take_inputs(loop_builder *b, const tutti_sym *variables, const tutti
     }
 }
 
+/* A loop that carries nothing from round to round: its condition could never change. The mistake is
+ * recorded in the graph of the captures, if there is one. */
+static tutti_sym refuse_none(int variable_count, int capture_count, const tutti_sym *captures)
+{
+    tutti_graph *graph = capture_count > 0 && captures ? tutti_sym_graph(captures[0]) : NULL;
+    if (variable_count > 0)
+        return tutti__poison(graph, TUTTI_INVALID, "while: the list of %d loop variables is NULL",
+                             variable_count);
+    return tutti__poison(graph, TUTTI_INVALID,
+                         "while: %d loop variables are given; it takes at least 1, what the "
+                         "condition looks at",
+                         variable_count);
+}
+
 tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *context,
                        int variable_count, const tutti_sym *variables, int capture_count,
                        const tutti_sym *captures, tutti_sym *ret_results)
 {
     tutti_arena arena = {0};
     tutti_sym loop = TUTTI_NO_SYM;
-    loop_builder b = {.graph =
-                          variable_count > 0 && variables ? tutti_sym_graph(variables[0]) : NULL,
+    for (int i = 0; i < variable_count && ret_results; i++)
+        ret_results[i] = TUTTI_NO_SYM;
+    if (variable_count <= 0 || !variables)
+        return refuse_none(variable_count, capture_count, captures);
+    loop_builder b = {.graph = tutti_sym_graph(variables[0]),
                       .condition = condition,
                       .step = step,
                       .context = context,
                       .variables = variable_count,
                       .captures = capture_count};
-    for (int i = 0; i < variable_count && ret_results; i++)
-        ret_results[i] = TUTTI_NO_SYM;
     if (!b.graph || tutti_graph_check(b.graph) != TUTTI_OK)
         return TUTTI_NO_SYM; /* poison passes on */
     if (tutti__body_takes(b.graph, "while", variable_count, variables) != TUTTI_OK ||

@@ -362,3 +362,21 @@ TUTTI_TEST(while_reports_mistakes)
     expect(below_three, makes_variable, "is made in the body; make it outside");
     expect(asks_placeholder, multiply, "placeholder 'while/condition/more' is made in the body");
 }
+
+/* A loop over no variables gave a symbol of nothing and no mistake. */
+TUTTI_TEST(while_without_variables_is_a_mistake)
+{
+    for (int count = -1; count < 2; count++) {
+        tutti_graph *g = new_graph();
+        tutti_sym x = tutti_placeholder(g, TUTTI_F64);
+        CHECK(!tutti_sym_ok(
+            tutti_while(below_three, multiply, NULL, count, NULL, TUTTI_SYMS(x), NULL)));
+        check_mistake(g, TUTTI_INVALID,
+                      count < 0   ? "while: -1 loop variables are given; it takes at least 1"
+                      : count < 1 ? "while: 0 loop variables are given; it takes at least 1"
+                                  : "while: the list of 1 loop variables is NULL");
+    }
+    tutti_sym none = tutti_while(below_three, multiply, NULL, 0, NULL, 0, NULL, NULL);
+    CHECK(!tutti_sym_ok(none));
+    CHECK_CONTAINS(tutti_error_message(), "while: 0 loop variables");
+}
