@@ -182,9 +182,12 @@ static tutti_status build(tutti_graph *graph, const tutti_op *op, const char *na
 tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name, int input_count,
                        const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
 {
-    if (!graph || graph->error.status != TUTTI_OK)
-        return TUTTI_NO_SYM;
-    tutti_sym sym = TUTTI_NO_SYM;
+    if (!graph)
+        return tutti__poison(NULL, TUTTI_INVALID,
+                             "%s: the graph is NULL; give what tutti_graph_create made", op->name);
+    if (graph->error.status != TUTTI_OK)
+        return TUTTI_POISON;
+    tutti_sym sym = TUTTI_POISON;
     tutti_status status = build(graph, op, name, input_count, inputs, attr_count, attrs, &sym);
     if (status != TUTTI_OK) {
         enum { SHOWN = 512 }; /* more is no name */

@@ -191,6 +191,73 @@ TUTTI_TEST(given_lists_of_none_make_no_target)
     tutti_graph_destroy(graph);
 }
 
+static void give_first(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                       void *context)
+{
+    ret[0] = args[0];
+}
+
+static tutti_sym enqueue_into_nothing(tutti_graph *graph)
+{
+    return tutti_enqueue(TUTTI_NO_SYM, tutti_placeholder(graph, TUTTI_F32));
+}
+
+static tutti_sym branch_on_nothing(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32);
+    return tutti_cond(TUTTI_NO_SYM, give_first, give_first, NULL, TUTTI_SYMS(x), 1, NULL);
+}
+
+static tutti_sym loop_over_nothing(tutti_graph *graph)
+{
+    tutti_sym x = tutti_placeholder(graph, TUTTI_F32);
+    return tutti_while(give_first, give_first, NULL, TUTTI_SYMS(TUTTI_NO_SYM), TUTTI_SYMS(x), NULL);
+}
+
+static tutti_sym split_nothing(tutti_graph *graph)
+{
+    return tutti_split_like(TUTTI_NO_SYM, 0, tutti_placeholder(graph, TUTTI_F32, 2));
+}
+
+/* What was never set has no graph that could hold the mistake: the run does. */
+TUTTI_TEST(given_symbols_that_were_never_set_make_no_target)
+{
+    tutti_graph *graph;
+    tutti_sym none = TUTTI_NO_SYM;
+    const char *unset = "not a symbol (never set";
+    CHECK_OK(tutti_graph_create(&graph));
+    refuse_target(graph, tutti_neg(none), "neg: input 0 is not a symbol (never set");
+    refuse_target(graph, tutti_neg(tutti_add(none, none)), "add: input 0 is not a symbol");
+    refuse_target(graph, tutti_enqueue(none, none), unset);
+    refuse_target(graph, tutti_dequeue(none), unset);
+    refuse_target(graph, tutti_dequeue_many(none, 2), unset);
+    refuse_target(graph, tutti_cond(none, give_first, give_first, NULL, 0, NULL, 1, NULL), unset);
+    refuse_target(graph, tutti_while(give_first, give_first, NULL, 1, &none, 0, NULL, NULL), unset);
+    refuse_target(graph, tutti_unstack(none, 0, 2), unset);
+    refuse_target(graph, tutti_pad(none), unset);
+    refuse_target(graph, tutti_slice_axis(none, 0, 0, 1), unset);
+    refuse_target(graph, tutti_gather_elements(none, none, 0), unset);
+    refuse_target(graph, tutti_random_shuffle(none), unset);
+    refuse_target(graph, tutti_random_categorical(none, 1), unset);
+    refuse_target(graph, tutti_conv1d_of(none, none), unset);
+    refuse_target(graph, tutti_split_like(none, 0, none), unset);
+    refuse_target(graph, tutti_minimize(tutti_sgd(0.1), none), "minimize: input 0 is not a symbol");
+    refuse_target(graph, tutti_no_op(NULL), "no_op: the graph is NULL");
+    refuse_target(graph, tutti_scalar(NULL, TUTTI_F32, 1), "constant: the graph is NULL");
+    refuse_target(graph, tutti_placeholder(NULL, TUTTI_F32), "placeholder: the graph is NULL");
+    refuse_target(graph, tutti_initialize_all(NULL), "the graph is NULL");
+    tutti_graph_destroy(graph);
+}
+
+/* Where another argument has a graph, that one holds the mistake. */
+TUTTI_TEST(given_symbols_that_were_never_set_beside_others)
+{
+    CHECK_CONTAINS(mistake(enqueue_into_nothing), "enqueue: the queue is not a symbol");
+    CHECK_CONTAINS(mistake(branch_on_nothing), "cond: the condition is not a symbol");
+    CHECK_CONTAINS(mistake(loop_over_nothing), "while: argument 0 is not a symbol");
+    CHECK_CONTAINS(mistake(split_nothing), "input 0 is not a symbol");
+}
+
 TUTTI_TEST(given_lists_that_are_null)
 {
     CHECK_CONTAINS(mistake(gradients_to_nowhere), "the list of 1 gradients to return is NULL");

@@ -220,7 +220,9 @@ tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tut
 tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)
 {
     tutti_graph *graph = tutti_sym_graph(loss);
-    if (!graph || tutti_graph_check(graph) != TUTTI_OK)
+    if (!graph)
+        return tutti__poison_of("minimize", 1, &loss);
+    if (tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_POISON;
     int count = tutti_trainable_variables(graph, 0, NULL);
     if (count == 0)
@@ -229,7 +231,7 @@ tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)
                              optimizer.name ? optimizer.name : "minimize");
     tutti_sym *variables = calloc((size_t)count, sizeof *variables);
     tutti_grad *grads = calloc((size_t)count, sizeof *grads);
-    tutti_sym step = TUTTI_NO_SYM;
+    tutti_sym step = TUTTI_POISON;
     if (!variables || !grads) {
         tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d gradients", count);
     } else {

@@ -3,14 +3,23 @@
 
 #include <stdio.h>
 
-/* The graph of the first input that has one; NULL when all are poison. A list whose count cannot be
- * is not read: there is no telling what lies there. */
-static tutti_graph *graph_of(int count, const tutti_sym *inputs)
+tutti_graph *tutti__graph_of(int count, const tutti_sym *syms)
 {
-    for (int i = 0; i < count; i++)
-        if (tutti_sym_ok(inputs[i]))
-            return inputs[i].node->graph;
+    for (int i = 0; i < count && syms; i++)
+        if (tutti_sym_ok(syms[i]))
+            return syms[i].node->graph;
     return NULL;
+}
+
+tutti_sym tutti__poison_of(const char *op, int count, const tutti_sym *syms)
+{
+    for (int i = 0; i < count && syms; i++) {
+        if (syms[i].node || syms[i].index)
+            continue;
+        tutti_status status = tutti__sym_usable(NULL, syms[i], "input", i);
+        return tutti__poison(NULL, status, "%s: %s", op, tutti_error_message());
+    }
+    return TUTTI_POISON;
 }
 
 tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inputs, int attr_count,
@@ -22,8 +31,10 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
     if (inputs == NULL)
         return tutti__poison(NULL, TUTTI_INVALID, "%s: the list of %d inputs is NULL", op->name,
                              input_count);
-    tutti_graph *graph = graph_of(input_count, inputs);
-    if (graph == NULL || graph->error.status != TUTTI_OK)
+    tutti_graph *graph = tutti__graph_of(input_count, inputs);
+    if (graph == NULL)
+        return tutti__poison_of(op->name, input_count, inputs);
+    if (graph->error.status != TUTTI_OK)
         return TUTTI_POISON;
     return tutti__build(graph, op, NULL, input_count, inputs, attr_count, attrs);
 }
@@ -40,8 +51,10 @@ tutti_sym tutti__binary(const tutti_op *op, tutti_sym a, tutti_sym b)
 
 bool tutti__usable(const char *op, tutti_sym x)
 {
-    if (!tutti_sym_ok(x))
+    if (!tutti_sym_ok(x)) {
+        tutti__poison_of(op, 1, &x);
         return false;
+    }
     tutti_status status = tutti__sym_usable(x.node->graph, x, "x", -1);
     if (status != TUTTI_OK)
         tutti__poison(x.node->graph, status, "%s: %s", op, tutti_error_message());

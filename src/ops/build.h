@@ -27,6 +27,12 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
                 (int)(sizeof((tutti_attr[]){__VA_ARGS__}) / sizeof(tutti_attr)),                   \
                 (tutti_attr[]){__VA_ARGS__})
 
+/* The graph of the first that has one; NULL when there is none, or no list. */
+tutti_graph *tutti__graph_of(int count, const tutti_sym *syms);
+/* What a builder returns that is given no symbol of any graph: poison. The thread's message says
+ * which of them was never set; poison among them has its message already. */
+tutti_sym tutti__poison_of(const char *op, int count, const tutti_sym *syms);
+
 /* For builders that look at types before they build: false when x is poison, or is refused, as a
  * value of an earlier step of a tape is, whose type is none. */
 bool tutti__usable(const char *op, tutti_sym x);

@@ -190,17 +190,18 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
                       int arg_count, const tutti_sym *args, int result_count,
                       tutti_sym *ret_results)
 {
-    tutti_graph *graph = tutti_sym_graph(pred);
+    tutti_graph *graph = tutti_sym_ok(pred) ? pred.node->graph : tutti__graph_of(arg_count, args);
     tutti_body_fn *const fns[] = {then_fn, else_fn};
     tutti_body bodies[2] = {0};
     tutti_arena arena = {0};
-    tutti_sym cond = TUTTI_NO_SYM;
-    tutti_status status = graph ? tutti_graph_check(graph) : TUTTI_INVALID;
+    tutti_sym cond = TUTTI_POISON;
     for (int i = 0; i < result_count && ret_results; i++)
-        ret_results[i] = TUTTI_NO_SYM;
-    if (status != TUTTI_OK)
-        return TUTTI_NO_SYM; /* poison passes on */
-    status = tutti__sym_usable(graph, pred, "cond: the condition", -1);
+        ret_results[i] = TUTTI_POISON;
+    if (!graph)
+        return tutti__poison_of("cond", 1, &pred);
+    if (tutti_graph_check(graph) != TUTTI_OK)
+        return TUTTI_POISON; /* poison passes on */
+    tutti_status status = tutti__sym_usable(graph, pred, "cond: the condition", -1);
     if (status == TUTTI_OK)
         status = tutti__body_takes(graph, "cond", arg_count, args);
     if (status != TUTTI_OK)

@@ -133,18 +133,16 @@ static void take_inputs(loop_builder *b, const tutti_sym *variables, const tutti
     }
 }
 
-/* A loop that carries nothing from round to round: its condition could never change. The mistake is
- * recorded in the graph of the captures, if there is one. */
-static tutti_sym refuse_none(int variable_count, int capture_count, const tutti_sym *captures)
+static tutti_status check_lists(const tutti_graph *graph, const loop_builder *b,
+                                const tutti_sym *variables, const tutti_sym *captures)
 {
-    tutti_graph *graph = capture_count > 0 && captures ? tutti_sym_graph(captures[0]) : NULL;
-    if (variable_count > 0)
-        return tutti__poison(graph, TUTTI_INVALID, "while: the list of %d loop variables is NULL",
-                             variable_count);
-    return tutti__poison(graph, TUTTI_INVALID,
-                         "while: %d loop variables are given; it takes at least 1, what the "
-                         "condition looks at",
-                         variable_count);
+    if (b->variables < 1)
+        return tutti_fail(TUTTI_INVALID,
+                          "while: %d loop variables are given; it takes at least 1, what the "
+                          "condition looks at",
+                          b->variables);
+    TUTTI_TRY(tutti__body_takes(graph, "while", b->variables, variables));
+    return tutti__body_takes(graph, "while", b->captures, captures);
 }
 
 tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *context,
@@ -152,22 +150,23 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
                        const tutti_sym *captures, tutti_sym *ret_results)
 {
     tutti_arena arena = {0};
-    tutti_sym loop = TUTTI_NO_SYM;
+    tutti_sym loop = TUTTI_POISON;
     for (int i = 0; i < variable_count && ret_results; i++)
-        ret_results[i] = TUTTI_NO_SYM;
-    if (variable_count <= 0 || !variables)
-        return refuse_none(variable_count, capture_count, captures);
-    loop_builder b = {.graph = tutti_sym_graph(variables[0]),
+        ret_results[i] = TUTTI_POISON;
+    tutti_graph *graph = tutti__graph_of(variable_count, variables);
+    loop_builder b = {.graph = graph ? graph : tutti__graph_of(capture_count, captures),
                       .condition = condition,
                       .step = step,
                       .context = context,
                       .variables = variable_count,
                       .captures = capture_count};
-    if (!b.graph || tutti_graph_check(b.graph) != TUTTI_OK)
-        return TUTTI_NO_SYM; /* poison passes on */
-    if (tutti__body_takes(b.graph, "while", variable_count, variables) != TUTTI_OK ||
-        tutti__body_takes(b.graph, "while", capture_count, captures) != TUTTI_OK)
-        return tutti__poison(b.graph, TUTTI_INVALID, "%s", tutti_error_message());
+    if (b.graph && tutti_graph_check(b.graph) != TUTTI_OK)
+        return TUTTI_POISON; /* poison passes on */
+    if (!b.graph && variable_count > 0 && variables)
+        return tutti__poison_of("while", variable_count, variables);
+    tutti_status status = check_lists(b.graph, &b, variables, captures);
+    if (status != TUTTI_OK)
+        return tutti__poison(b.graph, status, "%s", tutti_error_message());
     size_t count = (size_t)variable_count + (size_t)capture_count + 1;
     b.inputs = tutti__arena_array(&arena, count, sizeof *b.inputs);
     b.types = tutti__arena_array(&arena, count, sizeof *b.types);
@@ -175,7 +174,7 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
         tutti__poison(b.graph, TUTTI_NO_MEMORY, "while: no memory");
     else {
         take_inputs(&b, variables, captures);
-        tutti_status status = build(&b, &loop);
+        status = build(&b, &loop);
         if (status != TUTTI_OK)
             tutti__poison(b.graph, status, "%s", tutti_error_message());
     }

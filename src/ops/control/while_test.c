@@ -374,7 +374,7 @@ TUTTI_TEST(while_without_variables_is_a_mistake)
         check_mistake(g, TUTTI_INVALID,
                       count < 0   ? "while: -1 loop variables are given; it takes at least 1"
                       : count < 1 ? "while: 0 loop variables are given; it takes at least 1"
-                                  : "while: the list of 1 loop variables is NULL");
+                                  : "while: 1 arguments are announced, and the array is NULL");
     }
     tutti_sym none = tutti_while(below_three, multiply, NULL, 0, NULL, 0, NULL, NULL);
     CHECK(!tutti_sym_ok(none));

@@ -94,7 +94,7 @@ bool tutti__integer_fits(double value, tutti_dtype dtype)
 tutti_sym(tutti_scalar_like)(tutti_sym x, double value)
 {
     if (!tutti__usable("scalar_like", x))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_graph *graph = tutti_sym_graph(x);
     tutti_dtype dtype = tutti_sym_type(x).dtype;
     tutti_tensor *tensor = NULL;

@@ -8,7 +8,7 @@ tutti_sym(tutti_batch_norm_inference_of)(tutti_sym x, tutti_sym scale, tutti_sym
 {
     double epsilon;
     if (!tutti__epsilon_take(x, "batch_norm_inference", given, 1e-3, &epsilon))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_sym factor = tutti_mul(scale, tutti_rsqrt(tutti_add_scalar(variance, epsilon)));
     return tutti_add(tutti_mul(x, factor), tutti_sub(offset, tutti_mul(mean, factor)));
 }

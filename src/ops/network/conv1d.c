@@ -37,7 +37,7 @@ tutti_sym(tutti_conv1d_of)(tutti_sym x, tutti_sym kernel, const tutti_conv1d_opt
 {
     TAKE_OPTIONS(tutti_conv1d_options, options, given);
     if (!tutti__usable("conv1d", x) || !tutti__usable("conv1d", kernel))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     options.stride += options.stride == 0;
     options.dilation += options.dilation == 0;
     tutti_status status = check_ranks(x, kernel);
@@ -60,7 +60,7 @@ tutti_sym(tutti_depthwise_conv2d_of)(tutti_sym x, tutti_sym kernel,
     char text[TUTTI_TYPE_TEXT];
     TAKE_OPTIONS(tutti_conv2d_options, options, given);
     if (!tutti__usable("depthwise_conv2d", x) || !tutti__usable("depthwise_conv2d", kernel))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_type type = tutti_sym_type(kernel);
     const int64_t *dims = type.dims;
     if (type.rank != 4 || !tutti_type_is_static(&type) || tutti_type_count(&type) < 1)

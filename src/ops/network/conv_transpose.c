@@ -36,7 +36,7 @@ static tutti_sym transpose(const char *op, int axes, tutti_sym x, tutti_sym kern
         TUTTI_INTS("size", axes, t->size),
     };
     if (!tutti_sym_ok(x) || !tutti_sym_ok(kernel))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     return tutti_apply_op(tutti_sym_graph(x), op, 2, inputs, (int)TUTTI_COUNT(attrs), attrs);
 }
 
@@ -73,7 +73,7 @@ tutti_sym(tutti_conv1d_transpose_of)(tutti_sym x, tutti_sym kernel,
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     TAKE_OPTIONS(tutti_conv1d_transpose_options, o, given);
     if (!tutti__usable("conv1d_transpose", x) || !tutti__usable("conv1d_transpose", kernel))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_type of_x = tutti_sym_type(x), of_kernel = tutti_sym_type(kernel);
     if (of_x.rank != 3 || of_kernel.rank != 3)
         return tutti__poison(

@@ -115,7 +115,7 @@ static tutti_sym backward_same(const tutti_gradient *node, const char *what, tut
                                tutti_sym b, tutti_sym like, int first_axis)
 {
     if (!tutti_sym_ok(a) || !tutti_sym_ok(b) || !tutti_sym_ok(like))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     char op[40];
     int axes = axes_of(node);
     tutti_type type = tutti_sym_type(like);

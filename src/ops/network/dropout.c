@@ -87,7 +87,7 @@ tutti_sym(tutti_dropout_of)(tutti_sym x, tutti_sym counter, double rate,
 {
     TAKE_OPTIONS(tutti_dropout_options, options, given);
     if (!tutti_sym_ok(x))
-        return TUTTI_NO_SYM;
+        return tutti__poison_of("dropout", 1, &x);
     bool own = tutti_sym_ok(counter);
     tutti_sym inputs[] = {x, own ? counter : tutti__random_counter(tutti_sym_graph(x))};
     tutti_sym y = TUTTI_NARY(&tutti_op_dropout, inputs, TUTTI_FLOAT("rate", rate),

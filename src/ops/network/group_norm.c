@@ -47,7 +47,7 @@ tutti_sym(tutti_group_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset, i
 {
     double epsilon;
     if (!tutti__epsilon_take(x, "group_norm", given, 1e-3, &epsilon))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_type type = tutti_sym_type(x);
     tutti_status status = check(type, groups);
     if (status != TUTTI_OK)

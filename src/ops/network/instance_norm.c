@@ -10,7 +10,7 @@ tutti_sym(tutti_instance_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset
     double epsilon;
     tutti_axes axes = {0};
     if (!tutti__epsilon_take(x, "instance_norm", given, 1e-5, &epsilon))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_type type = tutti_sym_type(x);
     if (type.rank < 3)
         return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,

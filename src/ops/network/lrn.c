@@ -42,7 +42,7 @@ tutti_sym(tutti_lrn)(tutti_sym x, int64_t size, const tutti_lrn_options *given)
 {
     TAKE_OPTIONS(tutti_lrn_options, o, given);
     if (!tutti__usable("lrn", x))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     double alpha = o.alpha == 0 ? 1e-4 : o.alpha, beta = o.beta == 0 ? 0.75 : o.beta;
     double bias = o.bias == 0 ? 1 : o.bias;
     tutti_type type = tutti_sym_type(x);

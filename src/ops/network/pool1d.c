@@ -11,7 +11,7 @@ static tutti_sym pool1d(const char *op, pool2d_fn *pool2d, tutti_sym x,
     char text[TUTTI_TYPE_TEXT];
     TAKE_OPTIONS(tutti_pool1d_options, options, given);
     if (!tutti__usable(op, x))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_type type = tutti_sym_type(x);
     if (type.rank != 3)
         return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,

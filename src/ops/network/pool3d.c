@@ -14,7 +14,7 @@ static tutti_sym pool3d(const char *op, pool2d_fn *pool2d, tutti_sym x,
     char text[TUTTI_TYPE_TEXT];
     TAKE_OPTIONS(tutti_pool3d_options, o, given);
     if (!tutti__usable(op, x))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_type type = tutti_sym_type(x);
     const int64_t *in = type.dims;
     if (type.rank != 5 || in[1] < 1 || in[2] < 1 || in[3] < 1 || in[4] < 1)
@@ -41,12 +41,12 @@ static tutti_sym pool3d(const char *op, pool2d_fn *pool2d, tutti_sym x,
                                   .pads = {p[0], p[1], 0, 0}};
     tutti_sym planes = pool2d(tutti_reshape(x, -1, in[2], in[3], in[4]), &plane);
     if (!tutti_sym_ok(planes))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_type pooled = tutti_sym_type(planes);
     int64_t rows = pooled.dims[1], columns = pooled.dims[2];
     tutti_sym y = pool2d(tutti_reshape(planes, -1, in[1], rows * columns, in[4]), &depth);
     if (!tutti_sym_ok(y))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     return tutti_reshape(y, -1, tutti_sym_type(y).dims[1], rows, columns, in[4]);
 }
 

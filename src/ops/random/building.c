@@ -93,7 +93,7 @@ tutti_sym tutti__random_build(tutti_graph *graph, const tutti_op *op,
     tutti_sym all[3];
     tutti_attr given[8];
     if (tutti_graph_check(graph) != TUTTI_OK)
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     all[0] = own.counter;
     if (!tutti_sym_ok(all[0]))
         all[0] = tutti__random_counter(graph);

@@ -103,7 +103,7 @@ tutti_sym(tutti_random_categorical)(tutti_sym logits, int64_t n,
                                     const tutti_random_options *options)
 {
     if (!tutti_sym_ok(logits))
-        return TUTTI_NO_SYM;
+        return tutti__poison_of("random_categorical", 1, &logits);
     return tutti__random_build(logits.node->graph, &tutti_op_random_categorical, options, 1,
                                &logits, 1, &TUTTI_INT("n", n));
 }

@@ -92,7 +92,7 @@ extern const tutti_op tutti_op_random_shuffle;
 tutti_sym(tutti_random_shuffle)(tutti_sym x, const tutti_random_options *options)
 {
     if (!tutti_sym_ok(x))
-        return TUTTI_NO_SYM;
+        return tutti__poison_of("random_shuffle", 1, &x);
     return tutti__random_build(x.node->graph, &tutti_op_random_shuffle, options, 1, &x, 0, NULL);
 }
 

@@ -13,7 +13,7 @@ static tutti_sym from_the_front(tutti_sym x, tutti_sym indices, int axis)
 tutti_sym(tutti_gather_elements)(tutti_sym x, tutti_sym indices, int axis)
 {
     if (!tutti_sym_ok(x) || !tutti_sym_ok(indices))
-        return TUTTI_NO_SYM;
+        return tutti_take_along(x, indices, axis); /* which says so */
     tutti_type type = tutti_sym_type(x), places = tutti_sym_type(indices);
     if (type.rank != places.rank || axis < -type.rank || axis >= type.rank)
         return tutti_take_along(x, indices, axis);

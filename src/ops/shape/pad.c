@@ -169,7 +169,7 @@ tutti_sym(tutti_pad)(tutti_sym x, const tutti_pad_options *options)
     RULE_OPTIONS(tutti_pad_options, o, options);
     int64_t paddings[2 * TUTTI_MAX_RANK] = {0};
     if (!tutti__usable("pad", x))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     int rank = tutti_sym_type(x).rank;
     if (o.before.count < 0 || o.before.count > rank || o.after.count < 0 || o.after.count > rank)
         return tutti__poison(

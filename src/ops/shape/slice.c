@@ -116,7 +116,7 @@ tutti_sym(tutti_slice_axis)(tutti_sym x, int axis, int64_t begin, int64_t end)
 {
     tutti_slice_options options = {.struct_size = sizeof options};
     if (!tutti__usable("slice", x))
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     int rank = tutti_sym_type(x).rank;
     if (axis < -rank || axis >= rank)
         return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,

@@ -61,19 +61,18 @@ extern const tutti_op tutti_op_split_like;
 tutti_sym(tutti_split_like)(tutti_sym x, int axis, int count, const tutti_sym *likes)
 {
     tutti_sym few[TUTTI_SPLIT_SLOTS], *inputs = few;
-    if (!tutti_sym_ok(x))
-        return TUTTI_NO_SYM;
+    tutti_graph *graph = tutti_sym_ok(x) ? x.node->graph : tutti__graph_of(count, likes);
+    if (graph == NULL)
+        return tutti__poison_of("split_like", 1, &x);
     if (count < 0)
-        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
-                             "split_like: %d pieces are asked for", count);
+        return tutti__poison(graph, TUTTI_INVALID, "split_like: %d pieces are asked for", count);
     if (count > 0 && likes == NULL)
-        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
-                             "split_like: the list of %d inputs is NULL", count);
+        return tutti__poison(graph, TUTTI_INVALID, "split_like: the list of %d inputs is NULL",
+                             count);
     if (count >= TUTTI_SPLIT_SLOTS)
-        inputs = tutti__arena_array(&tutti_sym_graph(x)->arena, (size_t)count + 1, sizeof *inputs);
+        inputs = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *inputs);
     if (inputs == NULL)
-        return tutti__poison(tutti_sym_graph(x), TUTTI_NO_MEMORY,
-                             "split_like: no memory for %d inputs", count);
+        return tutti__poison(graph, TUTTI_NO_MEMORY, "split_like: no memory for %d inputs", count);
     inputs[0] = x;
     if (count > 0)
         memcpy(inputs + 1, likes, (size_t)count * sizeof *likes);

@@ -74,8 +74,8 @@ static int64_t output_count(tutti_sym x, int axis, int count)
 extern const tutti_op tutti_op_unstack;
 tutti_sym(tutti_unstack)(tutti_sym x, int axis, int count)
 {
-    if (!tutti_sym_ok(x))
-        return TUTTI_NO_SYM;
+    if (!tutti__usable("unstack", x))
+        return TUTTI_POISON;
     int64_t outputs = output_count(x, axis, count);
     if (outputs < 0 && count == 0)
         return tutti__poison(

@@ -152,13 +152,24 @@ tutti_status tutti__queue_give_outputs(const tutti_call *call, tutti_tensor **tu
     return status;
 }
 
+/* The mistake is recorded in the graph of the components, if there is one. */
+static tutti_sym refuse_no_queue(const tutti_op *op, tutti_sym queue, int count,
+                                 const tutti_sym *components)
+{
+    tutti_graph *graph = tutti__graph_of(count, components);
+    if (!graph)
+        return tutti__poison_of(op->name, 1, &queue);
+    tutti_status status = tutti__sym_usable(graph, queue, "the queue", -1);
+    return tutti__poison(graph, status, "%s: %s", op->name, tutti_error_message());
+}
+
 tutti_sym tutti__queue_build(const tutti_op *op, tutti_sym queue, int count,
                              const tutti_sym *components, const tutti_attr *own)
 {
     tutti_sym inputs[1 + TUTTI_QUEUE_MAX_COMPONENTS] = {queue};
     tutti_attr attrs[2];
     if (!tutti_sym_ok(queue))
-        return TUTTI_NO_SYM;
+        return refuse_no_queue(op, queue, count, components);
     const tutti_attr *types = tutti_attr_find(queue.node->attrs, queue.node->attr_count, "types");
     if (!tutti__is(queue.node, "queue") || !types)
         return tutti__poison(queue.node->graph, TUTTI_INVALID,

@@ -110,7 +110,7 @@ tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
     const char *name = own.name ? own.name : "variable";
     tutti_type type;
     if (tutti_graph_check(graph) != TUTTI_OK)
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_status status = tutti__init_type(&init, own.dtype, &type);
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
@@ -169,7 +169,7 @@ tutti_sym(tutti_get_variable)(tutti_graph *graph, const char *name, tutti_init i
     char scoped[1100];
     RULE_OPTIONS(tutti_variable_options, own, options);
     if (tutti_graph_check(graph) != TUTTI_OK)
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     if (!name || !name[0])
         return tutti__poison(graph, TUTTI_INVALID, "get_variable: needs a name");
     const char *full = name, *prefix = tutti__scope_prefix(graph);
@@ -192,7 +192,7 @@ tutti_sym(tutti_get_variable)(tutti_graph *graph, const char *name, tutti_init i
 tutti_sym(tutti_initialize_all)(tutti_graph *graph)
 {
     if (tutti_graph_check(graph) != TUTTI_OK)
-        return TUTTI_NO_SYM;
+        return TUTTI_POISON;
     tutti_sym *all = calloc(graph->nodes.count + 1, sizeof *all);
     int count = 0;
     if (!all)
