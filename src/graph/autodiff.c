@@ -78,14 +78,23 @@ static bool is_gradient_of(const diff *d, tutti_grad grad, tutti_edge edge)
     return same;
 }
 
-static tutti_status refuse(tutti_grad grad, tutti_edge edge, const char *what)
+static tutti_status refuse(const diff *d, tutti_grad grad, tutti_edge edge, const char *what)
 {
     char given[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
-    tutti_type type = tutti_sym_type(grad.value);
+    tutti_type type = tutti_sym_type(grad.value), of = *tutti__edge_type(edge);
+    const tutti_node *foreign = grad.value.node->graph != d->graph ? grad.value.node : NULL;
+    if (!foreign && grad.rows.node && grad.rows.node->graph != d->graph)
+        foreign = grad.rows.node;
+    if (foreign)
+        return tutti_fail(TUTTI_INVALID,
+                          "%s gives '%s' of another graph as the gradient of '%s'; build it in the "
+                          "graph of the gradient that is passed in",
+                          what, foreign->name, edge.node->name);
+    of.handle = false; /* a variable's gradient is one of its value */
     return tutti_fail(TUTTI_INVALID, "%s gives %s '%s' of %s as the gradient of '%s' of %s", what,
                       tutti_type_text(&type, given), grad.value.node->name,
                       grad.rows.node ? "rows" : "all elements", edge.node->name,
-                      tutti_type_text(tutti__edge_type(edge), wanted));
+                      tutti_type_text(&of, wanted));
 }
 
 static tutti_grad total(diff *d, tutti_edge edge)
@@ -104,7 +113,7 @@ static tutti_grad total(diff *d, tutti_edge edge)
         if (hook.edge.node == edge.node && hook.edge.index == edge.index)
             sum = hook.fn(forward, sum, hook.context);
         if (sum.value.node && d->graph->error.status == TUTTI_OK && !is_gradient_of(d, sum, edge)) {
-            (void)refuse(sum, edge, "a hook");
+            (void)refuse(d, sum, edge, "a hook");
             tutti__poison(d->graph, TUTTI_INVALID, "%s", tutti_error_message());
         }
     }
@@ -239,7 +248,8 @@ static bool keeps_rows(const tutti_node *node)
 static tutti_status send_back(diff *d, const tutti_node *recv, tutti_grad grad)
 {
     tutti_edge sent = d->sent[recv->id];
-    return is_gradient_of(d, grad, sent) ? contribute(d, sent, grad) : refuse(grad, sent, "recv");
+    return is_gradient_of(d, grad, sent) ? contribute(d, sent, grad)
+                                         : refuse(d, grad, sent, "recv");
 }
 
 /* Nodes are visited by id: a recv must stand behind what it gets. */
@@ -308,7 +318,7 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
         if (wanted[i] && grads[i].node) {
             tutti_grad grad = {grads[i], rows[i]};
             if (!is_gradient_of(d, grad, node->inputs[i]))
-                return refuse(grad, node->inputs[i], node->op->name);
+                return refuse(d, grad, node->inputs[i], node->op->name);
             TUTTI_TRY(contribute(d, node->inputs[i], grad));
         }
     return TUTTI_OK;

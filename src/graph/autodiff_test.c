@@ -234,6 +234,25 @@ TUTTI_TEST(hooks_that_give_something_else_are_refused)
     end_bench(&b);
 }
 
+static tutti_grad of_another_graph(tutti_sym forward, tutti_grad grad, void *context)
+{
+    TUTTI_UNUSED(forward);
+    TUTTI_UNUSED(grad);
+    return (tutti_grad){.value = *(tutti_sym *)context};
+}
+
+TUTTI_TEST(hooks_that_give_what_belongs_to_another_graph_are_refused)
+{
+    bench b = new_bench(2, (double[]){0.3, -0.7}), other = new_bench(2, (double[]){0, 0});
+    tutti_sym a = tutti_sin(b.x);
+    tutti_on_gradient(a, of_another_graph, &other.x);
+    tutti_gradient_of(tutti_mul(a, a), b.x);
+    CHECK_STATUS(tutti_graph_check(b.graph), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "of another graph as the gradient of 'sin'");
+    end_bench(&b);
+    end_bench(&other);
+}
+
 static tutti_status never(const tutti_call *call)
 {
     return tutti_fail(TUTTI_UNSUPPORTED, "%s is never run", call->op->name);
