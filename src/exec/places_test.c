@@ -6,17 +6,23 @@
 
 static const char *const devices[] = {"cpu:0", "far:0", "whole:0"};
 
+/* The last message names that line of this file. */
+static void check_place(int line)
+{
+    char place[64];
+    snprintf(place, sizeof place, "places_test.c:%d", line);
+    CHECK_CONTAINS(tutti_error_message(), place);
+}
+
 /* Runs the target and expects a message with all of these words and that line of this file. */
 static void expect(tutti_graph *g, const char *device, tutti_sym target, tutti_status status,
                    const char *words, int line)
 {
-    char place[64];
     tutti_session *s;
-    snprintf(place, sizeof place, "places_test.c:%d", line);
     CHECK_OK(tutti_session_open(&s, g, .device = device));
     CHECK_STATUS(tutti_run(s, .target = target, .deadline_seconds = 0.1), status);
     CHECK_CONTAINS(tutti_error_message(), words);
-    CHECK_CONTAINS(tutti_error_message(), place);
+    check_place(line);
     tutti_session_close(s);
 }
 
@@ -104,11 +110,47 @@ TUTTI_TEST(what_cannot_be_fetched_is_said_plainly)
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({sum, &value})), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "add 'add' has no output 5; the last is 0");
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({group, &value})), TUTTI_INVALID);
-    CHECK_CONTAINS(tutti_error_message(), "has no output; name it as a target");
+    CHECK_CONTAINS(tutti_error_message(), "has no output; name it as a target (");
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({queue, &value})), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "'q' has no value that could be fetched");
     CHECK_STATUS(tutti_session_get(s, x, &value), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "fill 'fill' is no variable");
     tutti_session_close(s);
     tutti_graph_destroy(g);
+}
+
+/* Feeds, fetches and variables that a run or a session refuses. */
+TUTTI_TEST(what_a_run_is_given_is_named_with_its_place)
+{
+    tutti_graph *g, *other;
+    tutti_session *s;
+    tutti_tensor *value, *two;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_graph_create(&other));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){2}, &two));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), foreign = tutti_placeholder(other, TUTTI_F32);
+    int line = __LINE__ - 1;
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, two}, {x, two}), .target = x), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "both give 'placeholder'; leave one out");
+    check_place(line);
+    CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, NULL}), .target = x), TUTTI_INVALID);
+    check_place(line);
+    CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({x, NULL})), TUTTI_INVALID);
+    check_place(line);
+    CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({foreign, &value})), TUTTI_INVALID);
+    check_place(line);
+    CHECK_STATUS(tutti_session_get(s, x, &value), TUTTI_INVALID);
+    check_place(line);
+    tutti_sym v = tutti_variable(g, tutti_zeros(2), .shared_name = "shared");
+    CHECK_STATUS(tutti_session_get(s, v, &value), TUTTI_UNINITIALIZED);
+    check_place(__LINE__ - 2);
+    tutti_variable(g, tutti_zeros(3), .name = "longer", .shared_name = "shared");
+    CHECK_STATUS(tutti_run(s, .target = tutti_initialize_all(g)), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "variable 'longer'");
+    check_place(__LINE__ - 3);
+    tutti_tensor_release(two);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+    tutti_graph_destroy(other);
 }

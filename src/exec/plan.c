@@ -9,18 +9,10 @@
 #include "exec/parts.h"
 #include "exec/segment.h"
 
-static tutti_status find_variable(tutti_state *state, const tutti_node *node,
-                                  tutti_state_variable **ret)
-{
-    return tutti__state_variable(state, tutti__state_name(node), &node->types[0],
-                                 tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
-                                 ret);
-}
-
 static tutti_status add_updated(tutti_plan *plan, tutti_state *state, const tutti_node *node)
 {
     tutti_state_variable *variable;
-    TUTTI_TRY(find_variable(state, node, &variable));
+    TUTTI_TRY(tutti__node_variable(state, node, &variable));
     for (size_t i = 0; i < plan->updated.count; i++)
         if (plan->updated.data[i] == variable)
             return TUTTI_OK;
@@ -238,8 +230,9 @@ static tutti_status rewrite_job(tutti_engine *engine, const tutti_engine_options
     bool users = tutti__random_advanced(graph) != NULL;
     TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, graph, &context, "job"));
     const tutti_node *counter = tutti__random_advanced(graph);
-    return counter && !users ? find_variable(tutti__engine_state(engine), counter, &plan->counter)
-                             : TUTTI_OK;
+    return counter && !users
+               ? tutti__node_variable(tutti__engine_state(engine), counter, &plan->counter)
+               : TUTTI_OK;
 }
 
 static tutti_status compile(tutti_engine *engine, const tutti_engine_options *options,

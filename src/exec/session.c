@@ -91,9 +91,10 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
     TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
     TUTTI_TRY(check_deadline(options->deadline_seconds));
     if (options->cache_limit < 0)
-        return tutti_fail(TUTTI_INVALID, "a cache of %d programs", options->cache_limit);
+        return tutti_fail(TUTTI_INVALID, "a cache of %d programs; give 0 for the default, or more",
+                          options->cache_limit);
     if (options->memory_limit < 0)
-        return tutti_fail(TUTTI_INVALID, "a memory limit of %lld bytes",
+        return tutti_fail(TUTTI_INVALID, "a memory limit of %lld bytes; give 0 for none, or more",
                           (long long)options->memory_limit);
     *ret = engine;
     return TUTTI_OK;
@@ -152,40 +153,49 @@ static tutti_status check_sym(const tutti_session *session, tutti_sym sym, const
         return tutti_fail(TUTTI_INVALID,
                           "%s %d is no symbol; the call that should have made it failed", what,
                           position);
+    char place[TUTTI_PLACE_TEXT];
     if (sym.node->graph != session->graph)
-        return tutti_fail(TUTTI_INVALID, "%s %d ('%s') belongs to another graph than the session's",
-                          what, position, sym.node->name);
+        return tutti_fail(
+            TUTTI_INVALID,
+            "%s %d ('%s') belongs to another graph than the session's; open a session of its own "
+            "for that%s",
+            what, position, sym.node->name, tutti__node_place(sym.node, place));
     return TUTTI_OK;
 }
 
 static tutti_status no_output(tutti_sym sym, int position)
 {
     const tutti_node *node = sym.node;
+    char text[TUTTI_PLACE_TEXT];
+    const char *place = tutti__node_place(node, text);
     if (node->output_count == 0)
-        return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output; name it as a target",
-                          position, node->op->name, node->name);
-    return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output %u; the last is %d", position,
-                      node->op->name, node->name, sym.index, node->output_count - 1);
+        return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output; name it as a target%s",
+                          position, node->op->name, node->name, place);
+    return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no output %u; the last is %d%s",
+                      position, node->op->name, node->name, sym.index, node->output_count - 1,
+                      place);
 }
 
 static tutti_status check_feed(const tutti_session *session, const tutti_feed *feed, int position)
 {
     TUTTI_TRY(check_sym(session, feed->sym, "feed", position));
     const tutti_node *node = feed->sym.node;
+    char text[TUTTI_PLACE_TEXT];
+    const char *place = tutti__node_place(node, text);
     if (!feed->value)
-        return tutti_fail(TUTTI_INVALID, "feed %d: the value of '%s' is NULL", position,
-                          node->name);
+        return tutti_fail(TUTTI_INVALID, "feed %d: the value of '%s' is NULL%s", position,
+                          node->name, place);
     if ((int)feed->sym.index >= node->output_count || node->types[feed->sym.index].handle)
-        return tutti_fail(TUTTI_INVALID, "feed %d: %s '%s' has no value %u that could be fed",
-                          position, node->op->name, node->name, feed->sym.index);
+        return tutti_fail(TUTTI_INVALID, "feed %d: %s '%s' has no value %u that could be fed%s",
+                          position, node->op->name, node->name, feed->sym.index, place);
     const tutti_type *want = &node->types[feed->sym.index], *have = tutti_tensor_type(feed->value);
     bool fits = want->dtype == have->dtype && want->rank == have->rank;
     for (int i = 0; fits && i < want->rank; i++)
         fits = want->dims[i] == TUTTI_ANY || want->dims[i] == have->dims[i];
-    char wanted[TUTTI_TYPE_TEXT], given[TUTTI_TYPE_TEXT], place[TUTTI_PLACE_TEXT];
+    char wanted[TUTTI_TYPE_TEXT], given[TUTTI_TYPE_TEXT];
     if (!fits)
         return tutti_fail(TUTTI_INVALID, "feed %d: '%s'%s takes %s, the value is %s", position,
-                          node->name, tutti__node_place(node, place), tutti_type_text(want, wanted),
+                          node->name, place, tutti_type_text(want, wanted),
                           tutti_type_text(have, given));
     return TUTTI_OK;
 }
@@ -222,9 +232,27 @@ static tutti_status make_room(lists *l, int feeds, int fetches, int targets)
     return TUTTI_OK;
 }
 
+static tutti_status check_fetch(const tutti_session *session, const tutti_fetch *fetch,
+                                int position)
+{
+    TUTTI_TRY(check_sym(session, fetch->sym, "fetch", position));
+    const tutti_node *node = fetch->sym.node;
+    char place[TUTTI_PLACE_TEXT];
+    if (!fetch->ret_value)
+        return tutti_fail(TUTTI_INVALID, "fetch %d ('%s') has no place for its value%s", position,
+                          node->name, tutti__node_place(node, place));
+    if ((int)fetch->sym.index >= node->output_count)
+        return no_output(fetch->sym, position);
+    if (node->types[fetch->sym.index].handle && !tutti__is(node, "variable"))
+        return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no value that could be fetched%s",
+                          position, node->op->name, node->name, tutti__node_place(node, place));
+    return TUTTI_OK;
+}
+
 static tutti_status fill(const tutti_session *session, const tutti_run_options *options, lists *l,
                          tutti_ask *ret)
 {
+    char place[TUTTI_PLACE_TEXT];
     for (int i = 0; i < options->feed.count; i++) {
         const tutti_feed *feed = &options->feed.list[i];
         TUTTI_TRY(check_feed(session, feed, i));
@@ -232,22 +260,13 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         l->feed_values[i] = feed->value;
         for (int k = 0; k < i; k++)
             if (l->feeds[k].node == l->feeds[i].node && l->feeds[k].index == l->feeds[i].index)
-                return tutti_fail(TUTTI_INVALID, "feeds %d and %d both give '%s'", k, i,
-                                  feed->sym.node->name);
+                return tutti_fail(TUTTI_INVALID, "feeds %d and %d both give '%s'; leave one out%s",
+                                  k, i, feed->sym.node->name,
+                                  tutti__node_place(feed->sym.node, place));
     }
     for (int i = 0; i < options->fetch.count; i++) {
-        const tutti_fetch *fetch = &options->fetch.list[i];
-        TUTTI_TRY(check_sym(session, fetch->sym, "fetch", i));
-        if (!fetch->ret_value)
-            return tutti_fail(TUTTI_INVALID, "fetch %d ('%s') has no place for its value", i,
-                              fetch->sym.node->name);
-        l->fetches[i] = tutti__edge(fetch->sym);
-        if ((int)fetch->sym.index >= fetch->sym.node->output_count)
-            return no_output(fetch->sym, i);
-        if (fetch->sym.node->types[fetch->sym.index].handle &&
-            !tutti__is(fetch->sym.node, "variable"))
-            return tutti_fail(TUTTI_INVALID, "fetch %d: %s '%s' has no value that could be fetched",
-                              i, fetch->sym.node->op->name, fetch->sym.node->name);
+        TUTTI_TRY(check_fetch(session, &options->fetch.list[i], i));
+        l->fetches[i] = tutti__edge(options->fetch.list[i].sym);
     }
     int targets = 0;
     for (int i = 0; i < options->targets.count; i++) {
@@ -320,10 +339,11 @@ tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *
 
 static tutti_status check_variable(const tutti_session *session, tutti_sym sym)
 {
+    char place[TUTTI_PLACE_TEXT];
     TUTTI_TRY(check_sym(session, sym, "variable", 0));
     if (!tutti__is(sym.node, "variable"))
-        return tutti_fail(TUTTI_INVALID, "%s '%s' is no variable", sym.node->op->name,
-                          sym.node->name);
+        return tutti_fail(TUTTI_INVALID, "%s '%s' is no variable%s", sym.node->op->name,
+                          sym.node->name, tutti__node_place(sym.node, place));
     return TUTTI_OK;
 }
 
@@ -332,9 +352,7 @@ static tutti_status check_variable(const tutti_session *session, tutti_sym sym)
 static tutti_status make_variable(tutti_session *session, const tutti_node *node,
                                   tutti_state_variable **ret)
 {
-    return tutti__state_variable(tutti__engine_state(session->engine), tutti__state_name(node),
-                                 &node->types[0], tutti__str(node, "slot_of"),
-                                 tutti__int(node, "trainable") != 0, ret);
+    return tutti__node_variable(tutti__engine_state(session->engine), node, ret);
 }
 
 tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
@@ -347,10 +365,11 @@ tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
     *ret = tutti__state_find(state, name);
     if (!*ret && tutti__state_expected(state, name))
         TUTTI_TRY(make_variable(session, sym.node, ret));
+    char place[TUTTI_PLACE_TEXT];
     if (!*ret)
         return tutti_fail(TUTTI_UNINITIALIZED,
-                          "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
-                          name);
+                          "variable '%s' has no value yet; run tutti_initialize_all(graph) first%s",
+                          name, tutti__node_place(sym.node, place));
     return TUTTI_OK;
 }
 

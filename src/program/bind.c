@@ -23,21 +23,32 @@ tutti_call tutti__instruction_call(const tutti_program *program,
                         .context = context};
 }
 
+static tutti_status named(tutti_status status, const tutti_node *node)
+{
+    char place[TUTTI_PLACE_TEXT];
+    if (status != TUTTI_INVALID)
+        return status;
+    return tutti__error_prefix(status, "%s '%s'%s", node->op->name, node->name,
+                               tutti__node_place(node, place));
+}
+
+tutti_status tutti__node_variable(tutti_state *state, const tutti_node *node,
+                                  tutti_state_variable **ret)
+{
+    return named(tutti__state_variable(state, tutti__state_name(node), &node->types[0],
+                                       tutti__str(node, "slot_of"),
+                                       tutti__int(node, "trainable") != 0, ret),
+                 node);
+}
+
 tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device,
                                   const tutti_node *node, tutti_piece **ret)
 {
     tutti_state_variable *variable;
-    TUTTI_TRY(tutti__state_variable(state, tutti__state_name(node), &node->types[0],
-                                    tutti__str(node, "slot_of"), tutti__int(node, "trainable") != 0,
-                                    &variable));
+    TUTTI_TRY(tutti__node_variable(state, node, &variable));
     variable->partial = tutti__int(node, "partial") == 1;
     variable->averaged = tutti__int(node, "partial") == 2;
-    tutti_status status = tutti__state_piece(state, variable, device->name, device->memory, ret);
-    char place[TUTTI_PLACE_TEXT];
-    if (status == TUTTI_INVALID)
-        return tutti__error_prefix(status, "%s '%s'%s", node->op->name, node->name,
-                                   tutti__node_place(node, place));
-    return status;
+    return named(tutti__state_piece(state, variable, device->name, device->memory, ret), node);
 }
 
 /* Whether elements are missing that the program wants. Of a variable that lies in parts with

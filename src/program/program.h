@@ -128,6 +128,9 @@ tutti_status tutti__copy_bytes(const tutti_call *call);
 
 /* For whoever runs a program, or a whole partition. */
 
+/* The variable that a node of operator "variable" names, found in the state or made there. */
+tutti_status tutti__node_variable(tutti_state *state, const tutti_node *node,
+                                  tutti_state_variable **ret);
 /* The piece on this device of the variable that a node of operator "variable" names, found or made.
  */
 tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device,
