@@ -146,15 +146,16 @@ TUTTI_API tutti_sym tutti_gather_elements(tutti_sym x, tutti_sym indices, int ax
 #define tutti_gather_elements(...) TUTTI_AT(tutti_gather_elements(__VA_ARGS__))
 /* x with elements replaced: y[i, indices[i, j]] = updates[i, j] for axis 1. `reduction` "add",
  * "mul", "max", "min" combines them with what is there instead; NULL or "none" replaces, and of
- * equal indices the last stays. Indices may be negative, and fewer than x's elements along the
- * other axes. Gradients for x and updates, the latter through tutti_gather_elements, 0 for those
- * that were replaced in turn; that of "mul" needs updates that are not 0. */
+ * equal indices the last stays. Only replacing is for strings and bools too. Indices may be
+ * negative, and fewer than x's elements along the other axes. Gradients for x and updates, the
+ * latter through tutti_gather_elements, 0 for those that were replaced in turn; that of "mul" needs
+ * updates that are not 0. */
 TUTTI_API tutti_sym tutti_scatter_elements(tutti_sym x, tutti_sym indices, tutti_sym updates,
                                            int axis, const char *reduction);
 #define tutti_scatter_elements(...) TUTTI_AT(tutti_scatter_elements(__VA_ARGS__))
 
 /* The upper triangle of matrices [.., rows, columns], 0 elsewhere: elements with column >= row +
- * offset; the lower one: column <= row + offset. */
+ * offset; the lower one: column <= row + offset. Numbers and bools. */
 TUTTI_API tutti_sym tutti_triu(tutti_sym x, int64_t offset);
 #define tutti_triu(...) TUTTI_AT(tutti_triu(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_tril(tutti_sym x, int64_t offset);
@@ -173,14 +174,14 @@ TUTTI_API tutti_sym tutti_one_hot(tutti_sym indices, int64_t depth,
     TUTTI_AT(tutti_one_hot((indices), (depth), TUTTI_OPTIONS(tutti_one_hot_options, __VA_ARGS__)))
 
 /* Where x is not 0: i64 [rank, n], column by column in row-major order. n depends on data; of a
- * scalar the result is [0, 1] or [0, 0]. */
+ * scalar the result is [0, 1] or [0, 0]. Numbers and bools. */
 TUTTI_API tutti_sym tutti_nonzero(tutti_sym x);
 #define tutti_nonzero(...) TUTTI_AT(tutti_nonzero(__VA_ARGS__))
 /* The elements of x without repetitions, in rising order or in the order of x; or, .along_axis, the
  * slices along .axis. Outputs 1 to 3 (by tutti_output_of), i64: where each stands first in x, the
  * place of each of x's in the result, and how often each is there. Sizes depend on data. NaNs count
  * as one value, the last in rising order; so do 0 and -0, of which the first in x stands for both.
- */
+ * Numbers and bools. */
 typedef struct tutti_unique_options {
     size_t struct_size;
     bool along_axis, unsorted;
@@ -210,7 +211,8 @@ TUTTI_API tutti_sym tutti_shape(tutti_sym x);
 TUTTI_API tutti_sym tutti_size(tutti_sym x, int count, const int64_t *axes);
 #define tutti_size(x, ...) TUTTI_AT(tutti_size((x), TUTTI_DIMS_(__VA_ARGS__)))
 
-/* Zeros, ones in the shape and dtype of x. */
+/* Zeros (of strings: empty ones), ones in the shape and dtype of x. There are no ones of strings.
+ */
 TUTTI_API tutti_sym tutti_zeros_like(tutti_sym x);
 #define tutti_zeros_like(...) TUTTI_AT(tutti_zeros_like(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_ones_like(tutti_sym x);
