@@ -56,11 +56,7 @@ static const tutti_executable_table cpu_table = {.run = tutti__cpu_run,
 static tutti_status cpu_compile(tutti_device *device, const tutti_partition *partition,
                                 tutti_executable **ret)
 {
-    if (tutti__gemm_tile() == NULL)
-        return tutti_fail(
-            TUTTI_UNSUPPORTED,
-            "this build has no kernels for this CPU or for TUTTI_ISA: it was made for "
-            "another one; configure it with -Dinstruction_sets=all");
+    TUTTI_TRY(tutti__gemm_check_build());
     tutti_cpu_executable *e = calloc(1, sizeof *e);
     if (!e)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");

@@ -11,6 +11,7 @@
 #include "base/params.h"
 #include "base/test.h"
 #include "base/world.h"
+#include "device/cpu/gemm/tile.h"
 #include "device/far/frame.h"
 #include "device/far/suite.h"
 #include "passes/pass.h"
@@ -372,6 +373,29 @@ TUTTI_TEST(far_carries_what_users_send)
     CHECK_NEAR(tutti_tensor_get(out, 0), 0, 0);
     CHECK_NEAR(tutti_tensor_get(out, 1), 2, 0);
     CHECK_NEAR(tutti_tensor_get(out, 2), 6, 0);
+    tutti_tensor_release(out);
+    tutti_tensor_release(value);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+/* A build for another CPU alone has no tiles of matrix products here; what asked for one crashed. A
+ * build for every CPU has those of plain C. */
+TUTTI_TEST(far_refuses_a_build_for_another_cpu)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *value, *out = NULL;
+    CHECK_OK(tutti__param_set("ISA", "base"));
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){3, 3}, &value));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 3, 3), y = tutti_matmul(x, x);
+    CHECK_OK(tutti_session_open(&s, g, .device = "far:0"));
+    tutti_status status =
+        tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({y, &out}));
+    CHECK_STATUS(status, tutti__gemm_tile() ? TUTTI_OK : TUTTI_UNSUPPORTED);
+    if (status != TUTTI_OK)
+        CHECK_CONTAINS(tutti_error_message(), "configure it with -Dinstruction_sets=all");
     tutti_tensor_release(out);
     tutti_tensor_release(value);
     tutti_session_close(s);

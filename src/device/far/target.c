@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "device/cpu/gemm/tile.h"
 #include "device/far/frame.h"
 #include "program/trace.h"
 
@@ -86,6 +87,7 @@ static tutti_status fill_executable(tutti_far_executable *e, tutti_device *devic
 static tutti_status far_compile(tutti_device *device, const tutti_partition *partition,
                                 tutti_executable **ret)
 {
+    TUTTI_TRY(tutti__gemm_check_build());
     tutti_far_executable *e = calloc(1, sizeof *e);
     if (!e)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");

@@ -39,6 +39,15 @@ const tutti_gemm_tile *tutti__gemm_tile(void)
     return best_tile(sizeof(float));
 }
 
+tutti_status tutti__gemm_check_build(void)
+{
+    if (tutti__gemm_tile() != NULL)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_UNSUPPORTED,
+                      "this build has no kernels for this CPU or for TUTTI_ISA: it was made for "
+                      "another one; configure it with -Dinstruction_sets=all");
+}
+
 const tutti_gemm_tile *tutti__gemm_bf16_tile(void)
 {
     return best_tile(2);

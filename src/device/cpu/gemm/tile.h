@@ -94,8 +94,11 @@ typedef struct tutti_gemm_tile {
     void (*pack_images)(const tutti_gemm_images *images, uint16_t *to);
 } tutti_gemm_tile;
 
-/* The best one this CPU runs. */
+/* The best one this CPU runs; NULL where the build is one for another CPU alone. */
 const tutti_gemm_tile *tutti__gemm_tile(void);
+/* Whether there is one, which kernels rely on: asked by every target that picks among them, before
+ * it does. */
+tutti_status tutti__gemm_check_build(void);
 /* The best one that multiplies bf16, or NULL: the CPU has no instructions for it. */
 const tutti_gemm_tile *tutti__gemm_bf16_tile(void);
 
