@@ -398,6 +398,23 @@ TUTTI_TEST(recv_without_send_ends_at_the_deadline)
                  TUTTI_DEADLINE);
     CHECK_CONTAINS(tutti_error_message(), "lost");
     CHECK_CONTAINS(tutti_error_message(), "far:1");
+    CHECK_CONTAINS(tutti_error_message(), "is the send a target of this run?");
     tutti_session_close(s);
     tutti_graph_destroy(g);
+}
+
+/* Those of the other ranks are pruned, since nothing asks for them. */
+TUTTI_TEST(a_collective_of_one_rank_alone_ends_at_the_deadline)
+{
+    tutti_tensor *value, *out;
+    job j = start(2, two_cpus, TUTTI_F32, all_reduce, TUTTI_SUM);
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){2, 4}, &value));
+    CHECK_STATUS(tutti_run(j.session, .feed = TUTTI_FEED({j.x[0], value}),
+                           .fetch = TUTTI_FETCH({j.y[0], &out}), .deadline_seconds = 0.1),
+                 TUTTI_DEADLINE);
+    CHECK_CONTAINS(tutti_error_message(), "waited for rank 1 on");
+    CHECK_CONTAINS(tutti_error_message(), "is the all_reduce of each rank a fetch or a target");
+    tutti_tensor_release(value);
+    tutti_session_close(j.session);
+    tutti_graph_destroy(j.graph);
 }

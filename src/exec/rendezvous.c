@@ -172,7 +172,8 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
         else if (!wait(run))
             status =
                 tutti_fail(TUTTI_DEADLINE,
-                           "recv '%s': nothing came from %s on channel '%s' before the deadline",
+                           "recv '%s': nothing came from %s on channel '%s' before the deadline; "
+                           "is the send a target of this run?",
                            name, from, channel);
     }
     if (status == TUTTI_OK) {
@@ -200,9 +201,11 @@ static tutti_status missing(const slot *s, const char *channel, const tutti_call
     for (int i = 0; i < s->size; i++)
         if (!s->values[i])
             tutti__text_add(&text, " %d", i);
-    tutti_status status =
-        tutti_fail(TUTTI_DEADLINE, "%s '%s': waited for rank%s on '%s' until the deadline",
-                   call->op->name, call->name, text.data ? text.data : "s", channel);
+    tutti_status status = tutti_fail(
+        TUTTI_DEADLINE,
+        "%s '%s': waited for rank%s on '%s' until the deadline; is the %s of each rank "
+        "a fetch or a target of this run?",
+        call->op->name, call->name, text.data ? text.data : "s", channel, call->op->name);
     tutti__text_free(&text);
     return status;
 }
