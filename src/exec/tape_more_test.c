@@ -317,3 +317,14 @@ TUTTI_TEST(tape_gradients_that_cannot_be_asked_for)
     CHECK_STATUS(gradients_asked(1, true, false), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "the list of 1 gradients to return is NULL");
 }
+
+TUTTI_TEST(tape_has_no_feeds)
+{
+    tutti_eager *e;
+    tutti_tensor *value;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_sym x = tutti_placeholder(tutti_eager_graph(e), TUTTI_F32);
+    CHECK_STATUS(tutti_value(tutti_neg(x), &value), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "a tape takes values by tutti_use");
+    tutti_eager_close(e);
+}

@@ -207,9 +207,11 @@ static tutti_status specialize(tutti_graph *graph)
             continue;
         if (tutti__is(node, "placeholder"))
             return where(
-                node, tutti_fail(TUTTI_INVALID,
-                                 "placeholder '%s' must be fed: give it a value in the run's feeds",
-                                 node->name));
+                node,
+                tutti_fail(TUTTI_INVALID,
+                           "placeholder '%s' must be fed: give it a value in the run's feeds; "
+                           "a tape takes values by tutti_use",
+                           node->name));
         tutti_status status = specialize_node(node);
         if (status != TUTTI_OK)
             return where(node, status);
