@@ -8,6 +8,7 @@
 #include "exec/fed_rows.h"
 #include "exec/parts.h"
 #include "exec/segment.h"
+#include "program/program.h"
 
 static tutti_status add_updated(tutti_plan *plan, tutti_state *state, const tutti_node *node)
 {

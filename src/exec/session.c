@@ -8,6 +8,7 @@
 #include "base/given.h"
 #include "base/world.h"
 #include "exec/share.h"
+#include "program/program.h"
 #include "program/trace.h"
 
 #define MOST_COUNT ((1 << 20) - 1) /* feeds, fetches, targets: so many fit into a plan's key */
