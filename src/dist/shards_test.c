@@ -177,3 +177,54 @@ TUTTI_TEST(values_of_a_batch_have_the_same_bits_where_a_replica_has_one_row)
             tutti_tensor_release(five);
         }
 }
+
+/* Two steps on one row, whose gradient is fetched, then 13 rows through the weights: y. */
+static tutti_tensor *after_steps_on_one_row(tutti_strategy *strategy)
+{
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_tensor *batches[2], *slope, *value;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&session, g, .strategy = strategy, .deadline_seconds = 20));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 5, 2));
+    tutti_sym w = tutti_variable(g, tutti_uniform_init(-1, 1, 2, 3, 5), .name = "w");
+    tutti_sym y = tutti_einsum("bij,jkl->bikl", x, w);
+    tutti_sym loss = tutti_mean(tutti_square(tutti_add_scalar(y, -1)));
+    tutti_grad gradient;
+    tutti_differentiate(loss, 1, &w, &gradient);
+    tutti_sym down = tutti_assign_sub(w, gradient.value);
+    for (int b = 0; b < 2; b++) {
+        int64_t rows = b == 0 ? 1 : 13;
+        CHECK_OK(tutti_tensor_create(TUTTI_F32, 3, (int64_t[]){rows, 5, 2}, &batches[b]));
+        for (int64_t i = 0; i < rows * 10; i++)
+            tutti_tensor_set(batches[b], i, sin(0.37 * (double)(i * i + b)));
+    }
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(g)));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, batches[0]}),
+                           .fetch = TUTTI_FETCH({gradient.value, &slope}), .target = down));
+        tutti_tensor_release(slope);
+    }
+    CHECK_OK(
+        tutti_run(session, .feed = TUTTI_FEED({x, batches[1]}), .fetch = TUTTI_FETCH({y, &value})));
+    tutti_tensor_release(batches[0]);
+    tutti_tensor_release(batches[1]);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    tutti_strategy_close(strategy);
+    return value;
+}
+
+/* Each replica computes the one row's gradient, and lowers it as the first does, which returns it.
+ */
+TUTTI_TEST(replicas_stay_alike_where_what_all_compute_is_fetched)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
+    tutti_tensor *one = after_steps_on_one_row(
+        tutti_strategy_one_device(.devices = "cpu:0", .deterministic = true));
+    tutti_tensor *two = after_steps_on_one_row(
+        tutti_strategy_mirrored(.devices = "cpu:0,cpu:1", .deterministic = true));
+    CHECK(tutti_tensor_same(one, two));
+    tutti_tensor_release(one);
+    tutti_tensor_release(two);
+}

@@ -78,13 +78,16 @@ tutti_status tutti__spread_batch(const tutti_graph *job, int64_t *batch)
     return TUTTI_OK;
 }
 
-/* Results come from the first replica; the others make them too, because they may have to meet. */
+/* Results come from the first replica; the others make them too, because they may have to meet. In
+ * deterministic mode they are results of theirs as well, behind those that are asked for: passes
+ * leave targets as they are, and what is fused or lowered on one replica only has other bits. */
 static tutti_status finish(tutti_walk *walk, bool first)
 {
+    bool results = first || walk->spread->shards > 0;
     for (size_t i = 0; i < walk->from->results.count; i++) {
         tutti_edge edge;
         TUTTI_TRY(tutti__form_as(walk, walk->from->results.data[i], TUTTI_FORM_WHOLE, 0, &edge));
-        if (first)
+        if (results)
             TUTTI_TRY(tutti__graph_result(walk->to, edge));
         else if (!TUTTI_VEC_PUSH(&walk->to->targets, edge.node))
             return tutti_fail(TUTTI_NO_MEMORY, "no memory to spread a job");

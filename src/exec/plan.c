@@ -180,7 +180,6 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
 /* Where shapes depend on data, the plan holds the first segment and the rest of the graph. */
 static tutti_status cut(tutti_graph *graph, const char *fallback, tutti_plan *plan)
 {
-    plan->fetch_count = (int)graph->results.count;
     bool *late = calloc(graph->nodes.count + 1, 1);
     if (!late)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
@@ -243,6 +242,7 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
     plan->trains = has_gradients(*graph);
     TUTTI_TRY(tutti__specialize(*graph));
     TUTTI_TRY(rewrite_job(engine, options, *graph, plan));
+    plan->fetch_count = (int)(*graph)->results.count;
     TUTTI_TRY(spread(options, request, batch, graph));
     const char *fallback = request->device ? request->device : options->device;
     TUTTI_TRY(cut(*graph, fallback, plan));

@@ -156,6 +156,7 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
 {
     tutti_tensor *few[16], **results = few;
     size_t count = (size_t)plan->result_count;
+    size_t wanted = plan->rest ? count : (size_t)plan->fetch_count;
     if (count > 16 && !(results = malloc(count * sizeof *results)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     memset(results, 0, count * sizeof *results);
@@ -163,7 +164,7 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
     if (status != TUTTI_OK && plan->meets && !(plan->dries && status == TUTTI_OUT_OF_RANGE))
         tutti__team_fail(run->team, status);
     for (size_t i = 0; i < count; i++) {
-        if (status == TUTTI_OK)
+        if (status == TUTTI_OK && i < wanted)
             ret_results[i] = results[i];
         else
             tutti_tensor_release(results[i]);
