@@ -165,7 +165,7 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
     if (!b.graph && variable_count > 0 && variables)
         return tutti__poison_of("while", variable_count, variables);
     tutti_status status = check_lists(b.graph, &b, variables, captures);
-    if (status != TUTTI_OK)
+    if (status != TUTTI_OK || !variables) /* a list that is NULL was refused */
         return tutti__poison(b.graph, status, "%s", tutti_error_message());
     size_t count = (size_t)variable_count + (size_t)capture_count + 1;
     b.inputs = tutti__arena_array(&arena, count, sizeof *b.inputs);
