@@ -125,6 +125,12 @@ static tutti_sym softmax_over_likeness(tutti_sym x)
     return tutti_softmax_along(tutti_matmul(x, x, .transpose_b = true), 0);
 }
 
+/* Its shape depends on data: what is fetched comes from the rest of the graph, run as a second. */
+static tutti_sym places_above_zero(tutti_sym x)
+{
+    return tutti_nonzero(tutti_greater(x, tutti_scale(x, 0)));
+}
+
 static tutti_tensor *value_on(tutti_strategy *strategy, tutti_dtype dtype, int64_t rows,
                               value_function *function)
 {
@@ -160,7 +166,8 @@ TUTTI_TEST(values_of_a_batch_have_the_same_bits_where_a_replica_has_one_row)
                                                 log_of_sum,
                                                 mean_before_batch,
                                                 softmax_before_batch,
-                                                softmax_over_likeness};
+                                                softmax_over_likeness,
+                                                places_above_zero};
     static const tutti_dtype dtypes[] = {TUTTI_F32, TUTTI_BF16, TUTTI_F16};
     CHECK_OK(tutti__param_set("CPU_DEVICES", "8"));
     for (size_t i = 0; i < TUTTI_COUNT(functions); i++)

@@ -42,7 +42,8 @@ typedef struct tutti_plan {
     tutti_edge *rest_feeds, *rest_fetches;
     tutti_node **rest_targets;
     /* Where each fetch of the request comes from: result index of the first segment, or ~index of
-     * the rest's fetches. */
+     * the rest's fetches. In deterministic mode other replicas' results stand behind those that are
+     * asked for, and are let go. */
     int fetch_count;
     int *fetches;
     uint64_t constants; /* the request's */
