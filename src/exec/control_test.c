@@ -161,24 +161,77 @@ static void longer(tutti_graph *body, int count, const tutti_sym *args, tutti_sy
     ret[1] = tutti_concat(0, args[1], args[1]);
 }
 
-TUTTI_TEST(control_loops_over_growing_values)
+/* Doubled in every round; so is the gradient of its sum. */
+static void grow(const char *device, bool deterministic)
 {
-    bench b = start("cpu:0");
+    bench b = start_as(device, deterministic);
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY),
               n = tutti_placeholder(b.graph, TUTTI_F32), results[2];
     tutti_while(below, longer, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
                 TUTTI_SYMS(n), results);
-    tutti_sym total = tutti_sum(tutti_scale(results[1], 2)); /* behind a value of unknown size */
+    tutti_sym total = tutti_sum(tutti_square(results[1])); /* behind a value of unknown size */
+    tutti_sym slope = tutti_gradient_of(total, x);
     for (int rounds = 0; rounds < 4; rounds++) {
         tutti_tensor *in = vector(3, (float[]){1, 2, 3}), *limit = scalar((float)rounds), *out,
-                     *sum;
+                     *sum, *g;
         CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}, {n, limit}),
-                           .fetch = TUTTI_FETCH({results[1], &out}, {total, &sum})));
+                           .fetch = TUTTI_FETCH({results[1], &out}, {total, &sum}, {slope, &g})));
         CHECK_INT(tutti_tensor_count(out), 3 << rounds);
-        CHECK_NEAR(take(sum), 12 << rounds, 1e-5);
+        CHECK_NEAR(take(sum), 14 << rounds, 1e-5);
+        CHECK_INT(tutti_tensor_count(g), 3);
+        CHECK_NEAR(take(g), 2 << rounds, 1e-5);
         tutti_tensor_release(out);
         tutti_tensor_release(in);
         tutti_tensor_release(limit);
+    }
+    end(b);
+}
+
+TUTTI_TEST(control_loops_over_growing_values_and_differentiates_them)
+{
+    grow("cpu:0", false);
+    grow("cpu:0", true);
+    grow("far:0", false);
+    grow("whole:0", false);
+}
+
+/* x is squared as often as there are words; each round takes the first word of the list away. */
+static void one_word_less(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                          void *context)
+{
+    TUTTI_UNUSED(body);
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_slice(args[0], .begin = TUTTI_AXES(1));
+    ret[1] = tutti_square(args[1]);
+}
+
+static void words_left(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                       void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_greater(tutti_size(args[0]), tutti_scalar(body, TUTTI_I64, 0));
+}
+
+TUTTI_TEST(control_differentiates_a_loop_that_uses_up_words)
+{
+    bench b = start("cpu:0");
+    tutti_sym words = tutti_placeholder(b.graph, TUTTI_STRING, TUTTI_ANY),
+              x = tutti_placeholder(b.graph, TUTTI_F32), results[2];
+    tutti_while(words_left, one_word_less, NULL, TUTTI_SYMS(words, x), 0, NULL, results);
+    tutti_sym slope = tutti_gradient_of(results[1], x);
+    for (int64_t count = 0; count < 4; count++) {
+        tutti_tensor *list, *two = scalar(2), *g;
+        CHECK_OK(tutti_tensor_create(TUTTI_STRING, 1, &count, &list));
+        for (int64_t i = 0; i < count; i++)
+            CHECK_OK(tutti_tensor_set_string(list, i, "a word that is not short", 24));
+        CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({words, list}, {x, two}),
+                           .fetch = TUTTI_FETCH({slope, &g})));
+        double power = pow(2, (double)count); /* x^power */
+        CHECK_NEAR(take(g), power * pow(2, power - 1), 1e-3);
+        tutti_tensor_release(list);
+        tutti_tensor_release(two);
     }
     end(b);
 }

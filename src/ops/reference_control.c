@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/build.h"
+#include "ops/control/history.h"
 #include "ops/reference.h"
 #include "ops/reference_run.h"
 
@@ -43,7 +44,7 @@ static tutti_status open_loop(const tutti_node *node, tutti_tensor *const *input
                                    .keep = tutti__is(node, "while_history")};
     int64_t count = tutti__int(node, "loop_count");
     if (count < 0 || count > node->input_count ||
-        node->output_count != (loop->keep ? 2 * count + 1 : count) || loop->condition == NULL ||
+        node->output_count != (loop->keep ? 3 * count + 1 : count) || loop->condition == NULL ||
         loop->body == NULL || loop->condition->results.count != 1 ||
         (int64_t)loop->body->results.count != count)
         return RULE_FAIL(node, TUTTI_INTERNAL, "its sub-graphs do not fit its inputs and outputs");
@@ -96,46 +97,25 @@ static tutti_status one_round(tutti_reference_loop *loop)
     return TUTTI_OK;
 }
 
-/* Loop variable i at the start of each round, along a new first axis. */
-static tutti_status stack(const tutti_reference_loop *loop, int i, tutti_tensor **ret)
-{
-    const tutti_type *one = tutti_tensor_type(loop->values[i]);
-    int64_t dims[TUTTI_MAX_RANK] = {loop->rounds};
-    tutti_tensor *all;
-    if (one->rank == TUTTI_MAX_RANK)
-        return RULE_FAIL(loop->node, TUTTI_UNSUPPORTED,
-                         "loop variable %d has %d dimensions already", i, one->rank);
-    memcpy(dims + 1, one->dims, (size_t)one->rank * sizeof *dims);
-    TUTTI_TRY(tutti_tensor_create(one->dtype, one->rank + 1, dims, &all));
-    tutti_status status = TUTTI_OK;
-    for (int64_t r = 0; status == TUTTI_OK && r < loop->rounds; r++) {
-        tutti_tensor *slice = NULL, *row = NULL;
-        status = tutti_tensor_slice(all, 0, r, 1, 1, &slice);
-        if (status == TUTTI_OK)
-            status = tutti_tensor_reshape(slice, one->rank, one->dims, &row);
-        if (status == TUTTI_OK)
-            status = tutti_tensor_copy(row, loop->history.data[r * loop->count + i]);
-        tutti_tensor_release(row);
-        tutti_tensor_release(slice);
-    }
-    if (status == TUTTI_OK)
-        *ret = all;
-    else
-        tutti_tensor_release(all);
-    return status;
-}
-
 /* The number of rounds and the histories; on failure nothing of them is left. */
 static tutti_status give_history(const tutti_reference_loop *loop, tutti_tensor **ret)
 {
-    tutti_status status = tutti_tensor_from(TUTTI_I64, 0, NULL, &loop->rounds, &ret[0]);
-    int made = status == TUTTI_OK;
+    int made = 0;
+    tutti_tensor **history = ret + 1, **shapes = history + loop->count;
+    TUTTI_TRY(tutti_tensor_from(TUTTI_I64, 0, NULL, &loop->rounds, &ret[0]));
+    tutti_status status = TUTTI_OK;
     for (int i = 0; status == TUTTI_OK && i < loop->count; i++) {
-        status = stack(loop, i, &ret[1 + i]);
+        status = tutti__history_stack(loop->rounds, loop->count, loop->history.data + i,
+                                      loop->values[i], &history[i], &shapes[i]);
         made += status == TUTTI_OK;
     }
-    for (int i = 0; status != TUTTI_OK && i < made; i++)
-        tutti_tensor_release(ret[i]);
+    if (status == TUTTI_OK)
+        return TUTTI_OK;
+    for (int i = 0; i < made; i++) {
+        tutti_tensor_release(history[i]);
+        tutti_tensor_release(shapes[i]);
+    }
+    tutti_tensor_release(ret[0]);
     return status;
 }
 

@@ -1,10 +1,8 @@
-/* while_history.c: a loop that also gives the number of rounds and the loop variables at the start
- * of each round, stacked along a new axis 0. */
-#include <stdlib.h>
-#include <string.h>
-
+/* while_history.c: a loop that also gives the number of rounds and what its variables were at the
+ * start of each. */
 #include "base/container.h"
 #include "exec/kernels/sub_graph.h"
+#include "ops/control/history.h"
 
 typedef TUTTI_VEC(tutti_tensor *) tensors;
 typedef struct history {
@@ -17,43 +15,29 @@ static tutti_status remember(void *context, const tutti_values *values)
 {
     history *h = context;
     for (int i = 0; i < h->variables; i++) {
-        tutti_tensor *copy;
-        TUTTI_TRY(tutti_tensor_from(
-            tutti_tensor_dtype(values->list[i]), tutti_tensor_rank(values->list[i]),
-            tutti_tensor_dims(values->list[i]), tutti_tensor_data(values->list[i]), &copy));
-        if (!TUTTI_VEC_PUSH(&h->kept, copy)) {
-            tutti_tensor_release(copy);
+        if (!TUTTI_VEC_PUSH(&h->kept, values->list[i]))
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for the history of a loop");
-        }
+        tutti_tensor_retain(values->list[i]);
     }
     h->rounds++;
     return TUTTI_OK;
 }
 
-/* Values of one variable must keep their shape: they are stacked. With no rounds the shape is the
- * variable's first (and last) value's. */
-static tutti_status stack(const tutti_call *call, const history *h, int variable,
-                          const tutti_values *last)
+static tutti_status give(const tutti_call *call, const history *h, int variable,
+                         const tutti_values *last)
 {
+    tutti_tensor *stacked, *shapes;
     int output = h->variables + 1 + variable;
-    const tutti_type *type =
-        tutti_tensor_type(h->rounds ? h->kept.data[variable] : last->list[variable]);
-    int64_t dims[TUTTI_MAX_RANK + 1] = {h->rounds};
-    memcpy(dims + 1, type->dims, (size_t)type->rank * sizeof *dims);
-    TUTTI_TRY(tutti_call_allocate(call, output, type->rank + 1, dims));
-    size_t size = (size_t)tutti_type_count(type) * tutti_dtype_size(type->dtype);
-    for (int64_t round = 0; round < h->rounds; round++) {
-        tutti_tensor *value = h->kept.data[round * h->variables + variable];
-        if (!tutti_type_equal(tutti_tensor_type(value), type))
-            return tutti_fail(
-                TUTTI_UNSUPPORTED,
-                "%s '%s': loop variable %d changes its shape between rounds; such loops have no gradient",
-                call->op->name, call->name, variable);
-        if (size)
-            memcpy((char *)call->outputs[output].data + (size_t)round * size,
-                   tutti_tensor_data(value), size);
-    }
-    return TUTTI_OK;
+    tutti_status status = tutti__history_stack(h->rounds, h->variables, h->kept.data + variable,
+                                               last->list[variable], &stacked, &shapes);
+    if (status != TUTTI_OK)
+        return tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
+    status = tutti__fill_output(call, output, stacked);
+    if (status == TUTTI_OK)
+        status = tutti__fill_output(call, output + h->variables, shapes);
+    tutti_tensor_release(stacked);
+    tutti_tensor_release(shapes);
+    return status;
 }
 
 static tutti_status run(const tutti_call *call)
@@ -66,7 +50,7 @@ static tutti_status run(const tutti_call *call)
     if (status == TUTTI_OK)
         *(int64_t *)call->outputs[h.variables].data = h.rounds;
     for (int i = 0; status == TUTTI_OK && i < h.variables; i++)
-        status = stack(call, &h, i, &last);
+        status = give(call, &h, i, &last);
     for (size_t i = 0; i < h.kept.count; i++)
         tutti_tensor_release(h.kept.data[i]);
     TUTTI_VEC_FREE(&h.kept);
@@ -76,7 +60,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel tutti_kernel_while_history = {
     .name = "while_history.sub_graph",
-    .version = 1,
+    .version = 2,
     .op = "while_history",
     .target = "cpu",
     .isa = "base",

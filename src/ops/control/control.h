@@ -50,11 +50,11 @@ tutti_graph *tutti__attr_graph(const tutti_attr *attrs, int count, const char *n
 /* Loops: what while and while_history share. Outputs [0, loop_count) are the last values. */
 tutti_status tutti__infer_loop(tutti_infer *node);
 /* The gradients of a loop's inputs from those of its last values and (NULL: none) of its history.
- * `trips` is the number of rounds, `history` per loop variable its values at the start of each
- * round, stacked along axis 0. */
+ * `trips` is the number of rounds; `history` and `shapes`, per loop variable, are what history.h
+ * says. */
 typedef struct tutti_loop_gradient {
     tutti_sym trips;
-    const tutti_sym *history, *history_grads;
+    const tutti_sym *history, *shapes, *history_grads;
 } tutti_loop_gradient;
 tutti_status tutti__gradient_loop(tutti_gradient *node, const tutti_loop_gradient *loop);
 

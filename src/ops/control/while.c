@@ -20,18 +20,20 @@ static tutti_status gradient(tutti_gradient *node)
         *tutti_attr_find(node->attrs, node->attr_count, "cond_graph"),
         *tutti_attr_find(node->attrs, node->attr_count, "body_graph"),
         TUTTI_INT("loop_count", loop_count),
-        TUTTI_INT("outputs", 2 * loop_count + 1),
+        TUTTI_INT("outputs", 3 * loop_count + 1),
     };
     tutti_sym kept = tutti_apply_op(node->graph, "while_history", node->input_count, node->inputs,
                                     TUTTI_COUNT(attrs), attrs);
     TUTTI_TRY(tutti_graph_check(node->graph));
     tutti_sym *history =
-        tutti__arena_array(&node->graph->arena, (size_t)loop_count, sizeof *history);
+        tutti__arena_array(&node->graph->arena, 2 * (size_t)loop_count, sizeof *history);
     if (!history)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the gradient of a loop");
-    for (int i = 0; i < loop_count; i++)
+    for (int i = 0; i < 2 * loop_count; i++)
         history[i] = tutti_output_of(kept, loop_count + 1 + i);
-    tutti_loop_gradient loop = {.trips = tutti_output_of(kept, loop_count), .history = history};
+    tutti_loop_gradient loop = {.trips = tutti_output_of(kept, loop_count),
+                                .history = history,
+                                .shapes = history + loop_count};
     return tutti__gradient_loop(node, &loop);
 }
 

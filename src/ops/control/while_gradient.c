@@ -3,10 +3,12 @@
  * Forward round t: x_{t+1} = f(x_t, c). With gx the gradient of x_{t+1}, round t backwards gives
  *     gx = (df/dx)^T gx + history_grad[t]      gc = gc + (df/dc)^T gx
  * Its loop variables are the round t (counting down), gx for every floating loop variable, gc for
- * every wanted capture. Its captures are the history, the forward captures and the history's
- * gradients. */
+ * every wanted capture. Its captures are the history, the forward captures, the history's
+ * gradients, and the shapes of loose variables: those whose type leaves open whether rounds differ.
+ */
 #include "graph/autodiff.h"
 #include "ops/control/control.h"
+#include "ops/control/history.h"
 
 typedef struct backward {
     tutti_gradient *node;
@@ -15,9 +17,10 @@ typedef struct backward {
     int *float_at, floats;  /* loop variables with a gradient */
     int *wanted_at, wanted; /* captures whose gradient is wanted, as inputs of the node */
     int *graded_at, graded; /* loop variables whose history has a gradient */
-    int variables, inputs;  /* of the backward loop */
-    tutti_sym *given;       /* its inputs */
-    tutti_type *types;      /* of its inputs */
+    int *shapes_at; /* per loop variable: the input with its shapes; 0 where none is needed */
+    int variables, inputs; /* of the backward loop */
+    tutti_sym *given;      /* its inputs */
+    tutti_type *types;     /* of its inputs */
     tutti_arena arena;
 } backward;
 
@@ -30,9 +33,10 @@ static tutti_status start(backward *b)
     b->float_at = tutti__arena_array(&b->arena, inputs + 1, sizeof *b->float_at);
     b->wanted_at = tutti__arena_array(&b->arena, inputs + 1, sizeof *b->wanted_at);
     b->graded_at = tutti__arena_array(&b->arena, inputs + 1, sizeof *b->graded_at);
-    b->given = tutti__arena_array(&b->arena, 4 * inputs + 1, sizeof *b->given);
-    b->types = tutti__arena_array(&b->arena, 4 * inputs + 1, sizeof *b->types);
-    if (!b->float_at || !b->wanted_at || !b->graded_at || !b->given || !b->types)
+    b->shapes_at = tutti__arena_array(&b->arena, inputs + 1, sizeof *b->shapes_at);
+    b->given = tutti__arena_array(&b->arena, 5 * inputs + 1, sizeof *b->given);
+    b->types = tutti__arena_array(&b->arena, 5 * inputs + 1, sizeof *b->types);
+    if (!b->float_at || !b->wanted_at || !b->graded_at || !b->shapes_at || !b->given || !b->types)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the gradient of a loop");
     for (int i = 0; i < b->loops; i++) {
         if (tutti_dtype_is_float(tutti_sym_type(node->outputs[i]).dtype))
@@ -46,7 +50,12 @@ static tutti_status start(backward *b)
     return TUTTI_OK;
 }
 
-/* t, gx..., gc..., history..., captures..., history gradients... */
+static tutti_type loop_type(const backward *b, int variable)
+{
+    return tutti_sym_type(b->node->outputs[variable]);
+}
+
+/* t, gx..., gc..., history..., captures..., history gradients..., shapes... */
 static tutti_status take_inputs(backward *b)
 {
     const tutti_gradient *node = b->node;
@@ -65,12 +74,18 @@ static tutti_status take_inputs(backward *b)
         b->given[n++] = node->inputs[b->loops + i];
     for (int i = 0; i < b->graded; i++)
         b->given[n++] = b->loop->history_grads[b->graded_at[i]];
+    for (int i = 0; i < b->loops; i++) {
+        tutti_type type = loop_type(b, i);
+        b->shapes_at[i] = tutti__history_settled(&type) ? 0 : n;
+        if (b->shapes_at[i])
+            b->given[n++] = b->loop->shapes[i];
+    }
     b->inputs = n;
     for (int i = 0; i < n; i++)
         b->types[i] = tutti_sym_type(b->given[i]);
     /* A gradient has its variable's shape as far as that is known to be the same in every round. */
     for (int i = 0; i < b->floats; i++)
-        b->types[1 + i] = tutti_sym_type(node->outputs[b->float_at[i]]);
+        b->types[1 + i] = loop_type(b, b->float_at[i]);
     return tutti_graph_check(node->graph);
 }
 
@@ -80,6 +95,16 @@ static tutti_status make_condition(backward *b, tutti_graph **ret_graph)
     TUTTI_TRY(tutti__subgraph_create(1, b->types, ret_graph, &round));
     tutti_sym more = tutti_greater(round, tutti_scalar(*ret_graph, TUTTI_I64, 0));
     return tutti__subgraph_results(*ret_graph, 1, &more);
+}
+
+/* Row t of what is stacked as a loop variable's history is. */
+static tutti_sym row_of(const backward *b, const tutti_sym *params, tutti_sym stacked, int variable,
+                        tutti_sym round)
+{
+    tutti_type type = loop_type(b, variable);
+    return b->shapes_at[variable]
+               ? tutti__history_row(stacked, params[b->shapes_at[variable]], round, &type)
+               : tutti_gather(stacked, round, 0);
 }
 
 /* The forward step again, on the history's row t; its results' gradients pulled back. `grads` gets
@@ -97,7 +122,7 @@ static tutti_status pull_back(backward *b, tutti_graph *graph, const tutti_sym *
     if (!args || !results || !ys || !xs)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the gradient of a loop");
     for (int i = 0; i < b->loops; i++)
-        args[i] = tutti_gather(history[i], round, 0);
+        args[i] = row_of(b, params, history[i], i, round);
     for (int i = 0; i < b->captures; i++)
         args[b->loops + i] = history[b->loops + i];
     TUTTI_TRY(tutti_graph_check(graph));
@@ -126,11 +151,12 @@ static tutti_status make_step(backward *b, tutti_graph **ret_graph)
     tutti_sym round = tutti_sub(params[0], tutti_scalar(*ret_graph, TUTTI_I64, 1));
     results[0] = round;
     TUTTI_TRY(pull_back(b, *ret_graph, params, round, results + 1));
-    const tutti_sym *graded = params + b->inputs - b->graded;
+    const tutti_sym *graded = params + b->variables + b->node->input_count;
     for (int i = 0; i < b->floats; i++)
         for (int j = 0; j < b->graded; j++)
             if (b->graded_at[j] == b->float_at[i])
-                results[1 + i] = tutti_add(results[1 + i], tutti_gather(graded[j], round, 0));
+                results[1 + i] =
+                    tutti_add(results[1 + i], row_of(b, params, graded[j], b->graded_at[j], round));
     for (int i = 1 + b->floats; i < b->variables; i++)
         results[i] = tutti_sym_ok(results[i]) ? tutti_add(params[i], results[i]) : params[i];
     return tutti__subgraph_results(*ret_graph, b->variables, results);

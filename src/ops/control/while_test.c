@@ -179,6 +179,70 @@ TUTTI_TEST(while_grows_a_variable_of_unknown_size)
     tutti_graph_destroy(g);
 }
 
+/* x = [x, a sum(x^2)]: every round adds an element that all earlier ones count in. */
+static void adds_squares(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                         void *context)
+{
+    tutti_sym more = tutti_mul(args[3], tutti_sum(tutti_square(args[1])));
+    ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
+    ret[1] = tutti_concat(0, args[1], tutti_expand_dims(more, 0));
+}
+
+/* Sum of the elements after n rounds from [x, 0.5]. */
+static double squares(int n, double x, double a)
+{
+    double sum = x + 0.5, of_squares = x * x + 0.25;
+    for (int i = 0; i < n; i++) {
+        double more = a * of_squares;
+        sum += more;
+        of_squares += more * more;
+    }
+    return sum;
+}
+
+static while_case open_growing(void)
+{
+    while_case c = {.g = new_graph()};
+    tutti_sym results[2];
+    c.n = tutti_placeholder(c.g, TUTTI_I64);
+    c.x = tutti_placeholder(c.g, TUTTI_F64);
+    c.a = tutti_placeholder(c.g, TUTTI_F64);
+    tutti_sym both = tutti_stack(0, c.x, tutti_scalar(c.g, TUTTI_F64, 0.5));
+    tutti_sym start = tutti_gather(both,
+                                   tutti_range_dynamic(tutti_scalar(c.g, TUTTI_I64, 0),
+                                                       tutti_scalar(c.g, TUTTI_I64, 2),
+                                                       tutti_min(tutti_ones_like(c.n))),
+                                   0); /* [?] */
+    tutti_while(below, adds_squares, NULL, TUTTI_SYMS(tutti_scalar(c.g, TUTTI_I64, 0), start),
+                TUTTI_SYMS(c.n, c.a), results);
+    c.last = results[0];
+    c.y = tutti_sum(results[1]);
+    CHECK_OK(tutti_graph_check(c.g));
+    CHECK_INT(tutti_sym_type(results[1]).dims[0], TUTTI_ANY);
+    return c;
+}
+
+TUTTI_TEST(while_has_gradients_where_a_variable_changes_its_shape)
+{
+    while_case c = open_growing();
+    tutti_sym dx = tutti_gradient_of(c.y, c.x), da = tutti_gradient_of(c.y, c.a),
+              dax = tutti_gradient_of(da, c.x), daa = tutti_gradient_of(da, c.a);
+    CHECK_OK(tutti_graph_check(c.g));
+    const double h = 1e-5, x = 0.7, a = 0.3;
+    for (int n = 0; n < 5; n++) {
+        double by_a = (squares(n, x, a + h) - squares(n, x, a - h)) / (2 * h);
+        double by_x = (squares(n, x + h, a) - squares(n, x - h, a)) / (2 * h);
+        double aa = (squares(n, x, a + h) - 2 * squares(n, x, a) + squares(n, x, a - h)) / (h * h);
+        double ax = (value_at(&c, da, n, x + h, a) - value_at(&c, da, n, x - h, a)) / (2 * h);
+        CHECK_NEAR(value_at(&c, c.y, n, x, a), squares(n, x, a), 1e-12);
+        CHECK_NEAR(value_at(&c, dx, n, x, a), by_x, 1e-8);
+        CHECK_NEAR(value_at(&c, da, n, x, a), by_a, 1e-8);
+        CHECK_NEAR(value_at(&c, dax, n, x, a), ax, 1e-7);
+        CHECK_NEAR(value_at(&c, daa, n, x, a), aa, 1e-3);
+    }
+    tutti_graph_destroy(c.g);
+}
+
 static void keeps_unknown(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                           void *context)
 {

@@ -187,7 +187,7 @@ static tutti_status make_loop(kept_loop *loop)
     if (status == TUTTI_OK) {
         tutti_attr attrs[] = {
             TUTTI_GRAPH_ATTR("cond_graph", condition), TUTTI_GRAPH_ATTR("body_graph", body),
-            TUTTI_INT("loop_count", variables), TUTTI_INT("outputs", 2 * variables + 1)};
+            TUTTI_INT("loop_count", variables), TUTTI_INT("outputs", 3 * variables + 1)};
         tutti_sym made = tutti_apply_op(graph, "while_history", loop->inputs, loop->given,
                                         (int)TUTTI_COUNT(attrs), attrs);
         for (int i = 0; i < loop->w->states; i++) {
