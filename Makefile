@@ -106,9 +106,9 @@ deps-dev: ## installs the tools of `make check`, `make format` and `make fuzz` a
 	@tools/deps.sh develop
 
 install: all ## installs under PREFIX (/usr/local), below DESTDIR if given
-	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@meson configure $(BUILD) -Dprefix="$$(realpath -ms -- '$(PREFIX)')"
 	@$(call quietly, ninja -C $(BUILD) $(jobs) build.ninja)
-	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --quiet --no-rebuild
+	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --quiet --no-rebuild
 	@cp $(BUILD)/meson-logs/install-log.txt $(BUILD)/installed.txt
 
 uninstall: ## removes what the last `make install` of this build installed

@@ -8,6 +8,8 @@
  * gradients
  *
  * The program fails (exit 1) when it ends below that. */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -95,8 +95,18 @@ if [ ${#missing[@]} -eq 0 ]; then
     exit 0
 fi
 
+# Matrix and image libraries, and pgrep, are no reason to stop a build or a test: all else works
+# without them, some of it slower.
+goes_without() {
+    [ "$purpose" != develop ] && [ $quiet = yes ] || return
+    missing=()
+    need_build_tools
+    [ ${#missing[@]} -eq 0 ] && echo "optional; going on without" >&2
+}
+
 if ! command -v apt-get > /dev/null; then
     echo "missing; Debian's names: ${missing[*]}" >&2
+    goes_without && exit 0
     echo "install them with this system's package manager, then run this again" >&2
     exit 1
 fi
@@ -105,6 +115,7 @@ root=()
 if [ "$(id -u)" -ne 0 ]; then
     command -v sudo > /dev/null || {
         echo "missing: ${missing[*]}; run as root: apt-get install ${missing[*]}" >&2
+        goes_without && exit 0
         exit 1
     }
     root=(sudo)
@@ -119,8 +130,4 @@ if { apt update && apt install -y --no-install-recommends "${missing[@]}"; } > "
 fi
 tail -n 20 "$log" >&2
 echo "could not install ${missing[*]}" >&2
-
-# Matrix and image libraries are no reason to stop: all else works without them, some of it slower.
-missing=()
-need_build_tools
-[ ${#missing[@]} -eq 0 ] && [ "$purpose" != develop ] && [ $quiet = yes ]
+goes_without

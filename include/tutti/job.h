@@ -21,9 +21,11 @@ typedef struct tutti_job tutti_job;
  *     --data DIR  --epochs N  --steps-per-epoch N  --batch N  --seed N  --threads N  --lr RATE
  *     --device NAME  --strategy NAME  --devices LIST  --precision f32|bf16|f16  --deterministic
  *     --save FILE  --logs DIR  --resume  --quiet  --json  --set KEY=VALUE  --help
- * Each can be given by environment as well: TUTTI_EPOCHS and so on; the command line wins. A value
- * that a flag cannot have is the job's error, also where nobody reads it. Both pointers may be
- * NULL. Never NULL: when memory is short the job carries that error. */
+ * Each can be given by environment as well: TUTTI_EPOCHS and so on, TUTTI_QUIET=on; the command
+ * line wins. A value that a flag cannot have is the job's error, also where nobody reads it. What
+ * is closed of standard input, output and error is opened as /dev/null, so that no file of the
+ * program's takes its place. Both pointers may be NULL. Never NULL: when memory is short the job
+ * carries that error. */
 TUTTI_API tutti_job *tutti_open(int *argc, char ***argv);
 
 /* What a program returns that was asked by SIGTERM to end, and has saved: start it again with
@@ -45,7 +47,8 @@ TUTTI_API bool tutti_job_ok(const tutti_job *job);
 TUTTI_API tutti_status tutti_job_fail(tutti_job *job, tutti_status status);
 
 /* Flags by name without dashes ("epochs"), and those of --set; `fallback` when not given. A number
- * that cannot be read is the job's error. */
+ * that cannot be read is the job's error, as is for tutti_flag_on a text that is neither 1, true,
+ * yes or on, nor 0, false, no, off or nothing. */
 TUTTI_API const char *tutti_flag_text(tutti_job *job, const char *name, const char *fallback);
 TUTTI_API int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback);
 TUTTI_API double tutti_flag_number(tutti_job *job, const char *name, double fallback);

@@ -165,12 +165,18 @@ void tutti__flags_read(tutti_job *job, int *argc, char **argv)
 }
 
 /* TUTTI_STEPS_PER_EPOCH for "steps-per-epoch". */
+static void variable_of(const char *name, char *text, size_t size)
+{
+    size_t n = (size_t)snprintf(text, size, "TUTTI_");
+    for (const char *c = name; *c && n + 1 < size; c++)
+        text[n++] = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    text[n] = '\0';
+}
+
 static const char *from_environment(const char *name)
 {
-    char variable[128] = "TUTTI_";
-    size_t n = strlen(variable);
-    for (const char *c = name; *c && n + 1 < sizeof variable; c++)
-        variable[n++] = *c == '-' ? '_' : (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    char variable[128];
+    variable_of(name, variable, sizeof variable);
     return getenv(variable);
 }
 
@@ -207,11 +213,17 @@ const char *tutti_flag_text(tutti_job *job, const char *name, const char *fallba
     return text ? text : fallback;
 }
 
-/* "set " before the name of a setting, for messages. */
-static const char *way_of(const tutti_job *job, const char *name)
+enum { SPELT = 160 };
+
+/* How a flag was given, for messages: --name, --set name or TUTTI_NAME. */
+static const char *spelt(const tutti_job *job, const char *name, char text[SPELT])
 {
-    const given *found = tutti__map_get(&job->flags, name);
-    return found && found->pair ? "set " : "";
+    const given *found = job ? tutti__map_get(&job->flags, name) : NULL;
+    if (found)
+        snprintf(text, SPELT, "--%s%s", found->pair ? "set " : "", name);
+    else
+        variable_of(name, text, SPELT);
+    return text;
 }
 
 /* A flag that cannot be read is wrong usage, whenever it is asked for. */
@@ -232,8 +244,9 @@ int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallback)
     long long value = strtoll(text, &end, 10);
     if (errno == 0 && end != text && !*end && value >= 0)
         return value;
-    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s%s takes a whole number from 0 up, not '%s'",
-                               way_of(job, name), name, text));
+    char label[SPELT];
+    flag_error(job, tutti_fail(TUTTI_INVALID, "%s takes a whole number from 0 up, not '%s'",
+                               spelt(job, name, label), text));
     return fallback;
 }
 
@@ -246,15 +259,25 @@ double tutti_flag_number(tutti_job *job, const char *name, double fallback)
     double value = tutti__strtod(text, &end);
     if (end != text && !*end)
         return value;
-    flag_error(job, tutti_fail(TUTTI_INVALID, "--%s%s takes a number, not '%s'", way_of(job, name),
-                               name, text));
+    char label[SPELT];
+    flag_error(job, tutti_fail(TUTTI_INVALID, "%s takes a number, not '%s'",
+                               spelt(job, name, label), text));
     return fallback;
 }
 
 bool tutti_flag_on(tutti_job *job, const char *name)
 {
     const char *text = tutti_flag_text(job, name, NULL);
-    return text && strcmp(text, "0") != 0 && strcmp(text, "false") != 0 && strcmp(text, "no") != 0;
+    const given *found = job && name ? tutti__map_get(&job->flags, name) : NULL;
+    char label[SPELT];
+    bool on;
+    if (!text || (found && !found->pair && !*text)) /* --resume has no value */
+        return text != NULL;
+    if (tutti__switch_read(text, &on))
+        return on;
+    flag_error(job, tutti_fail(TUTTI_INVALID, "%s takes " TUTTI_SWITCH_WORDS ", not '%s'",
+                               spelt(job, name, label), text));
+    return false;
 }
 
 void tutti_no_other_flags(tutti_job *job, int argc, char **argv)
@@ -283,12 +306,11 @@ static bool is_choice(const char *choices, const char *text)
 }
 
 /* TUTTI_OK, or what is wrong with a value. Also of those that nobody will ask for. */
-static tutti_status check_flag(const struct flag *flag, const char *text)
+static tutti_status check_flag(const struct flag *flag, const char *name, const char *text)
 {
     char *end;
     if (flag->choices && !is_choice(flag->choices, text))
-        return tutti_fail(TUTTI_INVALID, "--%s takes %s, not '%s'", flag->name, flag->choices,
-                          text);
+        return tutti_fail(TUTTI_INVALID, "%s takes %s, not '%s'", name, flag->choices, text);
     if (flag->kind == TEXT)
         return TUTTI_OK;
     errno = 0;
@@ -298,10 +320,10 @@ static tutti_status check_flag(const struct flag *flag, const char *text)
         return TUTTI_OK;
     const char *what = flag->kind == WHOLE ? "whole number" : "number";
     if (flag->high >= MOST)
-        return tutti_fail(TUTTI_INVALID, "--%s takes a %s from %.0f up, not '%s'", flag->name, what,
+        return tutti_fail(TUTTI_INVALID, "%s takes a %s from %.0f up, not '%s'", name, what,
                           flag->low, text);
-    return tutti_fail(TUTTI_INVALID, "--%s takes a %s from %.0f to %.0f, not '%s'", flag->name,
-                      what, flag->low, flag->high, text);
+    return tutti_fail(TUTTI_INVALID, "%s takes a %s from %.0f to %.0f, not '%s'", name, what,
+                      flag->low, flag->high, text);
 }
 
 static tutti_status check_setting(const tutti_job *job, const struct flag *setting)
@@ -320,11 +342,16 @@ static tutti_status check_setting(const tutti_job *job, const struct flag *setti
 
 void tutti__flags_apply(tutti_job *job)
 {
+    char label[SPELT];
     for (size_t i = 0; i < TUTTI_COUNT(flags); i++) {
         const given *found = tutti__map_get(&job->flags, flags[i].name);
         const char *text = found ? found->text : from_environment(flags[i].name);
-        if (text)
-            flag_error(job, check_flag(&flags[i], text));
+        if (!text)
+            continue;
+        if (flags[i].argument)
+            flag_error(job, check_flag(&flags[i], spelt(job, flags[i].name, label), text));
+        else if (strcmp(flags[i].name, "help") != 0)
+            tutti_flag_on(job, flags[i].name);
     }
     for (size_t i = 0; i < TUTTI_COUNT(settings); i++)
         if (tutti__map_get(&job->flags, settings[i].name))

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/standard.h"
+
 /* What a job is when there is no memory for one: an error, and nothing to free. */
 static tutti_job nothing = {.error = {TUTTI_NO_MEMORY, "no memory for a job"}, .exit_code = 1};
 
@@ -14,6 +16,7 @@ tutti_job *tutti_open(int *argc, char ***argv)
     tutti_job *job = calloc(1, sizeof *job);
     if (!job)
         return &nothing;
+    tutti__standard_descriptors();
     job->exit_code = 1;
     const char *name = argc && argv && *argc > 0 && (*argv)[0] ? (*argv)[0] : "tutti";
     const char *slash = strrchr(name, '/');

@@ -3,6 +3,8 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,6 +105,35 @@ TUTTI_TEST(flags_are_held_to_what_they_may_be)
     tutti_job *job = tutti_open(&argc, &argv);
     CHECK_OK(tutti_job_check(job));
     CHECK_INT(tutti_close(job), 0);
+}
+
+/* The environment says on or off in words; --resume has none. */
+TUTTI_TEST(flags_without_value_are_on_or_off)
+{
+    static const struct {
+        const char *text;
+        bool on, wrong;
+    } cases[] = {{"1", true, false},  {"Yes", true, false},  {"on", true, false},
+                 {"0", false, false}, {"off", false, false}, {"No", false, false},
+                 {"", false, false},  {"maybe", false, true}};
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        char pair[40];
+        char *list[] = {(char *)"p", (char *)"--set", pair, (char *)"--resume", NULL},
+             **argv = list;
+        int argc = 4;
+        setenv("TUTTI_QUIET", cases[i].text, 1);
+        snprintf(pair, sizeof pair, "forecast=%s", cases[i].text);
+        tutti_job *job = tutti_open(&argc, &argv);
+        CHECK(tutti_flag_on(job, "resume"));
+        CHECK(tutti_flag_on(job, "quiet") == cases[i].on);
+        CHECK(tutti_flag_on(job, "forecast") == cases[i].on);
+        CHECK((tutti_job_check(job) != TUTTI_OK) == cases[i].wrong);
+        if (cases[i].wrong)
+            CHECK_STR(tutti_error_message(), "TUTTI_QUIET takes 1, true, yes or on, or 0, false, "
+                                             "no or off, not 'maybe'");
+        tutti__job_discard(job);
+    }
+    unsetenv("TUTTI_QUIET");
 }
 
 TUTTI_TEST(other_flags_can_be_refused)

@@ -69,8 +69,9 @@ static bool read_int(const char *text, int64_t *ret)
 static void tell(const tutti_param *param, const char *text)
 {
     char line[256];
-    snprintf(line, sizeof line, "TUTTI_%s is '%s', needs a whole number; %s is used instead",
-             param->name, text, param->fallback);
+    snprintf(line, sizeof line,
+             "TUTTI_%s is '%s', needs a whole number from 0 up; %s is used instead", param->name,
+             text, param->fallback);
     pthread_mutex_lock(&lock);
     bool first = tutti__map_get(&told, line) == NULL &&
                  tutti__map_set(&told, line, (void *)(uintptr_t)1) == TUTTI_OK;
@@ -83,7 +84,7 @@ int64_t tutti__param_int(const tutti_param *param)
 {
     int64_t value = 0;
     const char *text = tutti__param_text(param);
-    if (read_int(text, &value))
+    if (read_int(text, &value) && value >= 0)
         return value;
     tell(param, text);
     read_int(param->fallback, &value);
@@ -107,21 +108,27 @@ static bool is_one_of(const char *text, size_t count, const char *const *words)
     return false;
 }
 
+bool tutti__switch_read(const char *text, bool *ret)
+{
+    static const char *const yes[] = {"1", "true", "yes", "on"}, *const no[] = {"0", "false", "no",
+                                                                                "off", ""};
+    *ret = is_one_of(text, TUTTI_COUNT(yes), yes);
+    return *ret || is_one_of(text, TUTTI_COUNT(no), no);
+}
+
 bool tutti__param_flag(const tutti_param *param)
 {
-    static const char *const yes[] = {"1", "true", "yes", "on"};
-    return is_one_of(tutti__param_text(param), TUTTI_COUNT(yes), yes);
+    bool on;
+    return tutti__switch_read(tutti__param_text(param), &on) && on;
 }
 
 tutti_status tutti__param_switch(const tutti_param *param, bool *ret)
 {
-    static const char *const no[] = {"0", "false", "no", "off", ""};
-    bool on = tutti__param_flag(param);
+    bool on;
     const char *text = tutti__param_text(param);
-    if (!on && !is_one_of(text, TUTTI_COUNT(no), no))
-        return tutti_fail(TUTTI_INVALID,
-                          "TUTTI_%s is '%s', needs 1, true, yes or on, or 0, false, no or off",
-                          param->name, text);
+    if (!tutti__switch_read(text, &on))
+        return tutti_fail(TUTTI_INVALID, "TUTTI_%s is '%s', needs " TUTTI_SWITCH_WORDS, param->name,
+                          text);
     *ret = on;
     return TUTTI_OK;
 }

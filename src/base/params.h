@@ -18,12 +18,16 @@ typedef struct tutti_param {
 
 /* The text in force: an override set by the program, else the environment, else the fallback. */
 const char *tutti__param_text(const tutti_param *param);
-/* Unreadable text gives the fallback, and a line that is said once (tutti__log_job). */
+/* What is no whole number from 0 up gives the fallback, and a line that is said once
+ * (tutti__log_job). */
 int64_t tutti__param_int(const tutti_param *param);
 /* The same, but what is no whole number, or not in [least, most], is refused. */
 tutti_status tutti__param_in(const tutti_param *param, int64_t least, int64_t most, int64_t *ret);
-bool tutti__param_flag(const tutti_param *param); /* 1 true yes on; set but empty is false */
-/* The same, but what is neither one of these nor 0, false, no, off or empty is refused. */
+/* 1, true, yes or on; 0, false, no, off or nothing. False when it is neither. */
+bool tutti__switch_read(const char *text, bool *ret);
+#define TUTTI_SWITCH_WORDS "1, true, yes or on, or 0, false, no or off"
+bool tutti__param_flag(const tutti_param *param); /* whether it is on */
+/* The same, but what is neither on nor off is refused. */
 tutti_status tutti__param_switch(const tutti_param *param, bool *ret);
 /* Overrides by name ("THREADS"); value NULL removes. Copies. Thread-safe. */
 tutti_status tutti__param_set(const char *name, const char *value);

@@ -94,8 +94,8 @@ static tutti_status split_cores(const tutti_strategy *s)
     for (int i = 0; i < s->local; i++)
         if (strncmp(s->devices[i], "cpu:", 4) == 0 && atoi(s->devices[i] + 4) + 1 > most)
             most = atoi(s->devices[i] + 4) + 1;
-    const int64_t given = tutti__param_int(&devices_param);
-    if (given < 1 || most <= given)
+    int64_t given;
+    if (tutti__param_in(&devices_param, 1, 4096, &given) != TUTTI_OK || most <= given)
         return TUTTI_OK;
     snprintf(text, sizeof text, "%lld", (long long)most);
     return tutti__param_set("CPU_DEVICES", text);

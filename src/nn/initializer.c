@@ -106,13 +106,12 @@ tutti_status tutti__initializer(const char *text, const tutti_type *type, uint64
         const struct plain *plain = &plains[i];
         if (strcmp(plain->name, spec.name) != 0)
             continue;
-        if (spec.count > plain->arguments)
-            return tutti_fail(TUTTI_INVALID, "initializer '%s' takes at most %d numbers",
-                              plain->name, plain->arguments);
+        TUTTI_TRY(tutti__spec_takes(&spec, "initializer", plain->arguments));
         *ret = tutti_init_make(plain->kind, spec.count > 0 ? spec.values[0] : plain->a,
                                spec.count > 1 ? spec.values[1] : plain->b, type->rank, type->dims);
         return TUTTI_OK;
     }
+    TUTTI_TRY(tutti__spec_takes(&spec, "initializer", strcmp(spec.name, "unit_forget") != 0));
     double gain = spec.count > 0 ? spec.values[0] : 1;
     if (strcmp(spec.name, "orthogonal") == 0)
         TUTTI_TRY(orthogonal(type, gain, seed, name, &tensor));

@@ -68,6 +68,8 @@ typedef struct tutti_spec {
     double values[4];
 } tutti_spec;
 tutti_status tutti__spec_parse(const char *text, tutti_spec *ret);
+/* No more numbers than `what` of that name takes, and all finite. */
+tutti_status tutti__spec_takes(const tutti_spec *spec, const char *what, int most);
 
 /* An initial value by its text. A `ret->tensor` is the caller's to release. */
 tutti_status tutti__initializer(const char *text, const tutti_type *type, uint64_t seed,

@@ -52,22 +52,22 @@ tutti_sym tutti__weights_like(tutti_sym weights, tutti_sym x)
     return tutti_sym_type(weights).dtype == dtype ? weights : tutti_cast(weights, dtype);
 }
 
-/* Targets of another shape would broadcast to something that nobody meant. */
-static bool shapes_agree(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+bool tutti__targets_agree(const char *what, const char *name, tutti_sym truth, tutti_sym guess,
+                          bool classes)
 {
     if (!truth.node)
         return false;
     char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
     tutti_type t = tutti_sym_type(truth), g = tutti_sym_type(guess);
-    bool agree = t.rank == g.rank - loss->def->classes;
+    bool agree = t.rank == g.rank - classes;
     for (int i = 0; agree && i < t.rank; i++)
         agree = t.dims[i] == g.dims[i] || t.dims[i] == TUTTI_ANY || g.dims[i] == TUTTI_ANY;
     if (!agree)
         tutti__poison(guess.node->graph, TUTTI_INVALID,
-                      "loss %s: targets are %s, outputs %s; targets need %s", loss->def->name,
+                      "%s %s: targets are %s, outputs %s; targets need %s", what, name,
                       tutti_type_text(&t, have), tutti_type_text(&g, want),
-                      loss->def->classes ? "the outputs' shape without its last axis: class numbers"
-                                         : "the outputs' shape");
+                      classes ? "the outputs' shape without its last axis: class numbers"
+                              : "the outputs' shape");
     return agree;
 }
 
@@ -104,7 +104,8 @@ tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym gu
         return each;
     }
     truth = tutti__targets_for(truth, guess, loss->def->classes);
-    return shapes_agree(loss, truth, guess) ? loss->def->each(loss, truth, guess) : TUTTI_NO_SYM;
+    bool agree = tutti__targets_agree("loss", loss->def->name, truth, guess, loss->def->classes);
+    return agree ? loss->def->each(loss, truth, guess) : TUTTI_NO_SYM;
 }
 
 tutti_loss_parts tutti__loss_parts(const tutti_loss *loss, tutti_sym truth, tutti_sym guess,

@@ -27,6 +27,10 @@ tutti_loss_parts tutti__loss_parts(const tutti_loss *loss, tutti_sym truth, tutt
 /* Targets as losses and metrics take them: class numbers [batch, …] from [batch, …, 1]; [batch]
  * brought to [batch, 1]; cast to the outputs' element type where they are not classes. */
 tutti_sym tutti__targets_for(tutti_sym truth, tutti_sym guess, bool classes);
+/* Targets of another shape would broadcast to something that nobody meant: a mistake that names
+ * `what`, a loss or a metric. */
+bool tutti__targets_agree(const char *what, const char *name, tutti_sym truth, tutti_sym guess,
+                          bool classes);
 /* `weights` brought to the rank of x by axes of size 1 at the end. */
 tutti_sym tutti__weights_like(tutti_sym weights, tutti_sym x);
 

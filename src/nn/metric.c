@@ -30,6 +30,13 @@ tutti_metric tutti_metric_named(const char *name, const tutti_metric *like)
     return metric;
 }
 
+tutti_sym tutti__metric_targets(const tutti_metric_build *build, bool classes)
+{
+    tutti_sym truth = tutti__targets_for(build->truth, build->guess, classes);
+    bool agree = tutti__targets_agree("metric", build->metric->name, truth, build->guess, classes);
+    return agree ? truth : TUTTI_POISON;
+}
+
 void tutti__metric_mean(tutti_metric_build *build, tutti_sym each)
 {
     if (!each.node)

@@ -32,6 +32,8 @@ static inline int tutti__metric_sums(const tutti_metric_def *def)
 }
 double tutti__metric_value(const tutti_metric *metric, tutti_tensor *const *sums);
 
+/* The targets as the outputs are (tutti__targets_for); poison where they have another shape. */
+tutti_sym tutti__metric_targets(const tutti_metric_build *build, bool classes);
 /* Sets adds 0 and 1 to the weighted sum of `each` (one number an example, or more) and its weight.
  */
 void tutti__metric_mean(tutti_metric_build *build, tutti_sym each);

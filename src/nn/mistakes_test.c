@@ -199,3 +199,51 @@ TUTTI_TEST(a_batch_that_fails_is_the_jobs_error)
     tutti_tensor_release(y);
     tutti_tensor_release(wrong);
 }
+
+TUTTI_TEST(a_layer_stands_once_in_a_sequential_model)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_layer *twice = tutti_dense(4, .name = "twice");
+    tutti_sequential(job, tutti_input_shape(4), twice, tutti_flatten(), twice);
+    CHECK_STATUS(tutti_job_check(job), TUTTI_EXISTS);
+    CHECK_CONTAINS(tutti_error_message(), "layer 'twice' stands in the sequential model already");
+    CHECK_INT(tutti_close(job), 1);
+}
+
+/* Regularizers, constraints and initial values take so many numbers, and no others. */
+TUTTI_TEST(texts_with_numbers_that_mean_nothing_are_refused)
+{
+    static const struct {
+        const char *regularizer, *constraint, *message;
+    } cases[] = {
+        {"l2(1, 2)", NULL, "regularizer 'l2' takes at most 1 numbers, 2 are given"},
+        {"l1_l2(1, 2, 3)", NULL, "regularizer 'l1_l2' takes at most 2"},
+        {"l2(nan)", NULL, "regularizer 'l2' takes finite numbers, number 1 is nan"},
+        {NULL, "max_norm(2, 3)", "constraint 'max_norm' takes at most 1"},
+        {NULL, "unit_norm(3)", "constraint 'unit_norm' takes at most 0"},
+        {NULL, "non_negative(1)", "constraint 'non_negative' takes at most 0"},
+        {NULL, "max_norm(-1)", "constraint 'max_norm' keeps lengths from 0 to -1"},
+        {NULL, "min_max_norm(2, 1)", "constraint 'min_max_norm' keeps lengths from 2 to 1"},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++)
+        check_says(tutti_dense(3, .kernel_regularizer = cases[i].regularizer,
+                               .kernel_constraint = cases[i].constraint),
+                   tutti_adam(), tutti_sparse_cross_entropy(.from_logits = true), 0, 1,
+                   cases[i].message);
+}
+
+TUTTI_TEST(a_metric_that_does_not_fit_is_named)
+{
+    static const char *const names[] = {"precision", "recall", "f1",  "auc",
+                                        "mse",       "rmse",   "mae", "binary_accuracy"};
+    for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
+        tutti_job *job = tutti_open(NULL, NULL);
+        tutti_model *m = tutti_sequential(job, tutti_dense(3));
+        tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true),
+                      .metrics = names[i]);
+        CHECK(tutti_fit(m, examples(job), .quiet = true) == NULL);
+        CHECK_CONTAINS(tutti_error_message(), "targets need the outputs' shape");
+        CHECK_CONTAINS(tutti_error_message(), names[i]);
+        CHECK_INT(tutti_close(job), 1);
+    }
+}

@@ -240,12 +240,18 @@ void tutti_model_add(tutti_model *model, tutti_layer *layer)
                                   "a layer is NULL: there was no memory for it, or none is given"));
         return;
     }
+    bool stands_already = layer->owner == model;
     if (!model->sequential || model->closed)
         status =
             tutti_fail(TUTTI_INVALID, "layers are added to a sequential model before it is used");
+    else if (stands_already)
+        status = tutti_fail(TUTTI_EXISTS,
+                            "layer '%s' stands in the sequential model already; make another one, "
+                            "or share its weights in a functional model with tutti_call",
+                            layer->name);
     else
         status = tutti__model_adopt(model, layer);
-    if (tutti__model_fail(model, status) != TUTTI_OK)
+    if (tutti__model_fail(model, status) != TUTTI_OK && !stands_already)
         tutti_layer_release(layer);
 }
 

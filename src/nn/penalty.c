@@ -26,6 +26,7 @@ tutti_status tutti__regularizer(const char *text, tutti_sym weight, tutti_sym *r
 {
     tutti_spec spec;
     TUTTI_TRY(tutti__spec_parse(text, &spec));
+    TUTTI_TRY(tutti__spec_takes(&spec, "regularizer", strcmp(spec.name, "l1_l2") == 0 ? 2 : 1));
     double first = spec.count > 0 ? spec.values[0] : 0.01;
     double second = spec.count > 1 ? spec.values[1] : 0.01, l1 = 0, l2 = 0;
     if (strcmp(spec.name, "orthogonal") == 0) {
@@ -71,6 +72,7 @@ tutti_status tutti__constraint(const char *text, tutti_sym weight, tutti_sym *re
     TUTTI_TRY(tutti__spec_parse(text, &spec));
     tutti_sym w = tutti_read(weight);
     if (strcmp(spec.name, "non_negative") == 0) {
+        TUTTI_TRY(tutti__spec_takes(&spec, "constraint", 0));
         *ret = tutti_relu(w);
         return TUTTI_OK;
     }
@@ -85,6 +87,13 @@ tutti_status tutti__constraint(const char *text, tutti_sym weight, tutti_sym *re
                           "there is no constraint '%s'; there are max_norm, min_max_norm, "
                           "unit_norm, non_negative",
                           spec.name);
+    int most = strcmp(spec.name, "min_max_norm") == 0 ? 2 : strcmp(spec.name, "max_norm") == 0;
+    TUTTI_TRY(tutti__spec_takes(&spec, "constraint", most));
+    if (low < 0 || high < low)
+        return tutti_fail(TUTTI_INVALID,
+                          "constraint '%s' keeps lengths from %g to %g; needs 0 or more, and the "
+                          "first not above the second",
+                          spec.name, low, high);
     tutti_sym norm = column_norm(w);
     *ret = tutti_mul(w, tutti_div(tutti_clip(norm, low, high), tutti_add_scalar(norm, 1e-7)));
     return TUTTI_OK;

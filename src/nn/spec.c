@@ -1,5 +1,6 @@
 /* spec.c: texts of the form "l2(0.01)": a name and numbers. */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,18 @@ static const char *skip_space(const char *at)
 static tutti_status bad(const char *text)
 {
     return tutti_fail(TUTTI_INVALID, "'%s' is not of the form name or name(1, 2)", text);
+}
+
+tutti_status tutti__spec_takes(const tutti_spec *spec, const char *what, int most)
+{
+    if (spec->count > most)
+        return tutti_fail(TUTTI_INVALID, "%s '%s' takes at most %d numbers, %d are given", what,
+                          spec->name, most, spec->count);
+    for (int i = 0; i < spec->count; i++)
+        if (!isfinite(spec->values[i]))
+            return tutti_fail(TUTTI_INVALID, "%s '%s' takes finite numbers, number %d is %g", what,
+                              spec->name, i + 1, spec->values[i]);
+    return TUTTI_OK;
 }
 
 tutti_status tutti__spec_parse(const char *text, tutti_spec *ret)

@@ -20,7 +20,7 @@ typedef struct tutti_yes_no {
 } tutti_yes_no;
 static inline tutti_yes_no tutti__yes_no(const tutti_metric_build *build)
 {
-    tutti_sym truth = tutti__targets_for(build->truth, build->guess, false);
+    tutti_sym truth = tutti__metric_targets(build, false);
     double threshold = tutti__metric_threshold(build->metric);
     tutti_sym said = tutti_greater(build->guess, tutti_scalar_like(build->guess, threshold));
     tutti_sym is = tutti_not_equal(truth, tutti_scalar_like(truth, 0));

@@ -3,7 +3,7 @@
 
 static void build(tutti_metric_build *build)
 {
-    tutti_sym truth = tutti__targets_for(build->truth, build->guess, false);
+    tutti_sym truth = tutti__metric_targets(build, false);
     tutti__metric_mean(build, tutti_abs(tutti_sub(build->guess, truth)));
 }
 

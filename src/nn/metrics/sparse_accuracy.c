@@ -3,7 +3,7 @@
 
 static void build(tutti_metric_build *build)
 {
-    tutti_sym truth = tutti__targets_for(build->truth, build->guess, true);
+    tutti_sym truth = tutti__metric_targets(build, true);
     tutti_sym answer = tutti_argmax(build->guess, -1);
     if (tutti_sym_type(truth).dtype != TUTTI_I64)
         truth = tutti_cast(truth, TUTTI_I64);
