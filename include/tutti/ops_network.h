@@ -426,11 +426,10 @@ typedef struct tutti_attention_options {
 /* softmax(scale * q k^T + mask) v over the keys; q [batch, heads, queries, features], k [batch,
  * heads, keys, features], v [batch, heads, keys, values]. The matrix of scores is never whole in
  * memory. A query that sees no key (all -inf) gives zeros. Mask with -inf: where a number like -1e9
- * stands at all keys of a query, nothing is left of the scores beside it, and gradients through
- * that query are up to as many times too large as there are keys. Keys that a causal query does not
- * see, and values that have no weight, do not touch it, infinite or NaN though they be. Output 1:
- * the logarithm of each query's sum of exponentials. Second derivatives do hold the whole matrix.
- */
+ * stands at all keys of a query, nothing is left of the scores beside it, and the query takes the
+ * mean of all values. Keys that a causal query does not see, and values that have no weight, do not
+ * touch it, infinite or NaN though they be. Output 1: the logarithm of each query's sum of
+ * exponentials. Second derivatives do hold the whole matrix. */
 TUTTI_API tutti_sym tutti_attention_of(tutti_sym q, tutti_sym k, tutti_sym v,
                                        const tutti_attention_options *options);
 #define tutti_attention_of(q, k, v, ...)                                                           \

@@ -65,6 +65,8 @@ static tutti_sym conv2d(builder *b, tutti_sym x)
 static tutti_sym depthwise(builder *b, tutti_sym x)
 {
     x = image(b, x, 4);
+    if (dim_of(x, 3) < 1) /* no groups */
+        return x;
     int64_t h = no_less(dim_of(x, 1), 1 + below(b, 3)), w = no_less(dim_of(x, 2), 1 + below(b, 3));
     tutti_sym kernel = WEIGHT(b, 0, 0.4, h, w, dim_of(x, 3), 1 + one_in(b, 4));
     int64_t stride = 1 + one_in(b, 3);

@@ -23,7 +23,7 @@ void wish_all(wishes *w, const builder *b, int round)
     for (int i = 0; round == 0 && i < b->output_count; i++)
         wish(w, b->outputs[i], "output", i, round);
     wish(w, b->loss, "loss", 0, round);
-    for (int i = 0; round == 2 && i < b->weight_count; i++)
+    for (int i = 0; round >= 2 && i < b->weight_count; i++)
         if (tutti_sym_ok(b->gradients[i]))
             wish(w, b->gradients[i], "gradient", i, round);
     for (int i = b->starts; round == 3 && i < b->starts + b->steps; i++)

@@ -15,7 +15,7 @@ enum { MOST_WISHES = MOST_VALUES + MOST_WEIGHTS + 2 };
 typedef struct wishes {
     int count;
     tutti_sym syms[MOST_WISHES];
-    char names[MOST_WISHES][32];
+    char names[MOST_WISHES][40];
 } wishes;
 void wish_all(wishes *w, const builder *b, int round);
 

@@ -5,7 +5,8 @@
  * For one query i of one head:
  *   s[j] = scale q[i] k[j] + mask[i,j] over the keys j it sees, l = log(sum(exp(s))),
  *   y = sum over j of exp(s[j] - l) v[j].
- * Backward operators compute s again, and take what rounding puts above l for l.
+ * Backward operators compute s again, and take what rounding puts above l for l. Where l is coarse,
+ * its rounding would spoil exp(s - l): they sum the exponentials again, too. So they need all keys.
  * l (output 1) is f32 for 16-bit floats, whose own precision would spoil exp(s - l). */
 #ifndef TUTTI_OPS_NETWORK_ATTENTION_H
 #define TUTTI_OPS_NETWORK_ATTENTION_H
@@ -59,6 +60,12 @@ static inline int64_t tutti__keys_seen(const tutti_attention *a, int64_t query)
     if (!a->causal || query >= a->keys - 1 - a->first_query)
         return a->keys;
     return a->first_query + query + 1 < 0 ? 0 : a->first_query + query + 1;
+}
+
+/* Whether l (finite) is so large that exp(s - l) would be off by more than 4e-6 as f32. */
+static inline bool tutti__attention_coarse(double l)
+{
+    return fabs(l) > 64 && fabs(l) < HUGE_VAL;
 }
 
 /* What backward kernels do with one pair: p = exp(min(s - l, 0)), ds = the gradient of s. `row`

@@ -26,27 +26,24 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
         node, tutti__attention_pairs(node) * (6 * features + 4 * values + 4 + EXP_FLOPS), ret);
 }
 
-/* By batch, by heads; where every query sees every key also by queries and by keys, whose parts of
- * dk and dv, and of dq, are partial sums. */
+/* By batch, by heads; where every query sees every key also by queries, whose parts of dk and dv
+ * are partial sums. */
 static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     tutti_attention_slots slots =
         tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
-    int last = RULE_INT(node, "causal") ? 1 : 3;
+    int last = RULE_INT(node, "causal") ? 1 : 2;
     for (int axis = 0; axis <= last; axis++) {
         int mask = tutti__mask_axis(node, slots.mask, axis);
-        int by_query = axis == 3 ? TUTTI_WHOLE : axis;
-        int by_key = axis == 3 ? 2 : axis == 2 ? TUTTI_WHOLE : axis;
-        int inputs[] = {by_query, by_key, by_key, by_query, by_query, by_query, by_query, by_query};
+        int by_key = axis == 2 ? TUTTI_WHOLE : axis;
+        int inputs[] = {axis, by_key, by_key, axis, axis, axis, axis, axis};
         if (mask == -2)
             continue;
         if (slots.mask >= 0)
             inputs[slots.mask] = mask;
-        tutti__way_add(&ways, 8, inputs,
-                       SLOTS(axis == 3 ? TUTTI_PARTIAL_SUM : axis,
-                             axis == 2 ? TUTTI_PARTIAL_SUM : by_key,
-                             axis == 2 ? TUTTI_PARTIAL_SUM : by_key));
+        int dk = axis == 2 ? TUTTI_PARTIAL_SUM : axis;
+        tutti__way_add(&ways, 8, inputs, SLOTS(axis, dk, dk));
     }
     return ways.count;
 }

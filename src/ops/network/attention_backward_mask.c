@@ -34,12 +34,11 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     tutti_ways ways = {0, capacity, ret};
     tutti_attention_slots slots =
         tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
-    int last = RULE_INT(node, "causal") ? 1 : 3;
+    int last = RULE_INT(node, "causal") ? 1 : 2;
     for (int axis = 0; axis <= last; axis++) {
         int mask = tutti__mask_axis(node, slots.mask, axis);
-        int by_query = axis == 3 ? TUTTI_WHOLE : axis;
-        int by_key = axis == 3 ? 2 : axis == 2 ? TUTTI_WHOLE : axis;
-        int inputs[] = {by_query, by_key, by_key, by_query, by_query, by_query, by_query, by_query};
+        int by_key = axis == 2 ? TUTTI_WHOLE : axis;
+        int inputs[] = {axis, by_key, by_key, axis, axis, axis, axis, axis};
         if (mask == -2)
             continue;
         inputs[slots.mask] = mask;

@@ -155,9 +155,38 @@ tutti_attention tutti__attention(const tutti_call *call, int mask)
     return a;
 }
 
+/* s of a query and key j; `mask_at` is the offset of the query's mask. */
+static double score(const tutti_attention *a, const double *const *inputs, int mask, int64_t row,
+                    int64_t mask_at, int64_t j)
+{
+    int64_t column = row / a->queries * a->keys + j;
+    double s = a->scale * tutti__dot(a->features, inputs[ATTENTION_Q] + row * a->features,
+                                     inputs[ATTENTION_K] + column * a->features);
+    return mask < 0 ? s : s + inputs[mask][mask_at + j * a->mask_step[3]];
+}
+
+/* l as most + rest, log(sum(exp(s))) computed again where it is coarse. */
+static double finer(const tutti_attention *a, const double *const *inputs, int mask, int64_t row,
+                    int64_t mask_at, double *ret_rest)
+{
+    double most = inputs[ATTENTION_L][row], total = 0;
+    int64_t seen = tutti__keys_seen(a, row % a->queries);
+    *ret_rest = 0;
+    if (!tutti__attention_coarse(most) || seen == 0)
+        return most;
+    most = -HUGE_VAL;
+    for (int64_t j = 0; j < seen; j++) {
+        double s = score(a, inputs, mask, row, mask_at, j);
+        most = s <= most ? most : s; /* NaN ends in the total */
+    }
+    for (int64_t j = 0; j < seen; j++)
+        total += exp(score(a, inputs, mask, row, mask_at, j) - most);
+    *ret_rest = log(total);
+    return most;
+}
+
 /* One query: p = exp(min(s - l, 0)), ds = p (dy v[j] - dy y + dl). A query that sees nothing has
- * l = -inf. No s is above the logarithm of their sum, but one of 1e9 computed again may be, by
- * rounding alone: its exponential would be infinite. */
+ * l = -inf. */
 static void walk_query(const tutti_attention *a, const double *const *inputs,
                        const tutti_attention_slots *slots, int64_t row, tutti_pair_fn *visit,
                        void *context)
@@ -165,21 +194,17 @@ static void walk_query(const tutti_attention *a, const double *const *inputs,
     int64_t head = row / a->queries, query = row % a->queries;
     int64_t mask_at = head / a->heads * a->mask_step[0] + head % a->heads * a->mask_step[1] +
                       query * a->mask_step[2];
-    const double *q = inputs[ATTENTION_Q] + row * a->features;
     const double *y_grad = slots->y_grad < 0 ? NULL : inputs[slots->y_grad] + row * a->values;
-    double l = inputs[ATTENTION_L][row], shared = 0;
+    double rest, most = finer(a, inputs, slots->mask, row, mask_at, &rest), shared = 0;
     if (y_grad != NULL)
         shared -= tutti__dot(a->values, y_grad, inputs[ATTENTION_Y] + row * a->values);
     if (slots->l_grad >= 0)
         shared += inputs[slots->l_grad][row];
-    for (int64_t j = 0; j < tutti__keys_seen(a, query) && l != -HUGE_VAL; j++) {
+    for (int64_t j = 0; j < tutti__keys_seen(a, query) && most != -HUGE_VAL; j++) {
         int64_t column = head * a->keys + j;
         tutti_pair pair = {row, column, mask_at + j * a->mask_step[3], 0, shared};
-        double s =
-            a->scale * tutti__dot(a->features, q, inputs[ATTENTION_K] + column * a->features);
-        if (slots->mask >= 0)
-            s += inputs[slots->mask][pair.mask];
-        pair.p = s > l ? 1 : exp(s - l);
+        double s = score(a, inputs, slots->mask, row, mask_at, j);
+        pair.p = s > most ? 1 : exp(s - most - rest);
         if (y_grad != NULL)
             pair.ds += tutti__dot(a->values, y_grad, inputs[ATTENTION_V] + column * a->values);
         pair.ds = pair.p == 0 ? 0 : pair.ds * pair.p;

@@ -68,13 +68,16 @@ static tutti_sym scores(const tutti_gradient *node, const operands *o)
     return tutti_where(sees, s, tutti_scalar_like(s, -HUGE_VAL));
 }
 
-/* P; a query that sees nothing has l = -inf and an empty row. */
+/* P; a query that sees nothing has l = -inf and an empty row. Where l is coarse (attention.h), the
+ * softmax of S. */
 static tutti_sym probabilities(const tutti_gradient *node, const operands *o)
 {
-    tutti_sym zero = tutti_scalar_like(o->l, 0);
-    tutti_sym l = tutti_where(tutti_is_finite(o->l), o->l, zero);
-    tutti_sym below = tutti_sub(scores(node, o), tutti_expand_dims(l, 3));
-    return tutti_exp(tutti_where(tutti_greater(below, zero), zero, below));
+    tutti_sym zero = tutti_scalar_like(o->l, 0), s = scores(node, o);
+    tutti_sym l = tutti_expand_dims(tutti_where(tutti_is_finite(o->l), o->l, zero), 3);
+    tutti_sym coarse = tutti_greater(tutti_abs(l), tutti_scalar_like(l, 64));
+    tutti_sym below = tutti_sub(s, l);
+    return tutti_where(coarse, tutti_softmax(tutti_where(coarse, s, zero)),
+                       tutti_exp(tutti_where(tutti_greater(below, zero), zero, below)));
 }
 
 static matrices matrices_build(const tutti_gradient *node, const operands *o)

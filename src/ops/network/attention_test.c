@@ -85,6 +85,24 @@ TUTTI_TEST(attention_gradients_skip_a_query_that_sees_nothing)
     tutti_graph_destroy(g);
 }
 
+/* -1e18 at all keys leaves nothing of the scores beside it, in f64. */
+TUTTI_TEST(attention_gradients_bear_a_mask_of_large_numbers)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym q = WAVE(g, 0, 1, 1, 5, 4), k = WAVE(g, 1, 1, 1, 70, 4), v = WAVE(g, 2, 1, 1, 70, 2),
+              mask = tutti_scale(tutti_ones_like(WAVE(g, 0, 5, 70)), -1e18);
+    tutti_sym one = tutti_attention_of(q, k, v, .mask = mask), two = plain(q, k, v, mask, 0.5);
+    tutti_sym inputs[] = {q, k, v, mask};
+    for (int i = 0; i < 4; i++) {
+        tutti_sym first = tutti_gradient_of(tutti_sum(tutti_square(one)), inputs[i]),
+                  second = tutti_gradient_of(tutti_sum(tutti_square(two)), inputs[i]);
+        check_same(first, second);
+        check_same(tutti_gradient_of(tutti_sum(tutti_square(first)), v),
+                   tutti_gradient_of(tutti_sum(tutti_square(second)), v));
+    }
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(attention_says_what_is_wrong)
 {
     CHECK_REFUSES("attention", "f32[2,3,4] f32[2,3,4] f32[2,3,4]", TUTTI_INVALID,

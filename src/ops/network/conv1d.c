@@ -66,7 +66,7 @@ tutti_sym(tutti_depthwise_conv2d_of)(tutti_sym x, tutti_sym kernel,
     if (type.rank != 4 || !tutti_type_is_static(&type) || tutti_type_count(&type) < 1)
         return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
                              "depthwise_conv2d: kernel is %s, needs known dimensions "
-                             "[height,width,channels,multiplier]",
+                             "[height,width,channels,multiplier] of at least 1",
                              tutti_type_text(&type, text));
     options.groups = dims[2];
     options.struct_size = sizeof options;

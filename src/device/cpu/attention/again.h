@@ -45,20 +45,50 @@ static inline void row_add(float *to, float factor, const float *x, int64_t coun
     ROW_MAP(to, count, vec_fma(ROW_AT(x), S(factor), ROW_AT(to)));
 }
 
-/* exp(min(s - l, 0)) of a pair; 0 for a query that sees nothing, whose l is -inf. */
-static inline float pair_weight(const tutti_attention *a, const attention_operands *o, int64_t row,
-                                int64_t key)
+static inline float pair_score(const tutti_attention *a, const attention_operands *o, int64_t row,
+                               int64_t key)
 {
     const int64_t head = row / a->queries, query = row % a->queries;
-    if (o->l[row] == -INFINITY)
-        return 0;
     float s = row_dot(o->q + row * a->features, o->k + (head * a->keys + key) * a->features,
                       a->features) *
               (float)a->scale;
     if (o->mask != NULL)
         s += o->mask[head / a->heads * a->mask_step[0] + head % a->heads * a->mask_step[1] +
                      query * a->mask_step[2] + key * a->mask_step[3]];
-    return s > o->l[row] ? 1 : expf(s - o->l[row]);
+    return s;
+}
+
+/* l of a query as most + rest: summed again where it is coarse, see attention.h. */
+typedef struct attention_base {
+    float most, rest;
+} attention_base;
+
+static inline attention_base base_again(const tutti_attention *a, const attention_operands *o,
+                                        int64_t row)
+{
+    const int64_t seen = tutti__keys_seen(a, row % a->queries);
+    attention_base base = {o->l[row], 0};
+    if (!tutti__attention_coarse(base.most) || seen == 0)
+        return base;
+    base.most = -INFINITY;
+    for (int64_t key = 0; key < seen; key++) {
+        const float s = pair_score(a, o, row, key);
+        base.most = s <= base.most ? base.most : s; /* NaN ends in the total */
+    }
+    for (int64_t key = 0; key < seen; key++)
+        base.rest += expf(pair_score(a, o, row, key) - base.most);
+    base.rest = logf(base.rest);
+    return base;
+}
+
+/* exp(min(s - l, 0)) of a pair; 0 for a query that sees nothing, whose l is -inf. */
+static inline float pair_weight(const tutti_attention *a, const attention_operands *o,
+                                attention_base base, int64_t row, int64_t key)
+{
+    if (base.most == -INFINITY)
+        return 0;
+    const float s = pair_score(a, o, row, key);
+    return s > base.most ? 1 : expf(s - base.most - base.rest);
 }
 
 /* Rows [first, first + count) of y, those that need it. */
@@ -72,9 +102,10 @@ static inline void attention_again(const tutti_attention *a, const attention_ope
         if (all_finite(to, a->values))
             continue;
         const int64_t column = row / a->queries * a->keys;
+        const attention_base base = base_again(a, o, row);
         memset(to, 0, (size_t)a->values * sizeof(float));
         for (int64_t key = 0; key < tutti__keys_seen(a, row % a->queries); key++) {
-            const float p = pair_weight(a, o, row, key);
+            const float p = pair_weight(a, o, base, row, key);
             if (p != 0)
                 row_add(to, p, o->v + (column + key) * a->values, a->values);
         }

@@ -13,39 +13,7 @@ typedef struct attention_work {
     tutti_slots slots;
 } attention_work;
 
-/* The rows in the making: y = sum / total, with exponentials taken off `most`. */
-typedef struct running {
-    float most[ATTENTION_TILE], total[ATTENTION_TILE];
-} running;
-
-/* Row i of a tile: scores become exponentials, 0 for keys not seen; what was summed so far is
- * scaled to the new maximum. */
-static void add_row(const attention_work *w, running *r, const attention_tile *t, int64_t i,
-                    float *scores)
-{
-    int64_t seen = attention_scores(&w->a, t, i, w->mask, scores), values = w->a.values;
-    float *y = w->y + (t->head * w->a.queries + t->query + i) * values;
-    float most = row_max(scores, seen);
-    most = most <= r->most[i] ? r->most[i] : most;
-    if (most == -INFINITY)
-        seen = 0;
-    for (int64_t j = seen; j < t->keys; j++)
-        scores[j] = 0;
-    if (seen == 0)
-        return;
-    float sum;
-    ROW_MAP(scores, seen, vec_exp(ROW_AT(scores) - most));
-    ROW_SUM(sum, seen, ROW_AT(scores));
-    if (t->key > 0 && most != r->most[i]) {
-        const float correction = expf(r->most[i] - most);
-        ROW_MAP(y, values, ROW_AT(y) * correction);
-        r->total[i] *= correction;
-    }
-    r->total[i] += sum;
-    r->most[i] = most;
-}
-
-static void finish_row(const attention_work *w, const running *r, int64_t row, int64_t i)
+static void finish_row(const attention_work *w, const attention_running *r, int64_t row, int64_t i)
 {
     float *y = w->y + row * w->a.values;
     const float inverse = r->total[i] == 0 ? 0 : 1 / r->total[i];
@@ -62,7 +30,7 @@ static void run_block(void *context, int64_t index)
     int64_t seen = tutti__keys_seen(a, t.query + t.rows - 1), first = t.head * a->queries + t.query;
     float *memory = tutti__slot_take(&w->slots);
     attention_slot s = attention_slot_at(w->plan, memory);
-    running r;
+    attention_running r;
     for (int64_t i = 0; i < t.rows; i++) {
         r.most[i] = -INFINITY;
         r.total[i] = 0;
@@ -72,7 +40,8 @@ static void run_block(void *context, int64_t index)
         t.keys = a->keys - t.key < ATTENTION_TILE ? a->keys - t.key : ATTENTION_TILE;
         attention_products(a, &s, &t, w->q, w->k);
         for (int64_t i = 0; i < t.rows; i++)
-            add_row(w, &r, &t, i, s.scores + i * ATTENTION_TILE);
+            attention_add_row(a, &r, &t, i, w->mask, s.scores + i * ATTENTION_TILE, a->values,
+                              w->y + (first + i) * a->values);
         attention_multiply(&s, (tutti_gemm){.add = true,
                                             .m = t.rows,
                                             .n = a->values,

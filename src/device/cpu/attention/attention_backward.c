@@ -4,15 +4,21 @@
 #include "device/cpu/attention/backward.h"
 #include "device/cpu/attention/tiles.h"
 
+/* What the rows of a block need with every tile of keys: dl - sum(dy y), and l as most + rest. */
+typedef struct block_rows {
+    float shared[ATTENTION_TILE], most[ATTENTION_TILE], rest[ATTENTION_TILE];
+} block_rows;
+
 /* Row i of a tile: scores become p, grads (dy v^T) become scale ds. */
-static void finish_row(const attention_work *w, const attention_tile *t, int64_t i, float shared,
-                       const attention_slot *s)
+static void finish_row(const attention_work *w, const attention_tile *t, int64_t i,
+                       const block_rows *r, const attention_slot *s)
 {
     float *p = s->scores + i * ATTENTION_TILE, *ds = s->grads + i * ATTENTION_TILE;
     int64_t seen = attention_scores(&w->a, t, i, w->mask, p);
-    const float l = w->l[t->head * w->a.queries + t->query + i], scale = (float)w->a.scale;
-    seen = l == -INFINITY ? 0 : seen;
-    ROW_MAP(p, seen, probability(ROW_AT(p), S(l)));
+    const float most = r->most[i], rest = r->rest[i], shared = r->shared[i];
+    const float scale = (float)w->a.scale;
+    seen = most == -INFINITY ? 0 : seen;
+    ROW_MAP(p, seen, probability(ROW_AT(p), S(most), S(rest)));
     ROW_MAP(ds, seen, ROW_AT(p) * (ROW_AT(ds) + shared) * scale);
     for (int64_t j = seen; j < t->keys; j++)
         p[j] = ds[j] = 0;
@@ -79,20 +85,54 @@ static void add_products(const attention_work *w, const attention_slot *s, const
                                            .ldc = a->values});
 }
 
+/* Sums the exponentials of rows whose l is coarse. */
+static void sum_again(const attention_work *w, const attention_slot *s, attention_tile t,
+                      int64_t seen, block_rows *r)
+{
+    const tutti_attention *a = &w->a;
+    const float *l = w->l + t.head * a->queries + t.query;
+    attention_running sums;
+    for (int64_t i = 0; i < t.rows; i++) {
+        sums.most[i] = -INFINITY;
+        sums.total[i] = 0;
+    }
+    for (t.key = 0; t.key < seen; t.key += ATTENTION_TILE) {
+        t.keys = a->keys - t.key < ATTENTION_TILE ? a->keys - t.key : ATTENTION_TILE;
+        attention_products(a, s, &t, w->q, w->k);
+        for (int64_t i = 0; i < t.rows; i++)
+            if (tutti__attention_coarse(l[i]))
+                attention_add_row(a, &sums, &t, i, w->mask, s->scores + i * ATTENTION_TILE, 0,
+                                  NULL);
+    }
+    for (int64_t i = 0; i < t.rows; i++)
+        if (tutti__attention_coarse(l[i])) {
+            r->most[i] = sums.most[i];
+            r->rest[i] = logf(sums.total[i]);
+        }
+}
+
 static void run_block(const attention_work *w, const attention_slot *s, attention_tile t)
 {
     const tutti_attention *a = &w->a;
-    float shared[ATTENTION_TILE];
+    block_rows r;
+    bool coarse = false;
     t.rows = a->queries - t.query < ATTENTION_TILE ? a->queries - t.query : ATTENTION_TILE;
     int64_t seen = tutti__keys_seen(a, t.query + t.rows - 1);
-    for (int64_t i = 0; i < t.rows; i++)
-        shared[i] = shared_of(w, t.head * a->queries + t.query + i);
+    for (int64_t i = 0; i < t.rows; i++) {
+        const int64_t row = t.head * a->queries + t.query + i;
+        r.shared[i] = shared_of(w, row);
+        r.most[i] = w->l[row];
+        r.rest[i] = 0;
+        coarse = coarse || tutti__attention_coarse(w->l[row]);
+    }
+    if (coarse)
+        sum_again(w, s, t, seen, &r);
     for (t.key = 0; t.key < seen; t.key += ATTENTION_TILE) {
         t.keys = a->keys - t.key < ATTENTION_TILE ? a->keys - t.key : ATTENTION_TILE;
         attention_products(a, s, &t, w->q, w->k);
         value_products(w, s, &t);
         for (int64_t i = 0; i < t.rows; i++)
-            finish_row(w, &t, i, shared[i], s);
+            finish_row(w, &t, i, &r, s);
         add_products(w, s, &t);
     }
 }
@@ -109,8 +149,28 @@ static void run_head(void *context, int64_t head)
     memset(w->dv + head * v, 0, (size_t)v * sizeof(float));
     for (int64_t query = 0; query < a->queries; query += ATTENTION_TILE)
         run_block(w, &s, (attention_tile){.head = head, .query = query});
-    head_again(w, head);
+    head_again(w, head, (attention_base *)(s.scratch + w->plan->scratch));
     tutti__slot_give(&w->slots, memory);
+}
+
+/* A slot has a base of each query at its end. */
+static attention_plan plan_of(const tutti_kernel_query *query)
+{
+    attention_plan plan = attention_plan_of(query);
+    size_t floats = plan.slot_floats + 2 * (size_t)query->node.inputs[0].dims[2];
+    plan.slot_floats = tutti__slot_bytes(floats * sizeof(float)) / sizeof(float);
+    return plan;
+}
+
+static size_t workspace(const tutti_kernel_query *query)
+{
+    return plan_of(query).slot_floats * sizeof(float) * (size_t)tutti__slot_count(query->threads);
+}
+
+static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+{
+    attention_plan plan = plan_of(query);
+    return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
 static tutti_status run(const tutti_call *call)
@@ -126,8 +186,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_attention_backward) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
     .score = attention_score,
-    .workspace = attention_workspace,
-    .prepare = attention_prepare,
+    .workspace = workspace,
+    .prepare = prepare,
     .discard = free,
     .run = run,
 };

@@ -46,6 +46,17 @@ TUTTI_TEST(kernel_attention_backward_matches)
         "f32[1,2,37,16]",
         "f32[1,2,9,20] f32[1,2,70,20] f32[1,2,70,25] f32[1,2,9,25] f32[1,2,9]{-20:0.3} "
         "f32[1,2,9,25]",
+        /* some l that are coarse, all of them, and of scores that are all the same */
+        "f32[1,2,37,16] f32[1,2,150,16] f32[1,2,150,16] f32[1,2,37,16] f32[1,2,37]{-100:100} "
+        "f32[1,2,37,16] | causal=true first_query=90",
+        "f32[1,2,9,20] f32[1,2,70,20] f32[1,2,70,25] f32[1,2,9,25] f32[1,2,9]{-100:100} "
+        "f32[1,2,9,25]",
+        "f32[1,2,70,16]{=0} f32[1,2,131,16] f32[1,2,131,16] f32[1,2,70,16] f32[1,2,70]{=-1e9} "
+        "f32[1,2,70,16] f32[70,131]{=-1e9}",
+        "f32[1,2,70,20]{=0} f32[1,2,131,20] f32[1,2,131,25] f32[1,2,70,25] f32[1,2,70]{=-1e9} "
+        "f32[1,2,70,25] f32[70,131]{=-1e9} | causal=true first_query=61",
+        "f32[1,1,9,16] f32[1,1,13,16] f32[1,1,13,16] f32[1,1,9,16] f32[1,1,9]{=-1e9} "
+        "f32[1,1,9,16] f32[9,13]{=-inf}",
     };
     tutti__kernel_check_op("attention_backward");
     for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
@@ -138,6 +149,22 @@ TUTTI_TEST(kernel_attention_does_not_see_values_that_are_masked)
         }
 }
 
+/* The weights of values are no larger for one that is infinite. */
+TUTTI_TEST(kernel_attention_of_large_scores_bears_infinite_values)
+{
+    static const char *const samples[] = {
+        "f32[1,2,70,16]{=0} f32[1,2,131,16] f32[1,2,131,16] f32[70,131]{=-1e9}",
+        "f32[1,2,70,20]{=0} f32[1,2,131,20] f32[1,2,131,25] f32[70,131]{=-1e9}",
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++) {
+        tutti_sample *sample;
+        CHECK_OK(tutti__sample_parse(tutti_op_find("attention"), samples[i], 3, &sample));
+        spoil_element(sample, 2, 5, INFINITY);
+        CHECK(tutti__kernel_check_sample(sample, 1e-4) > 0);
+        tutti__sample_free(sample);
+    }
+}
+
 /* Gradients of what is seen do not meet what is not: of keys and values that come later, of queries
  * and their gradients that come before. */
 TUTTI_TEST(kernel_attention_backward_does_not_see_what_is_hidden)
@@ -152,6 +179,8 @@ TUTTI_TEST(kernel_attention_backward_does_not_see_what_is_hidden)
         "f32[1,1,19,16] f32[1,1,13,16] f32[1,1,13,16] f32[1,1,19,16] "
         "f32[1,1,19]{=-inf,-inf,-inf,-inf,-inf,-inf,-inf,5,5,5,5,5,5,5,5,5,5,5,5} "
         "f32[1,1,19,16] | causal=true first_query=-7",
+        "f32[1,1,70,16] f32[1,1,70,16] f32[1,1,70,16] f32[1,1,70,16] f32[1,1,70]{-100:100} "
+        "f32[1,1,70,16] | causal=true",
     };
     static const int inputs[] = {0, 1, 2, 3, 5};
     for (size_t i = 0; i < TUTTI_COUNT(samples); i++)

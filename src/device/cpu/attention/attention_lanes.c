@@ -14,38 +14,8 @@ typedef struct attention_work {
     tutti_slots slots;
 } attention_work;
 
-/* The rows in the making: y = sum / total, with exponentials taken off `most`. */
-typedef struct running {
-    vec most[BLOCK_VECS], total[BLOCK_VECS];
-} running;
-
-/* Scores become exponentials; what was summed so far is scaled to the new maximum. */
-static void add_scores(running *r, int64_t keys, int64_t values, float *scores, float *y)
-{
-    VEC_UNROLL for (int v = 0; v < BLOCK_VECS; v++)
-    {
-        float *s = scores + v * VEC_LANES;
-        vec most = r->most[v], sum = {0};
-        for (int64_t j = 0; j < keys; j++)
-            most = vec_maximum(most, vec_load(s + j * BLOCK));
-        /* Rows that saw nothing have -inf, from which nothing can be taken off. */
-        vec base = vec_select(vec_eq(most, S(-INFINITY)), S(0.0f), most);
-        vec correction = vec_exp(r->most[v] - base);
-        for (int64_t j = 0; j < keys; j++) {
-            vec e = vec_exp(vec_load(s + j * BLOCK) - base);
-            vec_store(s + j * BLOCK, e);
-            sum += e;
-        }
-        r->total[v] = r->total[v] * correction + sum;
-        r->most[v] = most;
-        for (int64_t c = 0; c < values; c++) {
-            float *at = y + c * BLOCK + v * VEC_LANES;
-            vec_store(at, vec_load(at) * correction);
-        }
-    }
-}
-
-static void finish(const attention_work *w, const lanes_block *b, const running *r, const float *y)
+static void finish(const attention_work *w, const lanes_block *b, const lanes_running *r,
+                   const float *y)
 {
     int64_t first = b->head * w->a.queries + b->query;
     float total[BLOCK], most[BLOCK], inverse[BLOCK];
@@ -68,12 +38,8 @@ static void run_block(const attention_work *w, lanes_block b, float *memory)
     const tutti_attention *a = &w->a;
     float *scores = memory, *q = scores + SCORES, *y = q + BLOCK * a->features;
     int64_t seen = tutti__keys_seen(a, b.query + b.rows - 1);
-    running r;
-    VEC_UNROLL for (int v = 0; v < BLOCK_VECS; v++)
-    {
-        r.most[v] = S(-INFINITY);
-        r.total[v] = (vec){0};
-    }
+    lanes_running r;
+    lanes_start(&r);
     lanes_take(b.rows, a->features, w->q + (b.head * a->queries + b.query) * a->features, q);
     memset(y, 0, (size_t)(BLOCK * a->values) * sizeof(float));
     for (b.key = 0; b.key < seen; b.key += ATTENTION_TILE) {
@@ -81,7 +47,7 @@ static void run_block(const attention_work *w, lanes_block b, float *memory)
         lanes_look(a, &b);
         lanes_dot(b.keys, a->features, w->k + at * a->features, q, scores);
         lanes_mask(a, &b, w->mask, scores);
-        add_scores(&r, b.keys, b.key > 0 ? a->values : 0, scores, y);
+        lanes_add(&r, b.keys, b.key > 0 ? a->values : 0, scores, y);
         lanes_combine(b.keys, a->values, w->v + at * a->values, scores, y, true);
     }
     finish(w, &b, &r, y);

@@ -3,17 +3,48 @@
 #include "device/cpu/attention/backward.h"
 #include "device/cpu/attention/lanes.h"
 
-/* A slot: p and ds [key][BLOCK] of one block; q^T, dy^T and dq^T of the blocks of a tile. */
+/* A slot: p and ds [key][BLOCK] of one block; q^T, dy^T and dq^T of the blocks of a tile; two
+ * floats for each query of a head. Of the queries of a tile dl - sum(dy y), and l as most + rest.
+ */
 typedef struct parts {
-    float *p, *ds, *q, *dy, *dq;
-    float shared[ATTENTION_TILE], l[ATTENTION_TILE];
+    float *p, *ds, *q, *dy, *dq, *bases;
+    float shared[ATTENTION_TILE], most[ATTENTION_TILE], rest[ATTENTION_TILE];
 } parts;
+
+/* Sums the exponentials of a block's rows whose l is coarse. */
+static void sum_again(const attention_work *w, lanes_block b, int64_t index, parts *s)
+{
+    const tutti_attention *a = &w->a;
+    const float *l = w->l + b.head * a->queries + b.query;
+    const int64_t seen = tutti__keys_seen(a, b.query + b.rows - 1);
+    float most[BLOCK], total[BLOCK];
+    lanes_running r;
+    lanes_start(&r);
+    for (b.key = 0; b.key < seen; b.key += ATTENTION_TILE) {
+        lanes_look(a, &b);
+        lanes_dot(b.keys, a->features, w->k + (b.head * a->keys + b.key) * a->features,
+                  s->q + index * BLOCK * a->features, s->p);
+        lanes_mask(a, &b, w->mask, s->p);
+        lanes_add(&r, b.keys, 0, s->p, NULL);
+    }
+    VEC_UNROLL for (int v = 0; v < BLOCK_VECS; v++)
+    {
+        vec_store(most + v * VEC_LANES, r.most[v]);
+        vec_store(total + v * VEC_LANES, r.total[v]);
+    }
+    for (int64_t i = 0; i < b.rows; i++)
+        if (tutti__attention_coarse(l[i])) {
+            s->most[index * BLOCK + i] = most[i] == -INFINITY ? INFINITY : most[i];
+            s->rest[index * BLOCK + i] = most[i] == -INFINITY ? 0 : logf(total[i]);
+        }
+}
 
 /* What a block's rows need with every tile of keys. Where l is infinite p becomes 0: rows that see
  * nothing, and lanes without a row. */
 static void take_block(const attention_work *w, const lanes_block *b, int64_t index, parts *s)
 {
     const tutti_attention *a = &w->a;
+    bool coarse = false;
     int64_t first = b->head * a->queries + b->query;
     lanes_take(b->rows, a->features, w->q + first * a->features,
                s->q + index * BLOCK * a->features);
@@ -22,9 +53,13 @@ static void take_block(const attention_work *w, const lanes_block *b, int64_t in
                    s->dy + index * BLOCK * a->values);
     for (int64_t i = 0; i < BLOCK; i++) {
         float l = i < b->rows ? w->l[first + i] : INFINITY;
-        s->l[index * BLOCK + i] = l == -INFINITY ? INFINITY : l;
+        s->most[index * BLOCK + i] = l == -INFINITY ? INFINITY : l;
+        s->rest[index * BLOCK + i] = 0;
         s->shared[index * BLOCK + i] = i < b->rows ? shared_of(w, first + i) : 0;
+        coarse = coarse || tutti__attention_coarse(l);
     }
+    if (coarse)
+        sum_again(w, *b, index, s);
 }
 
 /* p = exp(min(s - l, 0)), ds = scale p (dp + shared), over scores and dp. */
@@ -34,10 +69,11 @@ static void finish_scores(const attention_work *w, int64_t keys, int64_t index, 
     float *p = s->p, *ds = s->ds;
     VEC_UNROLL for (int v = 0; v < BLOCK_VECS; v++)
     {
-        const vec l = vec_load(s->l + index * BLOCK + v * VEC_LANES);
+        const vec most = vec_load(s->most + index * BLOCK + v * VEC_LANES);
+        const vec rest = vec_load(s->rest + index * BLOCK + v * VEC_LANES);
         const vec shared = vec_load(s->shared + index * BLOCK + v * VEC_LANES);
         for (int64_t at = v * VEC_LANES; at < keys * BLOCK; at += BLOCK) {
-            vec x = probability(vec_load(p + at), l);
+            vec x = probability(vec_load(p + at), most, rest);
             vec_store(p + at, x);
             vec_store(ds + at, x * (vec_load(ds + at) + shared) * scale);
         }
@@ -136,12 +172,13 @@ static void run_head(void *context, int64_t head)
     s.q = s.ds + SCORES;
     s.dq = s.q + ATTENTION_TILE * a->features;
     s.dy = s.dq + ATTENTION_TILE * a->features;
+    s.bases = s.dy + ATTENTION_TILE * a->values;
     int64_t k = a->keys * a->features, v = a->keys * a->values;
     memset(w->dk + head * k, 0, (size_t)k * sizeof(float));
     memset(w->dv + head * v, 0, (size_t)v * sizeof(float));
     for (int64_t first = 0; first < a->queries; first += ATTENTION_TILE)
         run_queries(w, head, first, &s);
-    head_again(w, head);
+    head_again(w, head, (attention_base *)s.bases);
     tutti__slot_give(&w->slots, memory);
 }
 
@@ -153,7 +190,8 @@ static tutti_status run(const tutti_call *call)
 static size_t slot_floats(const tutti_kernel_query *query)
 {
     const tutti_type *in = query->node.inputs;
-    return 2 * SCORES + ATTENTION_TILE * (size_t)(2 * in[0].dims[3] + in[2].dims[3]);
+    return 2 * SCORES + ATTENTION_TILE * (size_t)(2 * in[0].dims[3] + in[2].dims[3]) +
+           2 * (size_t)in[0].dims[2];
 }
 
 static size_t workspace(const tutti_kernel_query *query)

@@ -14,11 +14,12 @@ typedef struct attention_work {
     tutti_slots slots;
 } attention_work;
 
-/* p = exp(min(s - l, 0)): no score is above the logarithm of their sum, but rounding may put one of
- * 1e9 there. */
-VEC_INLINE vec probability(vec s, vec l)
+/* p = exp(min(s - l, 0)) with l = most + rest, where rest is not 0 only if l is coarse, see
+ * ops/network/attention.h. No score is above the logarithm of their sum, but rounding may put one
+ * there. */
+VEC_INLINE vec probability(vec s, vec most, vec rest)
 {
-    return vec_exp(vec_select(vec_gt(s, l), S(0.0f), s - l));
+    return vec_exp(vec_select(vec_gt(s, most), S(0.0f), s - most) - rest);
 }
 
 /* dl - sum(dy y) of a row */
@@ -35,11 +36,11 @@ static inline float shared_of(const attention_work *w, int64_t row)
 /* ---- rows that came out infinite or NaN, again (see again.h) ---- */
 
 /* scale ds of a pair, and its p. */
-static inline float pair_gradient(const attention_work *w, const attention_operands *o, int64_t row,
-                                  int64_t key, float *ret_p)
+static inline float pair_gradient(const attention_work *w, const attention_operands *o,
+                                  attention_base base, int64_t row, int64_t key, float *ret_p)
 {
     const tutti_attention *a = &w->a;
-    const float p = pair_weight(a, o, row, key);
+    const float p = pair_weight(a, o, base, row, key);
     float dp = 0;
     if (w->dy != NULL)
         dp = row_dot(w->dy + row * a->values, w->v + (row / a->queries * a->keys + key) * a->values,
@@ -48,7 +49,8 @@ static inline float pair_gradient(const attention_work *w, const attention_opera
     return p == 0 ? 0 : p * (dp + shared_of(w, row)) * (float)a->scale;
 }
 
-static inline void query_again(const attention_work *w, const attention_operands *o, int64_t row)
+static inline void query_again(const attention_work *w, const attention_operands *o,
+                               attention_base base, int64_t row)
 {
     const tutti_attention *a = &w->a;
     const int64_t column = row / a->queries * a->keys;
@@ -56,12 +58,12 @@ static inline void query_again(const attention_work *w, const attention_operands
     float *dq = w->dq + row * a->features, p;
     memset(dq, 0, (size_t)a->features * sizeof(float));
     for (int64_t key = 0; key < seen; key++)
-        row_add(dq, pair_gradient(w, o, row, key, &p), w->k + (column + key) * a->features,
+        row_add(dq, pair_gradient(w, o, base, row, key, &p), w->k + (column + key) * a->features,
                 a->features);
 }
 
-static inline void key_again(const attention_work *w, const attention_operands *o, int64_t head,
-                             int64_t key)
+static inline void key_again(const attention_work *w, const attention_operands *o,
+                             const attention_base *bases, int64_t head, int64_t key)
 {
     const tutti_attention *a = &w->a;
     float *dk = w->dk + (head * a->keys + key) * a->features, p;
@@ -72,23 +74,32 @@ static inline void key_again(const attention_work *w, const attention_operands *
         const int64_t row = head * a->queries + query;
         if (tutti__keys_seen(a, query) <= key || w->l[row] == -INFINITY)
             continue;
-        row_add(dk, pair_gradient(w, o, row, key, &p), w->q + row * a->features, a->features);
+        row_add(dk, pair_gradient(w, o, bases[query], row, key, &p), w->q + row * a->features,
+                a->features);
         if (w->dy != NULL)
             row_add(dv, p, w->dy + row * a->values, a->values);
     }
 }
 
-static inline void head_again(const attention_work *w, int64_t head)
+/* Room for a base of each query is given. */
+static inline void head_again(const attention_work *w, int64_t head, attention_base *bases)
 {
     const tutti_attention *a = &w->a;
     const attention_operands o = {w->q, w->k, w->v, w->mask, w->l};
-    for (int64_t row = head * a->queries; row < (head + 1) * a->queries; row++)
-        if (!all_finite(w->dq + row * a->features, a->features))
-            query_again(w, &o, row);
+    const int64_t queries = head * a->queries, keys = head * a->keys;
+    if (all_finite(w->dq + queries * a->features, a->queries * a->features) &&
+        all_finite(w->dk + keys * a->features, a->keys * a->features) &&
+        all_finite(w->dv + keys * a->values, a->keys * a->values))
+        return;
+    for (int64_t query = 0; query < a->queries; query++)
+        bases[query] = base_again(a, &o, queries + query);
+    for (int64_t query = 0; query < a->queries; query++)
+        if (!all_finite(w->dq + (queries + query) * a->features, a->features))
+            query_again(w, &o, bases[query], queries + query);
     for (int64_t key = 0; key < a->keys; key++)
-        if (!all_finite(w->dk + (head * a->keys + key) * a->features, a->features) ||
-            !all_finite(w->dv + (head * a->keys + key) * a->values, a->values))
-            key_again(w, &o, head, key);
+        if (!all_finite(w->dk + (keys + key) * a->features, a->features) ||
+            !all_finite(w->dv + (keys + key) * a->values, a->values))
+            key_again(w, &o, bases, head, key);
 }
 
 static inline const float *slot_data(const tutti_call *call, int slot)

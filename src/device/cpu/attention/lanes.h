@@ -194,6 +194,46 @@ static inline void lanes_mask(const tutti_attention *a, const lanes_block *b, co
     }
 }
 
+/* The rows in the making: y = sum / total, with exponentials taken off `most`. */
+typedef struct lanes_running {
+    vec most[BLOCK_VECS], total[BLOCK_VECS];
+} lanes_running;
+
+static inline void lanes_start(lanes_running *r)
+{
+    VEC_UNROLL for (int v = 0; v < BLOCK_VECS; v++)
+    {
+        r->most[v] = S(-INFINITY);
+        r->total[v] = (vec){0};
+    }
+}
+
+/* Scores become exponentials; what was summed so far is scaled to the new maximum. */
+static void lanes_add(lanes_running *r, int64_t keys, int64_t values, float *scores, float *y)
+{
+    VEC_UNROLL for (int v = 0; v < BLOCK_VECS; v++)
+    {
+        float *s = scores + v * VEC_LANES;
+        vec most = r->most[v], sum = {0};
+        for (int64_t j = 0; j < keys; j++)
+            most = vec_maximum(most, vec_load(s + j * BLOCK));
+        /* Rows that saw nothing have -inf, from which nothing can be taken off. */
+        vec base = vec_select(vec_eq(most, S(-INFINITY)), S(0.0f), most);
+        vec correction = vec_exp(r->most[v] - base);
+        for (int64_t j = 0; j < keys; j++) {
+            vec e = vec_exp(vec_load(s + j * BLOCK) - base);
+            vec_store(s + j * BLOCK, e);
+            sum += e;
+        }
+        r->total[v] = r->total[v] * correction + sum;
+        r->most[v] = most;
+        for (int64_t c = 0; c < values; c++) {
+            float *at = y + c * BLOCK + v * VEC_LANES;
+            vec_store(at, vec_load(at) * correction);
+        }
+    }
+}
+
 /* Features and values fill registers. */
 static inline int lanes_score(const tutti_kernel_query *query)
 {

@@ -116,4 +116,36 @@ static inline int64_t attention_scores(const tutti_attention *a, const attention
     return seen;
 }
 
+/* The rows in the making: y = sum / total, with exponentials taken off `most`. */
+typedef struct attention_running {
+    float most[ATTENTION_TILE], total[ATTENTION_TILE];
+} attention_running;
+
+/* Row i of a tile: scores become exponentials, 0 for keys not seen; what was summed so far, in
+ * total and y[values], is scaled to the new maximum. */
+static inline void attention_add_row(const tutti_attention *a, attention_running *r,
+                                     const attention_tile *t, int64_t i, const float *mask,
+                                     float *scores, int64_t values, float *y)
+{
+    int64_t seen = attention_scores(a, t, i, mask, scores);
+    float most = row_max(scores, seen);
+    most = most <= r->most[i] ? r->most[i] : most;
+    if (most == -INFINITY)
+        seen = 0;
+    for (int64_t j = seen; j < t->keys; j++)
+        scores[j] = 0;
+    if (seen == 0)
+        return;
+    float sum;
+    ROW_MAP(scores, seen, vec_exp(ROW_AT(scores) - most));
+    ROW_SUM(sum, seen, ROW_AT(scores));
+    if (t->key > 0 && most != r->most[i]) {
+        const float correction = expf(r->most[i] - most);
+        ROW_MAP(y, values, ROW_AT(y) * correction);
+        r->total[i] *= correction;
+    }
+    r->total[i] += sum;
+    r->most[i] = most;
+}
+
 #endif

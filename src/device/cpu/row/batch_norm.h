@@ -2,14 +2,16 @@
  * for each instruction set.
  *
  * Sums over rows are taken in chunks of rows, a few columns at a time in registers. A chunk of rows
- * gives its count, mean and sum of squared distances m2; two chunks join as
+ * gives its count, mean and sum of squared distances m2. Its mean is that of distances from its
+ * first row: so it is exact where a column is constant, and loses nothing where numbers are large
+ * beside what they differ by. Two chunks join as
  *   d = mean_b - mean_a, mean = mean_a + d n_b / n, m2 = m2_a + m2_b + d^2 n_a n_b / n. */
 #ifndef TUTTI_DEVICE_CPU_ROW_BATCH_NORM_H
 #define TUTTI_DEVICE_CPU_ROW_BATCH_NORM_H
 
 #include "device/cpu/row/norm.h"
 
-enum { BATCH_VECTORS = 4 };
+enum { BATCH_VECTORS = 4, BATCH_ROWS = 64 };
 
 /* Registers of columns [at, at + vectors lanes) of a row, or the `rest` < VEC_LANES last ones. */
 VEC_INLINE vec batch_at(const float *row, int64_t at, int v, int64_t rest)
@@ -54,14 +56,20 @@ VEC_INLINE void batch_moments(int vectors, int64_t at, int64_t rest, const batch
 {
     const int64_t columns = w->matrix.columns;
     const float inverse = 1 / (float)(end - first);
-    vec sum[BATCH_VECTORS], middle[BATCH_VECTORS];
-    VEC_UNROLL for (int v = 0; v < vectors; v++) sum[v] = vec_splat(0);
-    for (int64_t row = first; row < end; row++)
-        VEC_UNROLL for (int v = 0; v < vectors; v++) sum[v] =
-            sum[v] + batch_at(w->x + row * columns, at, v, rest);
+    const vec none = vec_splat(0);
+    vec sum[BATCH_VECTORS], start[BATCH_VECTORS], middle[BATCH_VECTORS];
     VEC_UNROLL for (int v = 0; v < vectors; v++)
     {
-        middle[v] = sum[v] * inverse;
+        vec x = batch_at(w->x + first * columns, at, v, rest);
+        start[v] = vec_select(vec_eq(x - x, none), x, none); /* one that is finite */
+        sum[v] = none;
+    }
+    for (int64_t row = first; row < end; row++)
+        VEC_UNROLL for (int v = 0; v < vectors; v++) sum[v] =
+            sum[v] + (batch_at(w->x + row * columns, at, v, rest) - start[v]);
+    VEC_UNROLL for (int v = 0; v < vectors; v++)
+    {
+        middle[v] = start[v] + sum[v] * inverse;
         batch_put(mean, at, v, rest, middle[v]);
         sum[v] = vec_splat(0);
     }
@@ -174,10 +182,10 @@ typedef struct batch_backward {
     row_matrix matrix;
 } batch_backward;
 
-/* Sums of grad xhat and of grad of some columns of rows [first, end). */
-VEC_INLINE void batch_sums(int vectors, int64_t at, int64_t rest, const batch_backward *w,
-                           bool masks, bool adds, int64_t first, int64_t end, float *by_scale,
-                           float *by_offset)
+/* Adds the sums of grad xhat and of grad of some columns of rows [first, end). */
+VEC_INLINE void batch_some_sums(int vectors, int64_t at, int64_t rest, const batch_backward *w,
+                                bool masks, bool adds, int64_t first, int64_t end,
+                                vec total_scaled[BATCH_VECTORS], vec total[BATCH_VECTORS])
 {
     const int64_t columns = w->matrix.columns;
     const vec none = vec_splat(0);
@@ -203,6 +211,22 @@ VEC_INLINE void batch_sums(int vectors, int64_t at, int64_t rest, const batch_ba
             scaled[v] = scaled[v] + grad * far * r[v];
             sum[v] = sum[v] + grad;
         }
+    VEC_UNROLL for (int v = 0; v < vectors; v++)
+    {
+        total_scaled[v] = total_scaled[v] + scaled[v];
+        total[v] = total[v] + sum[v];
+    }
+}
+
+/* The same of all rows of a chunk, BATCH_ROWS at a time: what is added in one row drifts. */
+VEC_INLINE void batch_sums(int vectors, int64_t at, int64_t rest, const batch_backward *w,
+                           bool masks, bool adds, int64_t first, int64_t end, float *by_scale,
+                           float *by_offset)
+{
+    vec scaled[BATCH_VECTORS] = {{0}}, sum[BATCH_VECTORS] = {{0}};
+    for (int64_t row = first; row < end; row += BATCH_ROWS)
+        batch_some_sums(vectors, at, rest, w, masks, adds, row,
+                        end - row < BATCH_ROWS ? end : row + BATCH_ROWS, scaled, sum);
     VEC_UNROLL for (int v = 0; v < vectors; v++)
     {
         batch_put(by_scale, at, v, rest, scaled[v]);
