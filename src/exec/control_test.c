@@ -236,6 +236,33 @@ TUTTI_TEST(control_differentiates_a_loop_that_uses_up_words)
     end(b);
 }
 
+/* More bodies than programs are kept: none is compiled a second time. */
+TUTTI_TEST(control_keeps_all_bodies_of_a_program)
+{
+    enum { BODIES = 40 };
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_session_info info;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&s, g, .device = "cpu:0", .cache_limit = 4));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 1), y = x;
+    for (int i = 0; i < BODIES / 2; i++) {
+        tutti_sym yes = tutti_greater(tutti_sum(y), tutti_scalar(g, TUTTI_F32, i % 2));
+        y = tutti_cond(yes, triple, square, NULL, TUTTI_SYMS(tutti_scale(y, 0.5)), 1, NULL);
+    }
+    tutti_tensor *in = vector(1, (float[]){2}), *out;
+    for (int run = 0; run < 3; run++) {
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y, &out})));
+        CHECK_NEAR(take(out), 2 * pow(1.5, BODIES / 2), 0.1);
+        tutti_session_describe(s, &info);
+        CHECK_INT(info.compiles, 1 + BODIES / 2); /* one branch of each */
+        CHECK_INT(info.cached_programs, 1);
+    }
+    tutti_tensor_release(in);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
 static void for_ever(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                      void *context)
 {

@@ -6,6 +6,7 @@
 
 #include "base/params.h"
 #include "base/world.h"
+#include "exec/bodies.h"
 
 static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0",
@@ -212,6 +213,13 @@ static tutti_status compile(tutti_engine *engine, tutti_graph *graph, const tutt
     return TUTTI_OK;
 }
 
+/* Under the lock; NULL: there is no memory for one. */
+static tutti_plan_cache *cache_for(tutti_engine *engine, const tutti_graph *graph,
+                                   const tutti_ask *request)
+{
+    return request->inside ? tutti__bodies_cache(request->inside, graph) : &engine->cache;
+}
+
 tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
                                     const tutti_ask *request, const tutti_type *types,
                                     bool *ret_new, tutti_plan **ret)
@@ -219,7 +227,8 @@ tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
     tutti_key key;
     TUTTI_TRY(tutti__key_write(&key, graph, request, types));
     pthread_mutex_lock(&engine->lock);
-    tutti_plan *plan = tutti__cache_find(&engine->cache, &key, ++engine->lookups);
+    tutti_plan_cache *cache = cache_for(engine, graph, request);
+    tutti_plan *plan = cache ? tutti__cache_find(cache, &key, ++engine->lookups) : NULL;
     pthread_mutex_unlock(&engine->lock);
     tutti_status status = TUTTI_OK;
     *ret_new = !plan;
@@ -228,8 +237,10 @@ tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
         if (status == TUTTI_OK) {
             pthread_mutex_lock(&engine->lock);
             tutti__cache_forget(&engine->cache, request->constants);
-            tutti__cache_keep(&engine->cache, (size_t)engine->options.cache_limit, &key, plan,
-                              engine->lookups);
+            cache = cache_for(engine, graph, request);
+            if (cache)
+                tutti__cache_keep(cache, (size_t)engine->options.cache_limit, &key, plan,
+                                  engine->lookups);
             pthread_mutex_unlock(&engine->lock);
         }
     }

@@ -72,6 +72,7 @@ typedef struct tutti_ask {
                               more; 0: they are read */
     bool spread_already;   /* the graph is what a strategy made */
     const char *device;    /* NULL: the engine's */
+    struct tutti_plan *inside;   /* of the run inside which this one runs: its plan is kept there */
     const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */
     tutti_ticket ticket;         /* of the run whose rest this is */
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and

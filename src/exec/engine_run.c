@@ -1,4 +1,5 @@
-/* engine_run.c: runs through the cache of plans, and runs of sub-graphs through the same cache. */
+/* engine_run.c: runs through the cache of plans, and runs of sub-graphs through those that their
+ * plan keeps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "exec/rehearse.h"
 
 /* Runs the rest of a graph whose shapes are known now, fed with what the first segment gave. */
-static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const tutti_ask *request,
+static tutti_status run_rest(tutti_engine *engine, tutti_plan *plan, const tutti_ask *request,
                              tutti_tensor *const *results, tutti_tensor **ret_values)
 {
     tutti_tensor **fetched = calloc((size_t)plan->rest_fetch_count + 1, sizeof *fetched);
@@ -26,6 +27,7 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const
                       .counts = request->counts,
                       .count_count = request->count_count,
                       .spread_already = true,
+                      .inside = request->inside ? plan : NULL,
                       .watched = request->watched,
                       .ticket = request->ticket};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
@@ -39,7 +41,7 @@ static tutti_status run_rest(tutti_engine *engine, const tutti_plan *plan, const
     return status;
 }
 
-/* Sub-graphs run through the same cache: the graph is the body, its parameters are the feeds. */
+/* The graph is the body, its parameters are the feeds. */
 static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti_graph *body,
                                int input_count, tutti_tensor *const *inputs,
                                tutti_tensor **ret_results)
@@ -75,6 +77,7 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
                          .feeds = feeds,
                          .values = values,
                          .deadline = run->deadline,
+                         .inside = run->plan,
                          .watched = run->watched,
                          .fetch_count = (int)body->results.count,
                          .fetches = body->results.data,
@@ -89,11 +92,12 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
     return status;
 }
 
-static tutti_run new_run(tutti_engine *engine)
+static tutti_run new_run(tutti_engine *engine, tutti_plan *plan)
 {
     return (tutti_run){.id = atomic_fetch_add(&engine->next_run, 1),
                        .state = engine->state,
                        .owner = engine,
+                       .plan = plan,
                        .call_graph = call_graph,
                        .team = engine->options.strategy ? engine->options.strategy->team : NULL,
                        .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
@@ -106,10 +110,10 @@ static void end_ticket(const tutti_plan *plan, const tutti_run *run)
         tutti__ticket_return(run->state, &run->ticket);
 }
 
-static tutti_status run_plan(tutti_engine *engine, const tutti_plan *plan, const tutti_ask *request,
+static tutti_status run_plan(tutti_engine *engine, tutti_plan *plan, const tutti_ask *request,
                              tutti_tensor *const *values, tutti_tensor **ret_values)
 {
-    tutti_run run = new_run(engine);
+    tutti_run run = new_run(engine, plan);
     /* With several pieces the own flag comes first: it ends what waits for a piece that failed. */
     run.watched = request->watched && plan->piece_count == 1 ? request->watched : &run.cancelled;
     run.deadline =
@@ -192,7 +196,7 @@ static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph, con
     TUTTI_TRY(tutti__engine_plan_for(engine, graph, request, o->all_types, &is_new, &plan));
     tutti_status status = TUTTI_OK;
     if (rehearsal || (is_new && engine->watch.made)) {
-        tutti_run run = new_run(engine);
+        tutti_run run = new_run(engine, plan);
         if (rehearsal)
             status = tutti__plan_rehearse(plan, &run, o->all_values, rehearsal);
         else

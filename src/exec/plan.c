@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/bodies.h"
 #include "exec/fed_rows.h"
 #include "exec/parts.h"
 #include "exec/segment.h"
@@ -434,6 +435,7 @@ void tutti__plan_release(tutti_plan *plan)
     free(plan->pieces);
     TUTTI_VEC_FREE(&plan->updated);
     TUTTI_VEC_FREE(&plan->shared);
+    tutti__bodies_free(plan->bodies);
     tutti_graph_destroy(plan->rest);
     free(plan->rest_feeds);
     free(plan->rest_fetches);

@@ -15,6 +15,8 @@ typedef struct tutti_plan_piece {
     tutti_fed_rows *rows; /* by the piece's parameter: what it takes of the feed */
 } tutti_plan_piece;
 
+typedef struct tutti_bodies tutti_bodies;
+
 typedef struct tutti_plan {
     _Atomic int references;
     int piece_count;
@@ -46,7 +48,8 @@ typedef struct tutti_plan {
      * asked for, and are let go. */
     int fetch_count;
     int *fetches;
-    uint64_t constants; /* the request's */
+    uint64_t constants;   /* the request's */
+    tutti_bodies *bodies; /* plans of its sub-graphs, see bodies.h; NULL: none has run */
     size_t arena_bytes;
     double flops, recomputed_flops; /* of programs in which something is computed again */
     char note[TUTTI_LIMIT_NOTE];    /* what was chosen for the limit of memory, or "" */

@@ -150,7 +150,7 @@ struct tutti_run {
     tutti_status (*call_graph)(tutti_run *run, const tutti_device *device, tutti_graph *body,
                                int input_count, tutti_tensor *const *inputs,
                                tutti_tensor **ret_results);
-    void *owner;
+    void *owner, *plan; /* of the runner's: whose run it is, and of which plan */
 };
 
 /* What call->context points to in every kernel of a program. Begins with what ops/call.h asks. */
