@@ -180,7 +180,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_attention_backward) = {
     .name = "attention_backward.tiles",
-    .version = 1,
+    .version = 2,
     .op = "attention_backward",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -206,7 +206,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_attention_lanes_backward) = {
     .name = "attention_backward.lanes",
-    .version = 1,
+    .version = 2,
     .op = "attention_backward",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

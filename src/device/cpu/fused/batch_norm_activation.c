@@ -76,7 +76,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_batch_norm_activation) = {
     .name = "fused.batch_norm_activation",
-    .version = 1,
+    .version = 2,
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -85,7 +85,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_batch_norm_gradient) = {
     .name = "fused.batch_norm_gradient",
-    .version = 1,
+    .version = 2,
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

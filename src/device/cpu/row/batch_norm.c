@@ -28,7 +28,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_batch_norm) = {
     .name = "batch_norm.rows",
-    .version = 1,
+    .version = 2,
     .op = "batch_norm",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

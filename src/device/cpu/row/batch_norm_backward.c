@@ -30,7 +30,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_batch_norm_backward) = {
     .name = "batch_norm_backward.rows",
-    .version = 2,
+    .version = 3,
     .op = "batch_norm_backward",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -8,7 +8,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_layer_norm) = {
     .name = "layer_norm.rows",
-    .version = 1,
+    .version = 2,
     .op = "layer_norm",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

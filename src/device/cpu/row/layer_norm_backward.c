@@ -9,7 +9,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_layer_norm_backward) = {
     .name = "layer_norm_backward.rows",
-    .version = 1,
+    .version = 2,
     .op = "layer_norm_backward",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -49,8 +49,10 @@ VEC_INLINE float norm_moments(const norm_work *w, const float *x, float *ret_mea
     int64_t count = w->matrix.columns;
     float mean = 0, squares;
     if (w->centred) {
-        ROW_SUM(mean, count, ROW_AT(x));
-        mean /= (float)count;
+        /* Of distances from the first, so that of equal numbers it is exact. */
+        const float start = isfinite(x[0]) ? x[0] : 0;
+        ROW_SUM(mean, count, ROW_AT_OR(x, start) - start);
+        mean = start + mean / (float)count;
     }
     /* Beyond the end x counts as the mean, which adds nothing. */
     ROW_SUM(squares, count, (ROW_AT_OR(x, mean) - mean) * (ROW_AT_OR(x, mean) - mean));
