@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/models.h"
+#include "cli/viewer.h"
 
 static const char usage[] =
     "usage: tutti eval FILE [FLAGS]\n\n"
@@ -14,14 +15,15 @@ static const char usage[] =
 
 static void print_logs(const tutti_logs *logs, bool json)
 {
-    if (json)
-        printf("{");
-    for (int i = 0; i < logs->count; i++)
-        if (json)
-            printf("%s\"%s\": %.9g", i ? ", " : "", logs->items[i].name, logs->items[i].value);
-        else
-            printf("%s%s %.4f", i ? "  " : "", logs->items[i].name, logs->items[i].value);
-    printf(json ? "}\n" : "\n");
+    for (int i = 0; !json && i < logs->count; i++)
+        printf("%s%s %.4f", i ? "  " : "", logs->items[i].name, logs->items[i].value);
+    for (int i = 0; json && i < logs->count; i++) {
+        printf(i ? ", " : "{");
+        tutti__print_quoted(logs->items[i].name);
+        printf(": ");
+        tutti__print_real(logs->items[i].value);
+    }
+    printf(json ? "%s}\n" : "\n", logs->count ? "" : "{");
 }
 
 static int run(int argc, char **argv)

@@ -1,5 +1,4 @@
 /* predict.c: `tutti predict`: a saved model's outputs for arrays in files. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include "base/job.h"
 #include "bridge/onnx.h"
 #include "cli/command.h"
+#include "cli/viewer.h"
 #include "nn/model.h"
 #include "tutti/graphdef.h"
 
@@ -96,21 +96,12 @@ static tutti_status all_used(const given *g)
     return TUTTI_OK;
 }
 
-/* JSON has no other word for what is no number. */
-static void print_number(double value)
-{
-    if (isfinite(value))
-        printf("%.9g", value);
-    else
-        printf("null");
-}
-
 static void print_values(const tutti_tensor *tensor, int axis, int64_t *at)
 {
     const tutti_type *type = tutti_tensor_type(tensor);
     if (axis == type->rank) {
         if (tutti_dtype_is_float(type->dtype))
-            print_number(tutti_tensor_get(tensor, (*at)++));
+            tutti__print_real(tutti_tensor_get(tensor, (*at)++));
         else
             printf("%lld", (long long)tutti_tensor_get_int(tensor, (*at)++));
         return;
@@ -130,7 +121,9 @@ static tutti_status give(size_t count, const tutti_named_tensor *list, const cha
         putchar('{');
         for (size_t i = 0; i < count; i++) {
             int64_t at = 0;
-            printf("%s\"%s\":", i ? "," : "", list[i].name);
+            printf(i ? "," : "");
+            tutti__print_quoted(list[i].name);
+            putchar(':');
             print_values(list[i].tensor, 0, &at);
         }
         printf("}\n");

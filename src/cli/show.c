@@ -1,5 +1,6 @@
 /* show.c: `tutti show`: what is in a file, at a glance. Each kind of file is one viewer. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,14 @@ void tutti__print_quoted(const char *text)
     else
         printf("\"?\"");
     tutti__text_free(&to);
+}
+
+void tutti__print_real(double value)
+{
+    if (isfinite(value))
+        printf("%.9g", value);
+    else
+        printf("null");
 }
 
 void tutti__show_tensor(const char *name, const tutti_type *type, int64_t bytes, bool json)
@@ -101,15 +110,38 @@ static void print_entry(const char *name, const char *kind, int64_t size, bool j
         printf("  %-44s %-32s %12" PRId64 "\n", name, kind, size);
 }
 
-/* A folder with its number of images, or a file with its kind and bytes. */
+/* What the last error says behind the path that it names. */
+static const char *reason_of(const char *path)
+{
+    const char *message = tutti_error_message(), *at = strstr(message, path);
+    if (!at)
+        return message;
+    at += strlen(path);
+    return at + strspn(at, "': ");
+}
+
+static void print_unreadable(const char *name, const char *reason, bool json)
+{
+    if (!json) {
+        printf("  %-44s cannot be read: %s\n", name, reason);
+        return;
+    }
+    printf("{\"name\":");
+    tutti__print_quoted(name);
+    printf(",\"problem\":");
+    tutti__print_quoted(reason);
+    printf("}\n");
+}
+
+/* A folder with its number of images, a file with its kind and bytes, or why it is neither. */
 static void show_entry(const char *folder, const char *name, bool json)
 {
     char path[4096], **names;
     size_t count, images = 0;
     tutti_glance glance;
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return;
-    if (list_folder(path, &names, &count) == TUTTI_OK) {
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) {
+        print_unreadable(name, "its path is too long", json);
+    } else if (list_folder(path, &names, &count) == TUTTI_OK) {
         for (size_t i = 0; i < count; i++)
             images += is_image(names[i]);
         print_entry(name, images ? "folder of images" : "folder",
@@ -118,6 +150,8 @@ static void show_entry(const char *folder, const char *name, bool json)
     } else if (look(path, &glance) == TUTTI_OK) {
         const tutti_viewer *viewer = find_viewer(&glance);
         print_entry(name, viewer ? viewer->kind : "file", glance.size, json);
+    } else {
+        print_unreadable(name, reason_of(path), json);
     }
 }
 

@@ -24,6 +24,8 @@ typedef struct tutti_viewer {
 int tutti__show_path(const char *path, bool json);
 /* "text" as JSON writes it, to standard output. */
 void tutti__print_quoted(const char *text);
+/* The same of a number: JSON has no word but null for one that is not finite. */
+void tutti__print_real(double value);
 bool tutti__ends_with(const char *text, const char *ending);
 /* One line of a list of tensors. */
 void tutti__show_tensor(const char *name, const tutti_type *type, int64_t bytes, bool json);

@@ -57,20 +57,31 @@ static tutti_status read_all(const char *path, tutti_map *tags)
     return status;
 }
 
+static void print_tag(const char *name, const tag *t, bool json)
+{
+    if (!json) {
+        printf("  %-36s %-12s %6" PRId64 " values, steps %" PRId64 " to %" PRId64 ", last %.6g\n",
+               name, t->plugin, t->count, t->first, t->last, t->value);
+        return;
+    }
+    printf("{\"tag\":");
+    tutti__print_quoted(name);
+    printf(",\"plugin\":");
+    tutti__print_quoted(t->plugin);
+    printf(",\"count\":%" PRId64 ",\"first_step\":%" PRId64 ",\"last_step\":%" PRId64 ",\"last\":",
+           t->count, t->first, t->last);
+    tutti__print_real(t->value);
+    printf("}\n");
+}
+
 static tutti_status show(const tutti_glance *glance, bool json)
 {
     tutti_map tags = {0};
     tutti_status status = read_all(glance->path, &tags);
     for (size_t i = 0; i < tags.count; i++) {
         tag *t = tags.entries[i].value;
-        if (status == TUTTI_OK && json)
-            printf("{\"tag\":\"%s\",\"plugin\":\"%s\",\"count\":%" PRId64 ",\"first_step\":%" PRId64
-                   ",\"last_step\":%" PRId64 ",\"last\":%.9g}\n",
-                   tags.entries[i].key, t->plugin, t->count, t->first, t->last, t->value);
-        else if (status == TUTTI_OK)
-            printf("  %-36s %-12s %6" PRId64 " values, steps %" PRId64 " to %" PRId64
-                   ", last %.6g\n",
-                   tags.entries[i].key, t->plugin, t->count, t->first, t->last, t->value);
+        if (status == TUTTI_OK)
+            print_tag(tags.entries[i].key, t, json);
         free(t->plugin);
         free(t);
     }

@@ -6,6 +6,7 @@
 #include "base/job.h"
 #include "base/world.h"
 #include "cli/viewer.h"
+#include "io/json.h"
 
 static int recognise(const tutti_glance *glance)
 {
@@ -13,16 +14,29 @@ static int recognise(const tutti_glance *glance)
            glance->head[0] == '{' && !tutti__ends_with(glance->path, ".index.json");
 }
 
-/* Its summary, or the text as it is, once it is known to be a model's. */
-static tutti_status tell(tutti_job *job, const char *text, bool json)
+/* The same text on one line. */
+static tutti_status print_line(tutti_job *job, const char *text, size_t size)
+{
+    const tutti_json *root;
+    tutti_text line = {0};
+    tutti_json_writer w = {.text = &line};
+    TUTTI_TRY(tutti__json_parse("the model", text, size, NULL, &job->arena, &root));
+    tutti__json_put(&w, root);
+    tutti_status status = tutti__json_finish(&w);
+    if (status == TUTTI_OK)
+        printf("%s\n", line.data);
+    tutti__text_free(&line);
+    return status;
+}
+
+/* Its summary, or its text, once it is known to be a model's. */
+static tutti_status tell(tutti_job *job, const char *text, size_t size, bool json)
 {
     tutti_model *model = tutti_model_from_json(job, text);
     char *summary;
     TUTTI_TRY(tutti_job_check(job));
-    if (json) {
-        printf("%s\n", text);
-        return TUTTI_OK;
-    }
+    if (json)
+        return print_line(job, text, size);
     tutti_status status = tutti_model_build(model, 0, NULL);
     if (status == TUTTI_OK)
         status = tutti_summary(model, 1, &summary);
@@ -40,7 +54,7 @@ static tutti_status show(const tutti_glance *glance, bool json)
     size_t size;
     TUTTI_TRY(world->read_file(world->self, glance->path, (size_t)256 << 20, &text, &size));
     tutti_job *job = tutti_open(NULL, NULL);
-    tutti_status status = tell(job, text, json);
+    tutti_status status = tell(job, text, size, json);
     tutti__job_discard(job);
     free(text);
     return status;

@@ -20,11 +20,15 @@ static void show_metadata(const tutti_safetensors *file, bool json)
     for (const tutti_json *each = tutti__json_first(metadata); each; each = each->next) {
         if (strstr(each->key, "crc32c"))
             continue;
-        if (json)
-            printf("{\"metadata\":\"%s\",\"value\":\"%s\"}\n", each->key,
-                   tutti__json_text(each, ""));
-        else
+        if (!json) {
             printf("  %-44s %s\n", each->key, tutti__json_text(each, ""));
+            continue;
+        }
+        printf("{\"metadata\":");
+        tutti__print_quoted(each->key);
+        printf(",\"value\":");
+        tutti__print_quoted(tutti__json_text(each, ""));
+        printf("}\n");
     }
 }
 
