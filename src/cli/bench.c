@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/nearest.h"
 #include "base/params.h"
 #include "base/pool.h"
 #include "base/random.h"
@@ -110,7 +111,8 @@ double tutti__best_seconds(int repeats, int times, void (*work)(void *context), 
 bool tutti__bench_knows_all(int argc, char **argv)
 {
     if (argc > 1)
-        tutti__complain("bench %s does not know '%s'; see tutti bench --help", argv[0], argv[1]);
+        tutti__complain("bench %s does not know '%s'%s; see tutti bench --help", argv[0], argv[1],
+                        tutti__meant(tutti__flag_meant(usage, argv[1])));
     return argc <= 1;
 }
 
@@ -170,7 +172,11 @@ static int run(int argc, char **argv)
         code = one ? one : code;
     }
     if (!found) {
-        tutti__complain("there is no benchmark '%s'; these exist:", argv[1]);
+        tutti_nearest nearest = {.word = argv[1]};
+        for (const tutti_bench *const *bench = tutti__bench_table; *bench; bench++)
+            tutti__nearest_try(&nearest, (*bench)->name);
+        tutti__complain("there is no benchmark '%s'%s; these exist:", argv[1],
+                        tutti__meant(nearest.found));
         list(stderr);
         return TUTTI_EXIT_USAGE;
     }

@@ -31,4 +31,12 @@ bool tutti__flag(int *argc, char **argv, const char *name);
 bool tutti__option_int(int *argc, char **argv, const char *name, int64_t low, int64_t high,
                        int64_t *ret_value);
 
+/* "; is 'FOUND' meant?" to end a complaint with, "" of NULL; good until the next call. */
+const char *tutti__meant(const char *found);
+/* The flag of a help text that is most like the one given; NULL where none is near. */
+const char *tutti__flag_meant(const char *usage, const char *given);
+/* Whether no argument is left that looks like a flag, unless `usage`, the command's help, has it;
+ * complains of the first, by the command's name. For when all that is known has been taken out. */
+bool tutti__knows_flags(const char *usage, int argc, char **argv);
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/job.h"
+#include "base/nearest.h"
 #include "base/world.h"
 #include "cli/command.h"
 #include "cli/viewer.h"
@@ -55,10 +56,14 @@ static int list(bool json)
 static const tutti_dataset_kind *find_kind(const char *name)
 {
     const tutti_dataset_kind *kind;
-    for (int i = 0; (kind = tutti_dataset_kind_at(i)) != NULL; i++)
+    tutti_nearest nearest = {.word = name};
+    for (int i = 0; (kind = tutti_dataset_kind_at(i)) != NULL; i++) {
         if (strcmp(kind->name, name) == 0)
             return kind;
-    tutti_fail(TUTTI_NOT_FOUND, "there is no dataset '%s'; 'tutti data' lists them", name);
+        tutti__nearest_try(&nearest, kind->name);
+    }
+    tutti_fail(TUTTI_NOT_FOUND, "there is no dataset '%s'%s; 'tutti data' lists them", name,
+               tutti__meant(nearest.found));
     return NULL;
 }
 
@@ -342,6 +347,21 @@ static bool is_file(const char *name)
     return strpbrk(name, "./") != NULL;
 }
 
+/* Says what is wrong with arguments that are none of the forms. */
+static int refuse(const char *verb)
+{
+    static const char *const verbs[] = {"inspect", "make", "convert"};
+    tutti_nearest nearest = {.word = verb};
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        tutti__nearest_try(&nearest, verbs[i]);
+    if (nearest.found && nearest.distance == 0)
+        tutti__complain("data %s: wrong number of arguments; 'tutti data --help' tells more", verb);
+    else
+        tutti__complain("data does not know '%s'%s; 'tutti data --help' tells more", verb,
+                        tutti__meant(nearest.found));
+    return TUTTI_EXIT_USAGE;
+}
+
 static int run(int argc, char **argv)
 {
     const char *format = NULL;
@@ -356,7 +376,9 @@ static int run(int argc, char **argv)
     tutti_job *job = tutti_open(&argc, &argv);
     tutti_status status = tutti_job_check(job);
     int code = TUTTI_EXIT_OK;
-    if (status != TUTTI_OK || argc == 1)
+    if (status == TUTTI_OK && !tutti__knows_flags(usage, argc, argv))
+        code = TUTTI_EXIT_USAGE;
+    else if (status != TUTTI_OK || argc == 1)
         code = status == TUTTI_OK ? list(json) : TUTTI_EXIT_USAGE;
     else if (strcmp(argv[1], "inspect") == 0 && argc == 3 && is_file(argv[2]))
         code = tutti__show_path(argv[2], json);
@@ -367,7 +389,7 @@ static int run(int argc, char **argv)
     else if (strcmp(argv[1], "convert") == 0 && argc == 4)
         status = convert(argv[2], argv[3]);
     else
-        code = (tutti__complain("data: wrong arguments; --help tells more"), TUTTI_EXIT_USAGE);
+        code = refuse(argv[1]);
     if (status != TUTTI_OK)
         code = (tutti__complain("%s", tutti_error_message()), TUTTI_EXIT_FAILED);
     tutti__job_discard(job);

@@ -29,11 +29,13 @@ static void print_logs(const tutti_logs *logs, bool json)
 static int run(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    if (argc != 2 && tutti_job_ok(job)) {
+    bool usable = !tutti_job_ok(job) || tutti__knows_flags(usage, argc, argv);
+    if (usable && tutti_job_ok(job) && argc != 2) {
         tutti__complain("eval takes one model's FILE; 'tutti eval --help' tells more");
-        tutti_close(job);
-        return TUTTI_EXIT_USAGE;
+        usable = false;
     }
+    if (!usable)
+        return tutti_close(job), TUTTI_EXIT_USAGE;
     tutti_logs logs = {0};
     tutti_model *model = argc == 2 ? tutti_load_model(job, argv[1]) : NULL;
     tutti__cli_compile(model);

@@ -14,6 +14,8 @@ static int run(int argc, char **argv)
     int64_t opset = 17;
     if (!tutti__option_int(&argc, argv, "--opset", 17, 21, &opset))
         return TUTTI_EXIT_USAGE;
+    if (!tutti__knows_flags(usage, argc, argv))
+        return TUTTI_EXIT_USAGE;
     if (argc != 3)
         return tutti__complain("export takes FILE and OUT.onnx; --help tells more"),
                TUTTI_EXIT_USAGE;

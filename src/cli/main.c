@@ -74,8 +74,7 @@ int main(int argc, char **argv)
     tutti_nearest nearest = {.word = argv[1]};
     for (const tutti_command *const *command = tutti__command_table; *command; command++)
         tutti__nearest_try(&nearest, (*command)->name);
-    tutti__complain("there is no command '%s'%s%s%s; 'tutti --help' lists them", argv[1],
-                    nearest.found ? "; is '" : "", nearest.found ? nearest.found : "",
-                    nearest.found ? "' meant?" : "");
+    tutti__complain("there is no command '%s'%s; 'tutti --help' lists them", argv[1],
+                    tutti__meant(nearest.found));
     return TUTTI_EXIT_USAGE;
 }

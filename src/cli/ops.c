@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/command.h"
 #include "program/kernel.h"
 #include "tables/composite.h"
@@ -110,11 +111,27 @@ static size_t list_composites(const char *text, bool json)
     return shown;
 }
 
+static const char *nearest_op(const char *text)
+{
+    tutti_nearest nearest = {.word = text};
+    size_t count = tutti_op_list(0, NULL);
+    const tutti_op **ops = calloc(count + 1, sizeof *ops);
+    count = ops ? tutti_op_list(count, ops) : 0;
+    for (size_t i = 0; i < count; i++)
+        tutti__nearest_try(&nearest, ops[i]->name);
+    free(ops);
+    for (const tutti_composite *const *each = tutti__composite_table; *each; each++)
+        tutti__nearest_try(&nearest, (*each)->name);
+    return nearest.found;
+}
+
 static int run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
     const char *text = argc > 1 ? argv[1] : NULL, *category = "";
-    if (argc > 2 || (text && text[0] == '-'))
+    if (!tutti__knows_flags(usage, argc, argv))
+        return TUTTI_EXIT_USAGE;
+    if (argc > 2)
         return tutti__complain("ops takes one TEXT at most, and --json"), TUTTI_EXIT_USAGE;
     if (tutti__isa_check_setting() != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message());
@@ -137,7 +154,7 @@ static int run(int argc, char **argv)
         return tutti__complain("out of memory");
     size_t composites = list_composites(text, json);
     if (shown + composites == 0)
-        return tutti__complain("no operator matches '%s'", text);
+        return tutti__complain("no operator matches '%s'%s", text, tutti__meant(nearest_op(text)));
     if (!json)
         printf("\n%zu operator%s, %zu made of others\n", shown, shown == 1 ? "" : "s", composites);
     return TUTTI_EXIT_OK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/command.h"
 
 int tutti__complain(const char *format, ...)
@@ -78,5 +79,76 @@ bool tutti__option_int(int *argc, char **argv, const char *name, int64_t low, in
         return false;
     }
     *ret_value = value;
+    return true;
+}
+
+const char *tutti__meant(const char *found)
+{
+    static char text[96];
+    text[0] = '\0';
+    if (found)
+        snprintf(text, sizeof text, "; is '%s' meant?", found);
+    return text;
+}
+
+/* Bytes of the flag at `text`, as in --steps-per-epoch; 0 where none begins. */
+static size_t flag_size(const char *text)
+{
+    if (strncmp(text, "--", 2) != 0)
+        return 0;
+    size_t size = strspn(text + 2, "abcdefghijklmnopqrstuvwxyz-");
+    return size > 0 ? 2 + size : 0;
+}
+
+/* Copies the next flag of a help text and returns where to go on, NULL at the end. */
+static const char *next_flag(const char *text, char ret_flag[48])
+{
+    for (; *text; text++) {
+        size_t size = flag_size(text);
+        if (size == 0)
+            continue;
+        snprintf(ret_flag, 48, "%.*s", (int)size, text);
+        return text + size;
+    }
+    return NULL;
+}
+
+const char *tutti__flag_meant(const char *usage, const char *given)
+{
+    static char best[48];
+    char word[48], flag[48];
+    int least = 0;
+    best[0] = '\0';
+    given += strspn(given, "-");
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(given, "="), given);
+    for (const char *at = usage; (at = next_flag(at, flag)) != NULL;) {
+        int distance = tutti__word_distance(word, flag + 2);
+        if (!tutti__word_near(word, distance) || (best[0] && distance >= least))
+            continue;
+        memcpy(best, flag, sizeof best);
+        least = distance;
+    }
+    return best[0] ? best : NULL;
+}
+
+static bool has_flag(const char *usage, const char *given)
+{
+    char flag[48];
+    size_t size = strcspn(given, "=");
+    for (const char *at = usage; (at = next_flag(at, flag)) != NULL;)
+        if (strlen(flag) == size && strncmp(flag, given, size) == 0)
+            return true;
+    return false;
+}
+
+bool tutti__knows_flags(const char *usage, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-' || argv[i][1] == '\0' || has_flag(usage, argv[i]))
+            continue;
+        tutti__complain("'%s' is no flag of %s%s; 'tutti %s --help' lists them", argv[i], argv[0],
+                        tutti__meant(tutti__flag_meant(usage, argv[i])), argv[0]);
+        return false;
+    }
     return true;
 }

@@ -190,6 +190,14 @@ static int carry_out(tutti_comm_plan *plan, const char *measured, const char *pi
 
 extern const tutti_command tutti_command_train;
 
+/* What is left must be plan's or train's: the example would speak of a flag of its own. */
+static bool knows_all(int argc, char **argv)
+{
+    static char both[16384];
+    snprintf(both, sizeof both, "%s%s", usage, tutti_command_train.usage);
+    return tutti__knows_flags(both, argc, argv);
+}
+
 static int plan_model(int argc, char **argv)
 {
     /* tutti plan NAME --ranks 8 … is tutti train NAME with what a forecast asks for as settings. */
@@ -202,7 +210,8 @@ static int plan_model(int argc, char **argv)
     if (!option_ranks(&argc, argv, 1, &ranks, &hosts) ||
         !option_number(&argc, argv, "--flops", 0, 1e30, &flops) || !read_links(&argc, argv, &n) ||
         !option_seconds(&argc, argv, "--alpha", &n.alpha[TUTTI_LINK_BETWEEN]) ||
-        !option_per_byte(&argc, argv, "--beta", &n.beta[TUTTI_LINK_BETWEEN]))
+        !option_per_byte(&argc, argv, "--beta", &n.beta[TUTTI_LINK_BETWEEN]) ||
+        !knows_all(argc, argv))
         return TUTTI_EXIT_USAGE;
     if (ranks == 0) {
         tutti__complain("plan: --ranks is missing; see tutti plan --help");
@@ -250,7 +259,8 @@ static int run(int argc, char **argv)
         !read_network(&argc, argv, &plan->network))
         code = TUTTI_EXIT_USAGE;
     else if (argc > 2)
-        tutti__complain("plan collectives does not know '%s'; see tutti plan --help", argv[2]);
+        tutti__complain("plan collectives does not know '%s'%s; see tutti plan --help", argv[2],
+                        tutti__meant(tutti__flag_meant(usage, argv[2])));
     else if (argc != 2 || strcmp(argv[1], "collectives") != 0 || !n->ranks ||
              n->alpha[TUTTI_LINK_BETWEEN] == 0 || n->beta[TUTTI_LINK_BETWEEN] == 0)
         tutti__complain(

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/job.h"
+#include "base/nearest.h"
 #include "bridge/onnx.h"
 #include "cli/command.h"
 #include "cli/viewer.h"
@@ -68,31 +69,75 @@ static tutti_status load(given *g, const char *text)
     return keep(g, name, tensor, false);
 }
 
+/* Names that were said must be inputs', each one once. */
+static tutti_status check_names(const given *g, size_t count, const char *const *names)
+{
+    for (int k = 0; k < g->count; k++) {
+        bool known = g->loose[k] || !g->names[k][0];
+        tutti_nearest nearest = {.word = g->names[k]};
+        for (size_t i = 0; !known && i < count; i++) {
+            known = strcmp(g->names[k], names[i]) == 0;
+            tutti__nearest_try(&nearest, names[i]);
+        }
+        if (!known)
+            return tutti_fail(TUTTI_NOT_FOUND, "the model has no input '%s'%s", g->names[k],
+                              tutti__meant(nearest.found));
+        for (int other = 0; other < k && !g->loose[k] && g->names[k][0]; other++)
+            if (!g->loose[other] && strcmp(g->names[k], g->names[other]) == 0)
+                return tutti_fail(TUTTI_INVALID, "--input '%s' is given twice; leave one out",
+                                  g->names[k]);
+    }
+    return TUTTI_OK;
+}
+
+/* An array in the element type that an input has; whole numbers lose nothing on the way. */
+static tutti_status cast_input(const char *name, tutti_tensor *from, tutti_dtype dtype,
+                               tutti_tensor **ret)
+{
+    tutti_dtype own = tutti_tensor_dtype(from);
+    tutti_tensor *made;
+    TUTTI_TRY(tutti_tensor_cast(from, dtype, &made));
+    bool whole = tutti_dtype_is_int(dtype) && own != dtype && own != TUTTI_STRING;
+    for (int64_t i = 0; whole && i < tutti_tensor_count(from); i++) {
+        double value = tutti_tensor_get(from, i);
+        if (tutti_tensor_get(made, i) == value)
+            continue;
+        tutti_tensor_release(made);
+        return tutti_fail(TUTTI_INVALID,
+                          "input '%s' takes %s, but its array is %s and element %lld is %g, which "
+                          "is no %s; convert the array first",
+                          name, tutti_dtype_name(dtype), tutti_dtype_name(own), (long long)i, value,
+                          tutti_dtype_name(dtype));
+    }
+    *ret = made;
+    return TUTTI_OK;
+}
+
 /* The array for input number i, called `name`, of `count`, in its element type. */
 static tutti_status take(given *g, size_t i, size_t count, const char *name, tutti_dtype dtype,
                          tutti_tensor **ret)
 {
     int found = -1;
     for (int k = 0; k < g->count; k++)
-        if (strcmp(g->names[k], name) == 0 || (!g->names[k][0] && (size_t)k == i) ||
-            (g->loose[k] && g->count == 1 && count == 1))
+        if ((!g->names[k][0] && (size_t)k == i) || (g->loose[k] && g->count == 1 && count == 1))
+            found = k;
+    for (int k = 0; k < g->count; k++)
+        if (strcmp(g->names[k], name) == 0)
             found = k;
     if (found < 0)
         return tutti_fail(TUTTI_NOT_FOUND, "input '%s' of the model is not given: --input %s=x.npy",
                           name, name);
     g->used[found] = true;
-    return tutti_tensor_cast(g->tensors[found], dtype, ret);
+    return cast_input(name, g->tensors[found], dtype, ret);
 }
 
-/* Once all inputs have theirs: what was given beside them is a mistake. */
+/* Once all inputs have theirs: what was given beside them without a name is a mistake. */
 static tutti_status all_used(const given *g)
 {
     for (int i = 0; i < g->count; i++)
         if (!g->used[i] && !g->loose[i])
-            return g->names[i][0]
-                       ? tutti_fail(TUTTI_NOT_FOUND, "the model has no input '%s'", g->names[i])
-                       : tutti_fail(TUTTI_INVALID, "--input number %d is more than the model takes",
-                                    i + 1);
+            return tutti_fail(TUTTI_INVALID, "--input number %d is more than the model takes",
+                              i + 1);
     return TUTTI_OK;
 }
 
@@ -153,7 +198,10 @@ static tutti_status predict_model(tutti_job *job, const char *file, given *g, co
     size_t count = model->inputs.count;
     if (count > MOST || model->outputs.count > MOST)
         return tutti_fail(TUTTI_TOO_LARGE, "at most %d inputs and outputs", MOST);
-    tutti_status status = TUTTI_OK;
+    const char *names[MOST];
+    for (size_t i = 0; i < count; i++)
+        names[i] = model->inputs.data[i].name;
+    tutti_status status = check_names(g, count, names);
     for (size_t i = 0; status == TUTTI_OK && i < count; i++)
         status = take(g, i, count, model->inputs.data[i].name, model->inputs.data[i].type.dtype,
                       &inputs[i]);
@@ -185,6 +233,7 @@ typedef struct onnx_run {
 static tutti_status arrange(const tutti_onnx *onnx, given *g, onnx_run *r)
 {
     const tutti_onnx_value *wanted[MOST] = {0};
+    const char *names[MOST];
     size_t count = 0;
     for (size_t i = 0; i < onnx->graph.inputs.count; i++) {
         const tutti_onnx_value *input = &onnx->graph.inputs.items[i];
@@ -193,9 +242,12 @@ static tutti_status arrange(const tutti_onnx *onnx, given *g, onnx_run *r)
             known = strcmp(onnx->graph.initializers.items[k].name, input->name) == 0;
         if (!known && count == MOST)
             return tutti_fail(TUTTI_TOO_LARGE, "at most %d inputs", MOST);
-        if (!known)
-            wanted[count++] = input;
+        if (known)
+            continue;
+        names[count] = input->name;
+        wanted[count++] = input;
     }
+    TUTTI_TRY(check_names(g, count, names));
     for (; r->count < (int)count; r->count++) {
         const tutti_onnx_value *input = wanted[r->count];
         tutti_tensor *value;
@@ -270,10 +322,15 @@ static tutti_status predict_graphdef(const char *file, given *g, const char *out
     onnx_run r = {0};
     tutti_graph *graph;
     tutti_onnx_ports ports;
+    const char *names[MOST];
     TUTTI_TRY(tutti_graph_create(&graph));
     tutti_status status = tutti_import_graphdef(graph, file, &ports);
     if (status == TUTTI_OK && (ports.input_count > MOST || ports.output_count > MOST))
         status = tutti_fail(TUTTI_TOO_LARGE, "at most %d inputs and outputs", MOST);
+    for (int i = 0; status == TUTTI_OK && i < ports.input_count; i++)
+        names[i] = ports.inputs[i].name;
+    if (status == TUTTI_OK)
+        status = check_names(g, (size_t)ports.input_count, names);
     for (int i = 0; status == TUTTI_OK && i < ports.input_count; i++)
         status = take(g, (size_t)i, (size_t)ports.input_count, ports.inputs[i].name,
                       tutti_sym_type(ports.inputs[i].sym).dtype, &r.given[i].value);
@@ -298,6 +355,8 @@ static int run(int argc, char **argv)
     tutti__option(&argc, argv, "--output", &output);
     while (status == TUTTI_OK && tutti__option_next(&argc, argv, "--input", &text))
         status = load(&g, text);
+    if (status == TUTTI_OK && !tutti__knows_flags(usage, argc, argv))
+        return TUTTI_EXIT_USAGE;
     if (status == TUTTI_OK && argc != 2)
         return tutti__complain("predict takes one FILE and --input; --help tells more"),
                TUTTI_EXIT_USAGE;

@@ -208,9 +208,12 @@ static bool read_option(tutti_run_job *job, int argc, char **argv, int *at, int 
         return job->remote = value, true;
     if (strcmp(argv[*at], "--no-prefix") == 0)
         return job->prefix = false, (*at)++, true;
+    const char *meant = tutti__flag_meant(usage, argv[*at]);
+    if (meant && strcmp(meant, argv[*at]) == 0)
+        meant = NULL;
     tutti__complain(
-        "run does not know the option '%s', or it lacks its value; see tutti run --help",
-        argv[*at]);
+        "run does not know the option '%s', or it lacks its value%s; see tutti run --help",
+        argv[*at], tutti__meant(meant));
     return false;
 }
 

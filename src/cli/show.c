@@ -189,7 +189,9 @@ int tutti__show_path(const char *path, bool json)
 static int run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
-    if (argc != 2 || strncmp(argv[1], "--", 2) == 0)
+    if (!tutti__knows_flags(usage, argc, argv))
+        return TUTTI_EXIT_USAGE;
+    if (argc != 2)
         return tutti__complain("show takes one FILE, and --json; --help tells more"),
                TUTTI_EXIT_USAGE;
     return tutti__show_path(argv[1], json);

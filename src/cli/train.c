@@ -111,9 +111,8 @@ static int run(int argc, char **argv)
     tutti_nearest nearest = {.word = argv[1]};
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         tutti__nearest_try(&nearest, examples[i].name);
-    tutti__complain("there is no example '%s', and it is no .json file%s%s%s; these exist:",
-                    argv[1], nearest.found ? "; is '" : "", nearest.found ? nearest.found : "",
-                    nearest.found ? "' meant?" : "");
+    tutti__complain("there is no example '%s', and it is no .json file%s; these exist:", argv[1],
+                    tutti__meant(nearest.found));
     list(stderr);
     return TUTTI_EXIT_USAGE;
 }

@@ -294,20 +294,35 @@ static double mib(size_t bytes)
     return (double)bytes / (1 << 20);
 }
 
+/* MiB, or a smaller unit where that would round to nothing. */
+static const char *in_words(size_t bytes, char ret[32])
+{
+    if (bytes >= (1 << 20) / 100)
+        snprintf(ret, 32, "%.2f MiB", mib(bytes));
+    else if (bytes >= 1024)
+        snprintf(ret, 32, "%.2f KiB", (double)bytes / 1024);
+    else
+        snprintf(ret, 32, "%zu bytes", bytes);
+    return ret;
+}
+
 static tutti_status refuse(const limiter *l, size_t plain, size_t least)
 {
+    char limit[32], all[32], some[32];
+    in_words(l->limit, limit);
+    in_words(plain, all);
     if (least >= plain)
         return tutti_fail(TUTTI_TOO_LARGE,
-                          "the limit is %.2f MiB, but the values of a run take %.2f MiB on %s, and "
-                          "computing some of them again does not help; make the batch smaller or "
-                          "the limit larger",
-                          mib(l->limit), mib(plain), l->device->name);
+                          "the limit is %s, but the values of a run take %s on %s, and computing "
+                          "some of them again does not help; make the batch smaller or the limit "
+                          "larger",
+                          limit, all, l->device->name);
     return tutti_fail(
         TUTTI_TOO_LARGE,
-        "the limit is %.2f MiB, but the values of a run take %.2f MiB on %s, and %.2f "
-        "MiB at least when some are computed again; make the batch smaller (they grow "
-        "with it), the limit larger, or compute in bf16",
-        mib(l->limit), mib(plain), l->device->name, mib(least));
+        "the limit is %s, but the values of a run take %s on %s, and %s at least when some are "
+        "computed again; make the batch smaller (they grow with it), the limit larger, or compute "
+        "in bf16",
+        limit, all, l->device->name, in_words(least, some));
 }
 
 static void describe(const limiter *l, const choice *c, size_t plain, char *ret)

@@ -143,6 +143,8 @@ TUTTI_TEST(a_limit_of_memory_that_cannot_be_kept_is_refused_in_words)
         CHECK_CONTAINS(tutti_error_message(), devices[i]);
         CHECK_CONTAINS(tutti_error_message(), "MiB at least when some are computed again");
         CHECK_CONTAINS(tutti_error_message(), "make the batch smaller");
+        CHECK_STATUS(train(0, "1KiB").status, TUTTI_TOO_LARGE);
+        CHECK_CONTAINS(tutti_error_message(), "the limit is 1.00 KiB");
     }
     CHECK_OK(tutti__param_set("DEVICE", NULL));
 }

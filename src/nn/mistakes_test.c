@@ -59,6 +59,8 @@ TUTTI_TEST(mistakes_in_training_are_said)
                "conv1d 'conv1d': strides is -1");
     check_says(tutti_dense(3), tutti_adam(.learning_rate = -1), loss, 0, 1,
                "adam: -1 is no learning rate");
+    check_says(tutti_dense(3), tutti_sgd(1e35), loss, 0, 1,
+               "sgd: 1e+35 is no learning rate; it is from 0 to 1e+30");
     check_says(tutti_dense(3), tutti_sgd(NAN), loss, 0, 1, "is no learning rate");
     check_says(tutti_dense(3), tutti_adam(), smooth, 0, 1, "label_smoothing is from 0 to 1, not 2");
     check_says(tutti_dense(3), tutti_adam(), tutti_custom_loss(no_loss, NULL, "mine"), 0, 1,

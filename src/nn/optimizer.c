@@ -10,6 +10,9 @@
 
 enum { NAME = 700 };
 
+/* The largest learning rate: its products with gradients are to stay within f32. */
+#define MOST_RATE 1e30
+
 /* The parts with slashes between them, cut off where there is no room. A trace names every slot in
  * every step: no formatting. */
 static void name_of(char full[NAME], int count, const char *const *parts)
@@ -180,9 +183,9 @@ tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
         return tutti__poison(graph, TUTTI_INVALID, "%s: %s", updates->optimizer->name,
                              tutti_error_message());
     double rate = tutti__optimizer_rate(updates->optimizer, 0);
-    if (!(rate >= 0 && rate <= 1e30))
-        return tutti__poison(graph, TUTTI_INVALID, "%s: %g is no learning rate; it is 0 or above",
-                             updates->optimizer->name, rate);
+    if (!(rate >= 0 && rate <= MOST_RATE))
+        return tutti__poison(graph, TUTTI_INVALID, "%s: %g is no learning rate; it is from 0 to %g",
+                             updates->optimizer->name, rate, MOST_RATE);
     tutti_sym *nodes = calloc(3 * (size_t)count, sizeof *nodes), group = TUTTI_NO_SYM;
     tutti_grad *grads = calloc((size_t)count, sizeof *grads);
     if (!nodes || !grads) {
