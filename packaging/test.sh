@@ -53,6 +53,10 @@ manual_has_every_command() {
 
 manual_has_no_warnings() { [ -z "$(LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l "$made/tutti.1" 2>&1 > /dev/null)" ]; }
 
+manual_has_the_exit_codes_of_run() {
+    grep -q -A 1 '^.B 130$' "$made/tutti.1" && grep -q -A 1 '^.B else$' "$made/tutti.1"
+}
+
 # completes EXPECTED WORDS...: bash offers EXPECTED for the last word.
 completes() (
     expected=$1
@@ -64,6 +68,30 @@ completes() (
     printf '%s\n' "${COMPREPLY[@]}" | grep -qx -- "$expected"
 )
 
+# What the help of an option says of others must not make them options of the command.
+no_completion_resumes_run() {
+    ! completes --resume tutti run --res && ! grep '^    run)' "$made/_tutti" | grep -q -- '--resume' &&
+        ! grep "_from run'" "$made/tutti.fish" | grep -q -- '-l resume'
+}
+
+zsh_is_told_whole_descriptions() {
+    grep -qF '[where to compute\: cpu\:0]' "$made/_tutti" && grep -qF ':NAME=x.npy:_files' "$made/_tutti" &&
+        grep -qF '[dataset=NAME, split=NAME, expect=V]' "$made/_tutti"
+}
+
+# Every link of an installed page to a file: the file must be installed too.
+links_hold() {
+    local page target broken=0
+    while IFS=: read -r page target; do
+        target=${target#*](}
+        target=${target%%[)#]*}
+        case $target in *://* | mailto:* | '') continue ;; esac
+        [ -e "${page%/*}/$target" ] || { echo "${page#"$1"} links to $target" && broken=1; }
+    done < <(grep -roE --include='*.md' '\]\([^)[:space:]]*\)' "$1" &&
+        grep -roE --include='*.html' 'href="[^"]*"' "$1" | sed 's/:href="\(.*\)"$/:](\1)/')
+    return $broken
+}
+
 installs_and_uninstalls() {
     local stage=$work/stage file left
     DESTDIR=$stage meson install -C "$build" --no-rebuild --quiet || return
@@ -73,6 +101,7 @@ installs_and_uninstalls() {
         doc/tutti/docs/guide.md doc/tutti/reference/index.html; do
         [ -n "$(find "$stage" -path "*/$file")" ] || { echo "$file is not installed" && return 1; }
     done
+    links_hold "$stage" || return
     tools/uninstall.sh "$work/installed.txt" || return
     left=$(find "$stage" ! -type d)
     [ -z "$left" ] || { echo "left: $left" && return 1; }
@@ -100,17 +129,22 @@ check "every public name is documented" every_name_is_documented
 check "the reference has every name" reference_has_every_name
 if [ -e "$made/tutti.1" ]; then
     check "the manual has every command" manual_has_every_command
+    check "the manual has the exit codes of run" manual_has_the_exit_codes_of_run
     with man "the manual reads without warnings" manual_has_no_warnings
     check "bash completes commands" completes train tutti tra
     check "bash completes options" completes --epochs tutti train mnist --ep
     check "bash completes names" completes mnist tutti train mn
+    check "bash completes names of trainings to plan" completes mnist tutti plan mn
+    check "bash completes files" completes README.md tutti bench infer README
+    check "no shell completes what run refuses" no_completion_resumes_run
     check "bash completes values" completes bf16 tutti train mnist --precision b
     check "the completion for bash parses" bash -n "$made/tutti"
     with zsh "the completion for zsh parses" zsh -n "$made/_tutti"
+    check "descriptions for zsh" zsh_is_told_whole_descriptions
     with fish "the completion for fish parses" fish -n "$made/tutti.fish"
     check "install and uninstall" installs_and_uninstalls
 else
-    skipped=$((skipped + 10))
+    skipped=$((skipped + 15))
 fi
 check "the tarball makes itself" tarball_makes_itself
 check "command lines of the documentation" command_lines_hold

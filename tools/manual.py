@@ -17,6 +17,8 @@ LISTED = re.compile(r'^()(\S+)  +(\S.*)$')  # "make     what it does"
 OPTION = re.compile(r'(?<![\w-])(--[a-z][a-z-]*|-[a-z](?=, --))(?:[ =](\[?(?:[a-z]+=)?[A-Z][\w=\[\].:,-]*|\w+(?:\|\w+)+|[a-z]+\.[a-z]+))?')
 LIST_BEGINS = re.compile(r'\n(?=(?:\w+  +\S.*(?:\n {4,}.*)*(?:\n|$)){2})')
 CHOICES = re.compile(r'^(\w+(?:, \w+)* or \w+)(?=$|[;,])')
+SETTING = re.compile(r'--set (\w+=\w[\w.]*\w|\w+=\w)')
+CODES = re.compile(r'(exit codes:)( +\S+ +)(?=\S)')
 FILES = re.compile(r'FILE|DIR|PATH|PROGRAM|OUT|IN\b|\.\w+')
 
 
@@ -30,11 +32,13 @@ class Command:
         self.paragraphs = [p for p in LIST_BEGINS.sub('\n\n', rest).strip('\n').split('\n\n') if p]
         self.verbs = list(dict.fromkeys(re.findall(rf'\btutti {name} ([a-z]+)\b', text)))
         self.names = self._names()
-        self.takes_files = bool(FILES.search(' '.join(re.sub(OPTION, '', u) for u in self.usage)))
+        lists = [options_of(line) for line in rest.split('\n')]
+        forms = self.usage + [line for line in lists if line.startswith('tutti ')]
+        self.takes_files = any(FILES.search(OPTION.sub('', form)) for form in forms)
         self.options = {}  # --name -> (value or None, choices, what it does)
-        for line in usage.split('\n') + rest.split('\n'):
-            if line.startswith((' ', 'usage:')):  # others are prose
-                self._add_options(line)
+        for line in self.usage + [line for line in rest.split('\n') if options_of(line)]:
+            self._add_options(line)
+        self._add_settings(text)
 
     def _names(self):
         """The examples that `train` lists behind its help."""
@@ -46,17 +50,34 @@ class Command:
     def _add_options(self, line):
         entry = ENTRY.match(line)
         words = entry.group(3) if entry and entry.group(2).startswith('-') else ''
-        for name, value in OPTION.findall(line):
+        for name, value in OPTION.findall(options_of(line) or line):
             old_value, old_choices, old_words = self.options.get(name, ('', [], ''))
-            value = old_value or value.strip('[]')
+            value = old_value or re.sub(r'[][]', '', value)
             choices = value.split('|') if '|' in value else old_choices
             listed = CHOICES.match(words)
             if value and listed and not choices:
                 choices = re.split(r', | or ', listed.group(1))
             self.options[name] = (value, choices, old_words or (words if name in entry_names(entry) else ''))
+        alias = re.match(r' *(-\w), (--[\w-]+)', line)
+        if alias:  # "-n, --ranks N"
+            self.options[alias.group(1)] = self.options[alias.group(2)]
+
+    def _add_settings(self, text):
+        """--set stands once for each setting: together they are what it does."""
+        settings = list(dict.fromkeys(SETTING.findall(text)))
+        if '--set' in self.options and settings:
+            self.options['--set'] = ('KEY=VALUE', [], ', '.join(settings))
 
     def first_words(self):
-        return self.names or self.verbs
+        return self.names + [verb for verb in self.verbs if verb not in self.names]
+
+
+def options_of(line):
+    """The part of a line of help that names options, '' of prose: it begins with one, or with a form
+    of the command. What is said of an option may speak of others, also of other commands'."""
+    entry = ENTRY.match(line)
+    part = entry.group(2) if entry else line.strip()
+    return part if line.startswith(' ') and re.match(r'-|\[-|tutti ', part) else ''
 
 
 def entry_names(entry):
@@ -74,7 +95,12 @@ def read_commands(command):
     listed = re.findall(r'^  ([a-z]\w*) +(\S.*)$', text.split('\n\n')[2], re.M)
     if not listed:
         raise SystemExit('manual.py: `tutti --help` lists no commands')
-    return title, [Command(name, summary, ask(command, name, '--help')) for name, summary in listed]
+    commands = [Command(name, summary, ask(command, name, '--help')) for name, summary in listed]
+    train = next(c for c in commands if c.name == 'train')
+    for c in commands:
+        if any('names of tutti train' in ' '.join(p.split()) for p in c.paragraphs):
+            c.names = train.names
+    return title, commands
 
 
 # ---- the manual page ----
@@ -100,8 +126,23 @@ def roff_entries(paragraph):
     return ''.join(f'.TP\n.B {roff(tag)}\n{roff(words)}\n' for _, tag, words in entries)
 
 
+def roff_codes(paragraph, title, first):
+    """A table that begins on the line of its title, as "exit codes: 0    words" does."""
+    column, entries = len(title) + len(first), []
+    for line in paragraph.split('\n'):
+        tag, words = line[len(title):column].strip(), line[column:].strip()
+        if tag:
+            entries.append([tag, words])
+        else:
+            entries[-1][1] += ' ' + words
+    return f'.PP\n{roff(title)}\n' + ''.join(f'.TP\n.B {roff(tag)}\n{roff(words)}\n' for tag, words in entries)
+
+
 def roff_paragraph(paragraph):
     head, _, rest = paragraph.partition('\n')
+    codes = CODES.match(head)
+    if codes and rest.startswith(' '):
+        return roff_codes(paragraph, *codes.groups())
     if head.endswith(':') and rest.startswith(' '):
         return f'.PP\n{roff(head)}\n' + roff_paragraph(rest)
     entries = roff_entries(paragraph)
@@ -182,13 +223,14 @@ def quoted(text):
 
 
 def zsh(commands):
+    def escaped(text):
+        return re.sub(r'([][:\\])', r'\\\1', text)
+
     def spec(name, value, choices, words):
-        told = words.replace('[', '(').replace(']', ')').replace(':', ' -')
-        action = f':{value}:({" ".join(choices)})' if choices else \
-                 f':{value}:_files' if FILES.search(value) else f':{value}: ' if value else ''
-        return quoted(f'*{name}[{told}]{action.replace("=", " ") if value else ""}')
+        action = f'({" ".join(choices)})' if choices else '_files' if FILES.search(value) else ' '
+        return quoted(f'*{name}[{escaped(words)}]' + (f':{escaped(value)}:{action}' if value else ''))
     lines = ['#compdef tutti', '# Completion of tutti for zsh; made from its help.', 'local -a commands', 'commands=(']
-    lines += [f'    {quoted(c.name + ":" + c.summary.replace(":", " -"))}' for c in commands]
+    lines += [f'    {quoted(c.name + ":" + escaped(c.summary))}' for c in commands]
     lines += [')', 'if (( CURRENT == 2 )); then', "    _describe 'command' commands", '    return', 'fi',
               'local command=${words[2]}', 'shift words', '(( CURRENT-- ))', 'case $command in']
     for c in commands:

@@ -41,6 +41,7 @@ static const char usage[] =
     "      -n N --engine shm|tcp|local|mpi --op OP --algorithm NAME --bytes SIZE --rounds N\n"
     "      --streams N --private --free --json\n"
     "  tutti bench parallel [FLAGS]       a step of several replicas, under tutti run or on --devices\n"
+    "      --work null|dense --devices LIST --alone --seconds N --cpu\n"
     "  tutti bench lockstep [FLAGS]       workers of tutti run beside workers apart, in turns\n\n"
     "tutti bench NAME --help tells more of collectives, parallel and lockstep.\n";
 
