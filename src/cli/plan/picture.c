@@ -1,10 +1,11 @@
 /* picture.c: predicted, simulated and measured times as a picture (SVG): a panel for each
  * algorithm, both axes logarithmic and equal in all panels. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/world.h"
 #include "cli/plan/plan.h"
 
 enum { WIDTH = 300, HEIGHT = 220, LEFT = 52, TOP = 30, RIGHT = 14, BOTTOM = 34, ACROSS = 3 };
@@ -135,10 +136,13 @@ static void draw_legend(const frame *f, double width)
 
 tutti_status tutti__comm_plan_picture(const tutti_comm_plan *plan, const char *path)
 {
+    const tutti_world *world = tutti__world();
+    char *text = NULL;
+    size_t size;
     int rows = (plan->algorithm_count + ACROSS - 1) / ACROSS;
-    frame f = {.file = fopen(path, "w"), .plan = plan};
+    frame f = {.file = open_memstream(&text, &size), .plan = plan};
     if (!f.file)
-        return tutti_fail(TUTTI_IO, "cannot write '%s': %s", path, strerror(errno));
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a picture");
     set_range(&f);
     fprintf(
         f.file,
@@ -158,7 +162,9 @@ tutti_status tutti__comm_plan_picture(const tutti_comm_plan *plan, const char *p
     }
     fprintf(f.file, "</svg>\n");
     bool failed = ferror(f.file) != 0;
-    if (fclose(f.file) != 0 || failed)
-        return tutti_fail(TUTTI_IO, "cannot write '%s': %s", path, strerror(errno));
-    return TUTTI_OK;
+    failed = fclose(f.file) != 0 || failed;
+    tutti_status status = failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a picture")
+                                 : world->write_file(world->self, path, text, size);
+    free(text);
+    return status;
 }
