@@ -23,9 +23,10 @@ typedef struct tutti_job tutti_job;
  *     --save FILE  --logs DIR  --resume  --quiet  --json  --set KEY=VALUE  --help
  * Each can be given by environment as well: TUTTI_EPOCHS and so on, TUTTI_QUIET=on; the command
  * line wins. A value that a flag cannot have is the job's error, also where nobody reads it. What
- * is closed of standard input, output and error is opened as /dev/null, so that no file of the
- * program's takes its place. Both pointers may be NULL. Never NULL: when memory is short the job
- * carries that error. */
+ * stands behind a lone "--" are no flags: it stays in argv, with the "--". What is closed of
+ * standard input, output and error is opened as /dev/null, so that no file of the program's takes
+ * its place. Both pointers may be NULL. Never NULL: when memory is short the job carries that
+ * error. */
 TUTTI_API tutti_job *tutti_open(int *argc, char ***argv);
 
 /* What a program returns that was asked by SIGTERM to end, and has saved: start it again with

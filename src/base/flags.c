@@ -33,7 +33,8 @@ static const struct flag {
     {"threads", "N", "CPU threads; default all that are granted", WHOLE, 0, 4096},
     {"device", "NAME", "where to compute: cpu:0"},
     {"strategy", "NAME",
-     "one_device, mirrored, multi_worker_mirrored, central_storage; default auto"},
+     "one_device, mirrored, multi_worker_mirrored, central_storage; by\n"
+     "                         default by the devices and the job's workers; auto: by a forecast"},
     {"devices", "LIST", "devices of the strategy: cpu:0,cpu:1"},
     {"precision", "P", "f32, bf16 or f16; default f32", TEXT, 0, 0, "f32|bf16|f16"},
     {"deterministic", NULL, "the same bits for any cut of the batch; slower on some machines"},
@@ -70,7 +71,9 @@ static void print_help(tutti_job *job)
                  flags[i].argument ? flags[i].argument : "");
         printf("  %-22s %s\n", left, flags[i].help);
     }
-    printf("\nexit codes: 0 success, 1 the program failed, 2 wrong flags\n");
+    printf(
+        "\nexit codes: 0 success, 1 the program failed, 2 wrong flags, 75 it was asked to end by\n"
+        "SIGTERM and has saved\n");
     job->helped = true;
 }
 
@@ -154,8 +157,10 @@ static int read_flag(tutti_job *job, int argc, char **argv, int i)
 void tutti__flags_read(tutti_job *job, int *argc, char **argv)
 {
     int kept = 1;
+    bool ours = true; /* what stands behind "--" is not */
     for (int i = 1; i < *argc && argv[i];) {
-        int used = read_flag(job, *argc, argv, i);
+        ours = ours && strcmp(argv[i], "--") != 0;
+        int used = ours ? read_flag(job, *argc, argv, i) : 0;
         if (used == 0)
             argv[kept++] = argv[i++];
         i += used;
@@ -282,8 +287,15 @@ bool tutti_flag_on(tutti_job *job, const char *name)
 
 void tutti_no_other_flags(tutti_job *job, int argc, char **argv)
 {
-    if (argc < 2 || job->error.status != TUTTI_OK)
+    bool behind = argc > 1 && strcmp(argv[1], "--") == 0;
+    if (argc < (behind ? 3 : 2) || job->error.status != TUTTI_OK)
         return;
+    job->exit_code = 2;
+    if (behind) {
+        tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "%s takes nothing behind '--', such as '%s'",
+                                       job->program, argv[2]));
+        return;
+    }
     tutti_nearest nearest = {.word = strncmp(argv[1], "--", 2) == 0 ? argv[1] + 2 : "-"};
     for (size_t i = 0; i < TUTTI_COUNT(flags); i++)
         tutti__nearest_try(&nearest, flags[i].name);
@@ -291,7 +303,6 @@ void tutti_no_other_flags(tutti_job *job, int argc, char **argv)
                    tutti_fail(TUTTI_INVALID, "'%s' is no flag of %s%s%s%s; --help lists them",
                               argv[1], job->program, nearest.found ? "; is --" : "",
                               nearest.found ? nearest.found : "", nearest.found ? " meant?" : ""));
-    job->exit_code = 2;
 }
 
 /* ---- what was given ---- */

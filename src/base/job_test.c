@@ -32,6 +32,31 @@ TUTTI_TEST(job_takes_its_flags_and_leaves_the_others)
     CHECK_INT(tutti_close(job), 0);
 }
 
+TUTTI_TEST(what_stands_behind_two_dashes_is_the_programs)
+{
+    const char *list[] = {"p", "--epochs", "3", "--", "--epochs", "4", "--help", "--", NULL};
+    int argc = 8;
+    char **argv = (char **)list;
+    tutti_job *job = tutti_open(&argc, &argv);
+    CHECK_INT(argc, 6);
+    CHECK_STR(argv[1], "--");
+    CHECK_STR(argv[2], "--epochs");
+    CHECK_STR(argv[5], "--");
+    CHECK(argv[6] == NULL && tutti_job_ok(job));
+    CHECK_INT(tutti_flag_int(job, "epochs", 1), 3);
+    tutti_no_other_flags(job, argc, argv);
+    CHECK_CONTAINS(job->error.message, "p takes nothing behind '--', such as '--epochs'");
+    CHECK_INT(job->exit_code, 2);
+    tutti__job_discard(job);
+    const char *alone[] = {"p", "--", NULL};
+    argc = 2;
+    argv = (char **)alone;
+    job = tutti_open(&argc, &argv);
+    tutti_no_other_flags(job, argc, argv);
+    CHECK_OK(tutti_job_check(job));
+    tutti__job_discard(job);
+}
+
 static int destroyed[3], destroyed_count;
 static void note(void *object)
 {
