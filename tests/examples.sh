@@ -120,7 +120,7 @@ with open("one.npy", "wb") as file:
 END
 expect 0 "predict one" "$tutti" predict mnist --input one.npy --json
 expect 1 "an input that is none" "$tutti" predict mnist --input nothing=one.npy --json
-holds "'input' of the model is not given"
+holds "the model has no input 'nothing'; it has input"
 expect 1 "an input too many" "$tutti" predict mnist --input one.npy --input one.npy
 expect 1 "eval nothing" "$tutti" eval nothing
 holds 'nothing.json'

@@ -69,19 +69,29 @@ static tutti_status load(given *g, const char *text)
     return keep(g, name, tensor, false);
 }
 
+/* Of a name that is no input's; with the inputs, where none is near. */
+static tutti_status fail_unknown(const char *name, size_t count, const char *const *names)
+{
+    char list[512] = "";
+    tutti_nearest nearest = {.word = name};
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s %s", i ? "," : "; it has", names[i]);
+        tutti__nearest_try(&nearest, names[i]);
+    }
+    return tutti_fail(TUTTI_NOT_FOUND, "the model has no input '%s'%s", name,
+                      nearest.found ? tutti__meant(nearest.found) : list);
+}
+
 /* Names that were said must be inputs', each one once. */
 static tutti_status check_names(const given *g, size_t count, const char *const *names)
 {
     for (int k = 0; k < g->count; k++) {
         bool known = g->loose[k] || !g->names[k][0];
-        tutti_nearest nearest = {.word = g->names[k]};
-        for (size_t i = 0; !known && i < count; i++) {
+        for (size_t i = 0; !known && i < count; i++)
             known = strcmp(g->names[k], names[i]) == 0;
-            tutti__nearest_try(&nearest, names[i]);
-        }
         if (!known)
-            return tutti_fail(TUTTI_NOT_FOUND, "the model has no input '%s'%s", g->names[k],
-                              tutti__meant(nearest.found));
+            return fail_unknown(g->names[k], count, names);
         for (int other = 0; other < k && !g->loose[k] && g->names[k][0]; other++)
             if (!g->loose[other] && strcmp(g->names[k], g->names[other]) == 0)
                 return tutti_fail(TUTTI_INVALID, "--input '%s' is given twice; leave one out",
