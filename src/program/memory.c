@@ -155,6 +155,52 @@ static bool lies_in_arena(const planner *p, size_t value)
     return one->root == (int32_t)value && one->space == TUTTI_IN_ARENA && p->uses[value];
 }
 
+static bool is_planned(const tutti_program_value *value, size_t index)
+{
+    return value->root == (int32_t)index &&
+           (value->space == TUTTI_IN_ARENA || value->space == TUTTI_IN_RESULT ||
+            value->space == TUTTI_IN_INPUT);
+}
+
+static tutti_status too_much(const tutti_program *program, const tutti_program_value *value)
+{
+    char type[TUTTI_TYPE_TEXT];
+    tutti_type_text(value->type, type);
+    if (value->maker < 0)
+        return tutti_fail(
+            TUTTI_TOO_LARGE,
+            "input %s, with the values before it, is more bytes than can be addressed", type);
+    const tutti_instruction *instruction = &program->instructions[value->maker];
+    const tutti_node *node = instruction->node;
+    bool workspace =
+        instruction->workspace >= 0 && value == &program->values[instruction->workspace];
+    return tutti__node_failed(
+        node, tutti_fail(TUTTI_TOO_LARGE,
+                         "%s '%s': %s %s: that, with the values made before it, is more bytes than "
+                         "can be addressed",
+                         node->op->name, node->name,
+                         workspace ? "its kernel's workspace takes" : "an output would be", type));
+}
+
+/* All that lies in the arena, the shared memory, or behind the arena (device/far/layout.c) fits
+ * beside each other in half of what a pointer reaches: no sum of sizes and offsets wraps, in
+ * whatever order values are placed. */
+static tutti_status check_sizes(const tutti_program *program)
+{
+    size_t alignment = program->device->target->alignment, sum = 0;
+    for (size_t i = 0; i < program->value_count; i++) {
+        const tutti_program_value *value = &program->values[i];
+        if (!is_planned(value, i))
+            continue;
+        if (value->size > PTRDIFF_MAX / 2 - alignment)
+            return too_much(program, value);
+        sum += align(value->size ? value->size : 1, alignment);
+        if (sum > PTRDIFF_MAX / 2)
+            return too_much(program, value);
+    }
+    return TUTTI_OK;
+}
+
 /* From when to when a root is wanted. */
 static tutti_packed lifetime(const planner *p, size_t root)
 {
@@ -220,6 +266,7 @@ tutti_status tutti__program_memory(tutti_program *program)
     p.uses = tutti__arena_array(&program->arena, program->value_count + 1, sizeof *p.uses);
     if (!p.uses || !collect_uses(&p))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
+    TUTTI_TRY(check_sizes(program));
     for (size_t i = 0; program->shares && i < program->instruction_count; i++)
         if (program->instructions[i].kernel &&
             (program->instructions[i].kernel->flags & TUTTI_KERNEL_INPLACE_EACH))

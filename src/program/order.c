@@ -35,8 +35,10 @@ int32_t tutti__order_value(tutti_order *o, tutti_program_value value)
     if (value.root < 0)
         value.root = index;
     value.maker = -1;
-    int64_t count = tutti_type_count(value.type);
-    value.size = count > 0 ? (size_t)count * tutti_dtype_size(value.type->dtype) : 0;
+    int64_t count = tutti_type_count(value.type), bytes = 0;
+    bool fits =
+        count <= 0 || tutti__mul_size(count, (int64_t)tutti_dtype_size(value.type->dtype), &bytes);
+    value.size = fits && count != -2 ? (size_t)bytes : SIZE_MAX; /* memory.c refuses that */
     return TUTTI_VEC_PUSH(&o->values, value) ? index : -1;
 }
 

@@ -26,7 +26,7 @@ static size_t *wanted_bytes(const tutti_pack *pack, size_t moments)
         const tutti_packed *value = &pack->values[i];
         size_t last = (size_t)value->last < moments ? (size_t)value->last : moments;
         bytes[(size_t)value->first < moments ? (size_t)value->first : moments] += value->size;
-        bytes[last + 1] -= value->size; /* wraps; the sum does not */
+        bytes[last + 1] -= value->size; /* may wrap; the sums below do not */
     }
     for (size_t i = 1; bytes && i <= moments; i++)
         bytes[i] += bytes[i - 1];

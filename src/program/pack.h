@@ -13,6 +13,7 @@ typedef struct tutti_packed {
     size_t crowd; /* the most that is wanted at once while it is; 0, tutti__pack_bound writes it */
 } tutti_packed;
 
+/* The sizes of all values add up to PTRDIFF_MAX / 2 at most, so that no end of a value wraps. */
 typedef struct tutti_pack {
     size_t count;
     tutti_packed *values;
