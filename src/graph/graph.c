@@ -215,6 +215,35 @@ static int output_count(const tutti_node *node)
     return 0;
 }
 
+/* What a shape rule gave, a user's own too: types that can be, of a size that 64 bits hold. */
+static tutti_status check_outputs(const tutti_infer *rule)
+{
+    char text[TUTTI_TYPE_TEXT];
+    for (int i = 0; i < rule->output_count; i++) {
+        const tutti_type *type = &rule->outputs[i];
+        bool typed = type->dtype > TUTTI_NO_DTYPE && type->dtype < TUTTI_DTYPE_END &&
+                     type->rank >= 0 && type->rank <= TUTTI_MAX_RANK;
+        if (!typed)
+            return tutti_fail(TUTTI_INTERNAL,
+                              "%s '%s': the shape rule left output %d without a type",
+                              rule->op->name, rule->name, i);
+        for (int d = 0; d < type->rank; d++)
+            if (type->dims[d] < TUTTI_ANY)
+                return tutti_fail(TUTTI_INVALID,
+                                  "%s '%s': the shape rule gave output %d the dimension %lld (axis "
+                                  "%d)",
+                                  rule->op->name, rule->name, i, (long long)type->dims[d], d);
+        int64_t elements = tutti_type_count(type), bytes;
+        if (elements == -2 ||
+            (elements > 0 &&
+             !tutti__mul_size(elements, (int64_t)tutti_dtype_size(type->dtype), &bytes)))
+            return tutti_fail(TUTTI_TOO_LARGE,
+                              "%s '%s': output %d would be %s, whose size overflows 64 bits",
+                              rule->op->name, rule->name, i, tutti_type_text(type, text));
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values, tutti_type *ret_types)
 {
     tutti_type few[8], *types = few;
@@ -239,33 +268,11 @@ tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values, tu
     tutti_status status = node->op->infer ? node->op->infer(&rule) : TUTTI_OK;
     if (status != TUTTI_OK)
         tutti__error_say(status, "the shape rule failed");
+    else
+        status = check_outputs(&rule);
     if (types != few)
         free(types);
     return status;
-}
-
-static tutti_status check_outputs(int count, const tutti_type *types)
-{
-    char text[TUTTI_TYPE_TEXT];
-    for (int i = 0; i < count; i++) {
-        const tutti_type *type = &types[i];
-        int64_t elements = tutti_type_count(type), bytes;
-        if (type->dtype <= TUTTI_NO_DTYPE || type->dtype >= TUTTI_DTYPE_END || type->rank < 0 ||
-            type->rank > TUTTI_MAX_RANK)
-            return tutti_fail(TUTTI_INTERNAL, "the shape rule left output %d without a type", i);
-        for (int d = 0; d < type->rank; d++)
-            if (type->dims[d] < TUTTI_ANY)
-                return tutti_fail(TUTTI_INVALID,
-                                  "the shape rule gave output %d the dimension %lld (axis %d)", i,
-                                  (long long)type->dims[d], d);
-        if (elements == -2 ||
-            (elements > 0 &&
-             !tutti__mul_size(elements, (int64_t)tutti_dtype_size(type->dtype), &bytes)))
-            return tutti_fail(TUTTI_TOO_LARGE,
-                              "output %d would be %s, whose size overflows 64 bits", i,
-                              tutti_type_text(type, text));
-    }
-    return TUTTI_OK;
 }
 
 /* The value of an edge that is a constant, or NULL. */
@@ -286,7 +293,7 @@ tutti_status tutti__node_infer_known(tutti_node *node, tutti_type *ret_types)
         values[i] = constant_value(node->inputs[i]);
     tutti_status status = tutti__node_infer(node, values, ret_types);
     free(values);
-    return status == TUTTI_OK ? check_outputs(node->output_count, ret_types) : status;
+    return status;
 }
 
 static tutti_status check_inputs(const tutti_graph *graph, const tutti_op *op, int count,
@@ -350,8 +357,7 @@ static tutti_status fill(tutti_graph *graph, tutti_node *node, const char *name,
     TUTTI_TRY(give_identity(graph, node, name, like));
     if (!node->inputs || !node->types || !node->name)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a node");
-    TUTTI_TRY(tutti__node_infer(node, NULL, node->types));
-    return check_outputs(node->output_count, node->types);
+    return tutti__node_infer(node, NULL, node->types);
 }
 
 static tutti_node *new_node(tutti_graph *graph, const tutti_op *op)
