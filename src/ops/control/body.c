@@ -110,6 +110,19 @@ static tutti_status refuse_meetings(const tutti_graph *graph)
     return TUTTI_OK;
 }
 
+/* Gradients of cond and while differentiate copies of a body, of which a hook knows nothing. */
+static tutti_status refuse_hooks(const tutti_graph *graph)
+{
+    char place[TUTTI_PLACE_TEXT];
+    if (graph->hooks.count == 0)
+        return TUTTI_OK;
+    const tutti_node *node = graph->hooks.data[0].edge.node;
+    return tutti_fail(TUTTI_INVALID,
+                      "a gradient hook is set on %s '%s'%s in the body, whose gradients do not "
+                      "call it; set it outside, on an argument or a result",
+                      node->op->name, node->name, tutti__node_place(node, place));
+}
+
 tutti_status tutti__body_takes(const tutti_graph *graph, const char *op, int count,
                                const tutti_sym *args)
 {
@@ -148,6 +161,7 @@ static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn,
     TUTTI_TRY(tutti_graph_check(body->graph));
     TUTTI_TRY(refuse_outer(body->graph));
     TUTTI_TRY(refuse_meetings(body->graph));
+    TUTTI_TRY(refuse_hooks(body->graph));
     TUTTI_TRY(tutti__graph_check_parameters(body->graph));
     TUTTI_TRY(tutti__subgraph_results(body->graph, result_count, results));
     if (body->graph->scopes.count != 1)

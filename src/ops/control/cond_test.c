@@ -183,6 +183,19 @@ static void receives(tutti_graph *body, int count, const tutti_sym *args, tutti_
     ret[0] = tutti_recv(body, "channel", "cpu:0", TUTTI_TYPE(TUTTI_F64));
 }
 
+static tutti_grad pass(tutti_sym forward, tutti_grad grad, void *context)
+{
+    (void)forward, (void)context;
+    return grad;
+}
+
+static void hooks(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                  void *context)
+{
+    ret[0] = tutti_square(args[0]);
+    tutti_on_gradient(ret[0], pass, NULL);
+}
+
 static void expect(tutti_body_fn *then_fn, tutti_body_fn *else_fn, const char *part)
 {
     tutti_graph *g = new_graph();
@@ -207,6 +220,8 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(writes, square, "cond, then branch: assign 'cond/then/assign'");
     expect(square, writes, "bodies write no variables; return the new value and assign it outside");
     expect(meets, square, "cond, then branch: all_reduce 'cond/then/all_reduce'");
+    expect(hooks, square, "cond, then branch: a gradient hook is set on square 'cond/then/square'");
+    expect(square, hooks, "set it outside, on an argument or a result");
     expect(square, receives, "meets other devices, which a body cannot");
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F64);
