@@ -2,7 +2,7 @@
 #include "base/test.h"
 #include "tutti/tutti.h"
 
-typedef enum fault { FORGETS, WRONG_RANK, WRONG_SIZE, BARE_STATUS, NONE } fault;
+typedef enum fault { FORGETS, NO_DIMS, WRONG_RANK, WRONG_SIZE, BARE_STATUS, NONE } fault;
 static fault now;
 
 static tutti_status some_rows(tutti_infer *node)
@@ -19,7 +19,7 @@ static tutti_status take_rows(const tutti_call *call)
         return TUTTI_CLOSED;
     int rank = now == WRONG_RANK ? 1 : 2;
     int64_t dims[] = {2, now == WRONG_SIZE ? 4 : 3};
-    tutti_status status = tutti_call_allocate(call, 0, rank, dims);
+    tutti_status status = tutti_call_allocate(call, 0, rank, now == NO_DIMS ? NULL : dims);
     for (int64_t i = 0; status == TUTTI_OK && i < 6; i++)
         tutti_view_set(&call->outputs[0], i, (double)i);
     return status;
@@ -43,6 +43,7 @@ static void check_rows(const char *device)
         const char *message;
     } cases[] = {
         {FORGETS, TUTTI_INVALID, "its kernel has not asked for the memory of output 0"},
+        {NO_DIMS, TUTTI_INVALID, "asks for 2 dimensions, and the array of them is NULL"},
         {WRONG_RANK, TUTTI_INVALID, "output 0 is f32[2], its shape rule said f32[?,3]"},
         {WRONG_SIZE, TUTTI_INVALID, "output 0 is f32[2,4], its shape rule said f32[?,3]"},
         {BARE_STATUS, TUTTI_CLOSED, "it returned that status without a message"},

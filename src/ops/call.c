@@ -10,6 +10,10 @@ static tutti_status check_dims(const tutti_call *call, int index, int rank, cons
     if (rank < 0 || rank > TUTTI_MAX_RANK)
         return RULE_FAIL(call, TUTTI_INVALID, "output %d asks for %d dimensions, at most %d exist",
                          index, rank, TUTTI_MAX_RANK);
+    if (rank > 0 && !dims)
+        return RULE_FAIL(call, TUTTI_INVALID,
+                         "output %d asks for %d dimensions, and the array of them is NULL", index,
+                         rank);
     for (int i = 0; i < rank; i++) {
         if (dims[i] < 0)
             return RULE_FAIL(call, TUTTI_INVALID, "output %d asks for %lld along axis %d", index,

@@ -1,6 +1,13 @@
 /* pad_grad.c: sums what padding made of each element: the adjoint of pad by reflection or edge. */
 #include "ops/shape/pad.h"
 
+/* Whether `size` elements come of `inside` ones. */
+static bool is_padded(int64_t size, int64_t inside, const int64_t *paddings)
+{
+    return tutti__add_size(inside, paddings[0], &inside) &&
+           tutti__add_size(inside, paddings[1], &inside) && size == inside;
+}
+
 static tutti_status infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
@@ -14,7 +21,7 @@ static tutti_status infer(tutti_infer *node)
     bool agree = x->rank == like.rank;
     for (int i = 0; agree && i < x->rank; i++)
         agree = x->dims[i] == TUTTI_ANY || like.dims[i] == TUTTI_ANY ||
-                x->dims[i] == like.dims[i] + paddings[2 * i] + paddings[2 * i + 1];
+                is_padded(x->dims[i], like.dims[i], &paddings[2 * i]);
     if (!agree)
         return RULE_FAIL(node, TUTTI_INVALID, "input %s is not %s with these paddings",
                          tutti_type_text(x, a), tutti_type_text(&like, b));

@@ -134,6 +134,8 @@ TUTTI_TEST(padding_by_value_reflection_and_edge)
     CHECK_OP("pad_grad", "f32[7]{=1,2,3,4,5,6,7} f32[3] | paddings=[2,2] mode=reflect", 0, 3 + 7,
              2 + 4 + 6, 1 + 5);
     CHECK_OP("pad_grad", "f32[5]{=1,2,4,8,16} f32[2] | paddings=[2,1] mode=edge", 0, 7, 24);
+    CHECK_REFUSES("pad_grad", "f32[1] f32[3] | paddings=[9223372036854775807,9223372036854775807]",
+                  TUTTI_INVALID, "input f32[1] is not f32[3] with these paddings");
     CHECK_REFUSES("pad", "f32[2] | paddings=[2,0] mode=reflect", TUTTI_INVALID,
                   "2 elements to reflect");
     CHECK_REFUSES("pad", "f32[0] | paddings=[1,0] mode=edge", TUTTI_INVALID, "no edge to repeat");
