@@ -53,8 +53,8 @@ TUTTI_API tutti_type tutti_sym_type(tutti_sym sym);
 
 /* Scopes. Names made inside TUTTI_WITH_NAME(g, "layer1") begin with "layer1/"; a name that is taken
  * gets _1, _2, … A name, of a scope or a node, has 1 to 512 letters, digits and _ . - + : @, and a
- * / between parts: "a/b", not "/a", "a/" or "a//b". Device scopes merge: the inner one wins field
- * by field. */
+ * / between parts: "a/b", not "/a", "a/" or "a//b"; with all scopes around it a node's has at most
+ * 1024. Device scopes merge: the inner one wins field by field. */
 TUTTI_API void tutti_name_push(tutti_graph *graph, const char *name);
 TUTTI_API void tutti_name_pop(tutti_graph *graph);
 TUTTI_API void tutti_device_push(tutti_graph *graph, const char *device);

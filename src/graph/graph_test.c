@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/shortage.h"
@@ -293,6 +294,33 @@ TUTTI_TEST(a_bad_name_is_told_what_is_bad)
     check_name_fault("a b", "name 'a b' has ' ' at 1");
     check_name_fault("\xc3\xa4", "has byte 0xc3 at 0");
     check_name_fault(long_one, "nnn\u2026' has 70000 characters, at most 512 are read");
+}
+
+/* Names that could not be written are not built. */
+TUTTI_TEST(a_name_is_not_too_long_with_its_scopes)
+{
+    char part[512] = {0};
+    memset(part, 'n', sizeof part - 1);
+    for (int more = 0; more < 2; more++) {
+        tutti_graph *g = new_graph();
+        void *data = NULL;
+        size_t size;
+        tutti_name_push(g, part);
+        input(g, part); /* 1023 */
+        if (more) {
+            tutti_sym y = input(g, part);
+            CHECK(!tutti_sym_ok(y));
+            CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
+            CHECK_CONTAINS(tutti_error_message(),
+                           "nnn\u2026' has 1025 characters, at most 1024 are possible");
+            CHECK_CONTAINS(tutti_error_message(), "graph_test.c:");
+        } else {
+            tutti_name_pop(g);
+            CHECK_OK(tutti_graph_serialize(g, &data, &size));
+        }
+        free(data);
+        tutti_graph_destroy(g);
+    }
 }
 
 TUTTI_TEST(scopes_without_memory_say_so)

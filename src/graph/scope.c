@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/scope.h"
+#include "graph/serialize.h"
 
 static void lack_memory(tutti_graph *graph)
 {
@@ -271,17 +272,22 @@ static const char *numbered(tutti_arena *arena, const char *prefix, const char *
     return name;
 }
 
-static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *wished)
+/* What could not be written is not built. */
+static tutti_status check_length(const char *name)
 {
-    const char *prefix = tutti__scope_prefix(graph);
-    if (wished && wished[0])
-        TUTTI_TRY(check_name("name", wished));
-    const char *base = wished && wished[0] ? wished : node->op->name;
-    if (graph->trace && !(node->op->flags & TUTTI_OP_HANDLE)) {
-        node->name = numbered(&graph->arena, prefix, base, node->id);
+    size_t size = name ? strlen(name) : 0;
+    if (size <= TUTTI_GRAPH_MAX_STRING)
         return TUTTI_OK;
-    }
-    const char *full = tutti__arena_format(&graph->arena, "%s%s", prefix, base);
+    return tutti_fail(
+        TUTTI_INVALID,
+        "with the scopes around it its name '%.60s\u2026' has %zu characters, at most "
+        "%d are possible",
+        name, size, TUTTI_GRAPH_MAX_STRING);
+}
+
+/* A name of its own in the graph. */
+static tutti_status find_name(tutti_graph *graph, tutti_node *node, const char *full)
+{
     node->name = full;
     if (!full || !tutti__map_get(&graph->by_name, full))
         return TUTTI_OK;
@@ -295,6 +301,20 @@ static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *
     while (node->name && tutti__map_get(&graph->by_name, node->name))
         node->name = tutti__arena_format(&graph->arena, "%s_%u", full, ++*number);
     return TUTTI_OK;
+}
+
+static tutti_status give_name(tutti_graph *graph, tutti_node *node, const char *wished)
+{
+    const char *prefix = tutti__scope_prefix(graph);
+    if (wished && wished[0])
+        TUTTI_TRY(check_name("name", wished));
+    const char *base = wished && wished[0] ? wished : node->op->name;
+    if (graph->trace && !(node->op->flags & TUTTI_OP_HANDLE)) {
+        node->name = numbered(&graph->arena, prefix, base, node->id);
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(find_name(graph, node, tutti__arena_format(&graph->arena, "%s%s", prefix, base)));
+    return check_length(node->name);
 }
 
 bool tutti__scope_next_name(const tutti_graph *graph, const char *op, char *text, size_t size)
