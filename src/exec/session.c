@@ -41,7 +41,7 @@ static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
     if (from->axis_count < 0 || from->axis_count > 4 || (from->axis_count && !from->devices))
         return tutti_fail(TUTTI_INVALID, "a mesh has 1 to 4 axes and a list of devices");
     for (int i = 0; i < from->axis_count; i++) {
-        if (!from->axes[i] || from->sizes[i] < 1 || from->sizes[i] > 4096)
+        if (!from->axes[i] || !from->axes[i][0] || from->sizes[i] < 1 || from->sizes[i] > 4096)
             return tutti_fail(TUTTI_INVALID, "mesh axis %d needs a name and a size of 1 to 4096",
                               i);
         for (int k = 0; k < i; k++)

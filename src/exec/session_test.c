@@ -242,6 +242,7 @@ TUTTI_TEST(sessions_refuse_options_that_cannot_be)
         {{.memory_limit = -4}, "a memory limit of -4 bytes"},
         {{.mesh = {9, {"a"}, {1}, devices}}, "1 to 4 axes"},
         {{.mesh = {1, {"a"}, {0}, devices}}, "a size of 1 to 4096"},
+        {{.mesh = {1, {""}, {2}, devices}}, "mesh axis 0 needs a name"},
         {{.mesh = {2, {"a", "a"}, {1, 2}, devices}}, "are both called 'a'"},
         {{.mesh = {4, {"a", "b", "c", "d"}, {4096, 4096, 4096, 4096}, devices}}, "at most 4096"},
         {{.mesh = {1, {"a"}, {2}, wrong}}, "cannot read 'cpu:'"},

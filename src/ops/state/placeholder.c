@@ -21,19 +21,29 @@ static const tutti_attr_spec attrs[] = {
 
 extern const tutti_op tutti_op_placeholder;
 
+static bool is_dtype(int64_t number)
+{
+    return number > TUTTI_NO_DTYPE && number < TUTTI_DTYPE_END;
+}
+
+/* Of what is no type the mistake stands where nobody looks but who says so: in dims[0] how many
+ * dimensions there are too many, or in dims[1] a number that is no data type. */
 tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims)
 {
-    if (count - 1 > TUTTI_MAX_RANK) /* how many stands where nobody looks but who says so */
+    if (count - 1 > TUTTI_MAX_RANK)
         return (tutti_type){.dtype = TUTTI_NO_DTYPE, .dims = {count - 1}};
-    if (count < 1 || !dtype_and_dims || dtype_and_dims[0] <= TUTTI_NO_DTYPE ||
-        dtype_and_dims[0] >= TUTTI_DTYPE_END)
+    if (count < 1 || !dtype_and_dims)
         return (tutti_type){.dtype = TUTTI_NO_DTYPE};
+    if (!is_dtype(dtype_and_dims[0]))
+        return (tutti_type){.dtype = TUTTI_NO_DTYPE, .dims = {0, dtype_and_dims[0]}};
     return tutti_type_make((tutti_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
 
 tutti_sym(tutti_placeholder_named)(tutti_graph *graph, const char *name, tutti_type type)
 {
-    tutti_attr given[] = {TUTTI_INT("dtype", type.dtype), tutti__dims_attr(&type)};
+    bool wrong = type.dtype == TUTTI_NO_DTYPE && type.rank == 0 && !is_dtype(type.dims[1]);
+    tutti_attr given[] = {TUTTI_INT("dtype", wrong ? type.dims[1] : type.dtype),
+                          tutti__dims_attr(&type)};
     if (type.dtype == TUTTI_NO_DTYPE && type.dims[0] > TUTTI_MAX_RANK)
         return tutti__poison(graph, TUTTI_INVALID,
                              "placeholder '%s' has %lld dimensions, at most %d exist",

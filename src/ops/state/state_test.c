@@ -29,6 +29,9 @@ TUTTI_TEST(placeholder_refuses_nine_dimensions_and_negative_ones)
     g = new_graph();
     CHECK(!tutti_sym_ok(tutti_placeholder(g, TUTTI_F32, -7)));
     check_mistake(g, TUTTI_INVALID, "dimension 0 is -7");
+    g = new_graph();
+    CHECK(!tutti_sym_ok(tutti_placeholder(g, 99, 2)));
+    check_mistake(g, TUTTI_INVALID, "attribute 'dtype' is 99, which is no data type");
 }
 
 TUTTI_TEST(types_filled_by_hand_are_read_no_further_than_they_reach)
