@@ -1,4 +1,6 @@
 /* conv_test.c: convolutions against the references. */
+#include <stdio.h>
+
 #include "base/test.h"
 #include "device/cpu/kernel_check.h"
 
@@ -132,4 +134,49 @@ TUTTI_TEST(gathered_convolutions_agree_with_their_references)
         tutti__kernel_check_op(ops[i]);
     for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
         CHECK(tutti__kernel_check(samples[i][0], samples[i][1], 1e-3) > 0);
+}
+
+/* "f32[…]" of `count` elements of which channel 0 of `channels` is `odd`, all else small numbers.
+ */
+static int print_odd(char *to, size_t size, const char *type, int count, int channels,
+                     const char *odd)
+{
+    int used = snprintf(to, size, "%s{=", type);
+    for (int i = 0; i < count; i++)
+        used += i % channels == 0
+                    ? snprintf(to + used, size - (size_t)used, "%s%s", i ? "," : "", odd)
+                    : snprintf(to + used, size - (size_t)used, ",0.%d", i % 9 + 1);
+    return used + snprintf(to + used, size - (size_t)used, "}");
+}
+
+TUTTI_TEST(groups_see_nothing_of_each_other)
+{
+    static const struct {
+        const char *op, *before, *odd;
+        int count, channels;
+        const char *after;
+    } cases[] = {
+        {"conv2d", "", "f32[2,5,4,12]", 480, 12, " f32[3,2,3,20] | groups=4 padding=same"},
+        {"conv2d", "", "f32[1,6,5,48]", 1440, 48, " f32[2,3,2,24] | groups=24 strides=[2,1]"},
+        {"conv2d_backward_input", "f32[3,3,3,20] ", "f32[2,3,2,20]", 240, 20,
+         " | groups=4 padding=same strides=[2,2] size=[5,4]"},
+        {"conv2d_backward_input", "f32[2,3,2,24] ", "f32[1,5,3,24]", 360, 24,
+         " | groups=24 size=[6,5]"},
+        {"conv3d", "", "f32[1,4,5,3,8]", 480, 8, " f32[2,3,2,4,12] | groups=2"},
+        {"conv3d_backward_input", "f32[2,3,2,4,12] ", "f32[1,3,3,2,12]", 216, 12,
+         " | groups=2 size=[4,5,3]"},
+    };
+    static const char *const odd[] = {"inf", "-inf", "nan"};
+    char text[16384], values[16000];
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++)
+        for (size_t o = 0; o < TUTTI_COUNT(odd); o++)
+            for (const char *const *isa = tutti__kernel_check_isas; *isa; isa++) {
+                if (!tutti__kernel_check_under(*isa))
+                    continue;
+                print_odd(values, sizeof values, cases[i].odd, cases[i].count, cases[i].channels,
+                          odd[o]);
+                snprintf(text, sizeof text, "%s%s%s", cases[i].before, values, cases[i].after);
+                CHECK(tutti__kernel_check(cases[i].op, text, 1e-4) > 0);
+            }
+    tutti__kernel_check_under(NULL);
 }

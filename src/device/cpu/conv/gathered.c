@@ -99,6 +99,8 @@ typedef struct moving {
     const float *from;
     float *to;
     bool add;
+    const float *made_of, *kernel; /* what is scattered, as gathered; where groups are joined */
+    float *made;
 } moving;
 
 static inline void copy_floats(float *to, const float *from, int64_t count)
@@ -233,9 +235,10 @@ static void scatter_y_piece(void *context, int64_t piece)
 {
     const moving *m = context;
     int64_t cout = m->g->whole.cout, width = m->g->whole.windows.out[2];
-    const float *from = m->from + piece * width * cout;
-    float *to = m->to + y_line(m, piece);
-    for (int64_t column = 0; column < width; column++)
+    float *from = m->made + piece * width * cout, *to = m->to + y_line(m, piece);
+    if (m->g->joined > 1)
+        tutti__gathered_mend_y(m->g, m->made_of, m->kernel, piece, from);
+    for (int64_t column = 0; m->g->y != 0 && column < width; column++)
         copy_floats(to + column * m->g->whole.groups * cout, from + column * cout, cout);
 }
 
@@ -256,10 +259,16 @@ const float *tutti__gather_y(const tutti_call *call, const tutti_gathering *g, i
 }
 
 void tutti__scatter_y(const tutti_call *call, const tutti_gathering *g, int64_t set, int64_t round,
-                      const float *from, float *y)
+                      const float *x, const float *kernel, float *from, float *y)
 {
-    moving m = {g, set, round * g->images, from, y, false};
-    if (g->y != 0)
+    moving m = {.g = g,
+                .set = set,
+                .image = round * g->images,
+                .to = y,
+                .made_of = x,
+                .kernel = kernel,
+                .made = from};
+    if (g->y != 0 || g->joined > 1)
         tutti_parallel(call, g->part.batch * g->part.windows.out[0], scatter_y_piece, &m);
 }
 
@@ -279,18 +288,26 @@ static void scatter_x_piece(void *context, int64_t piece)
         int64_t start = z + w->before[0] - tap * w->dilation[0], out = start / w->stride[0];
         if (start < 0 || start % w->stride[0] != 0 || out >= w->out[0])
             continue;
-        const float *from = m->from +
-                            ((image * w->out[0] + out) * w->in[1] + row) * w->in[2] * g->part.cin +
-                            tap * cin;
+        int64_t line = (image * w->out[0] + out) * w->in[1] + row;
+        float *from = m->made + line * w->in[2] * g->part.cin;
+        if (g->joined > 1)
+            tutti__gathered_mend_x(g, m->made_of, m->kernel, line, tap, from);
+        from += tap * cin;
         for (int64_t column = 0; column < w->in[2]; column++)
             add_floats(to + column * pixel, from + column * g->part.cin, cin);
     }
 }
 
 void tutti__scatter_x(const tutti_call *call, const tutti_gathering *g, int64_t set, int64_t round,
-                      const float *from, float *x)
+                      const float *grad, const float *kernel, float *from, float *x)
 {
     const tutti_windows *w = &g->whole.windows;
-    moving m = {g, set, round * g->images, from, x, false};
+    moving m = {.g = g,
+                .set = set,
+                .image = round * g->images,
+                .to = x,
+                .made_of = grad,
+                .kernel = kernel,
+                .made = from};
     tutti_parallel(call, g->images * w->in[0] * w->in[1], scatter_x_piece, &m);
 }

@@ -3,6 +3,7 @@
 #include "base/isa.h"
 #include "device/cpu/conv/direct.h"
 #include "device/cpu/conv/gathered.h"
+#include "device/cpu/conv/has_nan.h"
 
 typedef struct gathered_plan {
     tutti_gathering gathering;
@@ -36,6 +37,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
     tutti__gathering(query, -1, 0, 1, true, &plan->gathering);
+    plan->gathering.has_nan = has_nan;
     tutti_status status = tutti__conv_walk(&plan->gathering.part, true, &plan->walk);
     if (status != TUTTI_OK)
         free(plan);
@@ -63,14 +65,14 @@ static tutti_status run(const tutti_call *call)
     for (int64_t set = 0; set < g->whole.groups; set++) {
         tutti__gather_kernel(call, g, set, call->inputs[0].data, kernel);
         for (int64_t round = 0; round < g->rounds; round++) {
-            direct_work work = {
-                .x = tutti__gather_y(call, g, set, round, call->inputs[1].data, grad),
-                .kernel = kernel,
-                .y = x,
-                .backward = true,
-                .finish = conv_finish_of(NULL, false)};
+            const float *from = tutti__gather_y(call, g, set, round, call->inputs[1].data, grad);
+            direct_work work = {.x = from,
+                                .kernel = kernel,
+                                .y = x,
+                                .backward = true,
+                                .finish = conv_finish_of(NULL, false)};
             direct_run(&inner, plan->walk, &work);
-            tutti__scatter_x(call, g, set, round, x, call->outputs[0].data);
+            tutti__scatter_x(call, g, set, round, from, kernel, x, call->outputs[0].data);
         }
     }
     return TUTTI_OK;
@@ -78,7 +80,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_input_grouped) = {
     .name = "conv2d_backward_input.grouped",
-    .version = 1,
+    .version = 2,
     .op = "conv2d_backward_input",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
@@ -92,7 +94,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_input_grouped) = 
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv3d_backward_input_gathered) = {
     .name = "conv3d_backward_input.gathered",
-    .version = 1,
+    .version = 2,
     .op = "conv3d_backward_input",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

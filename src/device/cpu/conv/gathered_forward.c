@@ -3,6 +3,7 @@
 #include "base/isa.h"
 #include "device/cpu/conv/direct.h"
 #include "device/cpu/conv/gathered.h"
+#include "device/cpu/conv/has_nan.h"
 
 typedef struct gathered_plan {
     tutti_gathering gathering;
@@ -36,6 +37,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
     tutti__gathering(query, 0, 1, -1, false, &plan->gathering);
+    plan->gathering.has_nan = has_nan;
     tutti_status status = tutti__conv_walk(&plan->gathering.part, false, &plan->walk);
     if (status != TUTTI_OK)
         free(plan);
@@ -64,13 +66,14 @@ static tutti_status run(const tutti_call *call)
         tutti__gather_kernel(call, g, set, call->inputs[1].data, kernel);
         for (int64_t round = 0; round < g->rounds; round++) {
             tutti__gather_x(call, g, set, round, call->inputs[0].data, x);
+            float *to = tutti__gathered_y(g, round, call->outputs[0].data, y);
             direct_work work = {.x = x,
                                 .kernel = kernel,
-                                .y = tutti__gathered_y(g, round, call->outputs[0].data, y),
+                                .y = to,
                                 .backward = false,
                                 .finish = conv_finish_of(NULL, false)};
             direct_run(&inner, plan->walk, &work);
-            tutti__scatter_y(call, g, set, round, y, call->outputs[0].data);
+            tutti__scatter_y(call, g, set, round, x, kernel, to, call->outputs[0].data);
         }
     }
     return TUTTI_OK;
@@ -78,7 +81,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_grouped) = {
     .name = "conv2d.grouped",
-    .version = 1,
+    .version = 2,
     .op = "conv2d",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
@@ -92,7 +95,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_grouped) = {
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv3d_gathered) = {
     .name = "conv3d.gathered",
-    .version = 1,
+    .version = 2,
     .op = "conv3d",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
