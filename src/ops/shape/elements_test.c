@@ -63,6 +63,73 @@ TUTTI_TEST(gather_elements_as_onnx)
     tutti_graph_destroy(g);
 }
 
+/* 0 where the elements of both are the same. */
+static tutti_sym furthest(tutti_sym a, tutti_sym b)
+{
+    tutti_sym apart = tutti_abs(tutti_sub(tutti_cast(a, TUTTI_F64), tutti_cast(b, TUTTI_F64)));
+    return tutti_max(tutti_reshape(apart, -1));
+}
+
+/* Small whole numbers, whose sums are the same in every type; rows of y begin inside and reach over
+ * the tiles in which 16-bit floats are summed, and some rows of y get several updates or none. */
+TUTTI_TEST(sums_of_short_floats_over_many_tiles)
+{
+    static const tutti_dtype types[] = {TUTTI_BF16, TUTTI_F16, TUTTI_F32, TUTTI_I32};
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym numbers =
+        tutti_mod(tutti_range(g, 0, 25000, 1, TUTTI_F64), tutti_scalar(g, TUTTI_F64, 13));
+    tutti_sym wide = tutti_reshape(numbers, 5, 5000), at = tutti_ints(g, 2, 0, 2, 3, 2);
+    tutti_sym few = tutti_reshape(numbers, 5, 1000, 5);
+    tutti_sym back = tutti_cast(tutti_mod(tutti_mul(numbers, tutti_scalar(g, TUTTI_F64, 3)),
+                                          tutti_scalar(g, TUTTI_F64, 11)),
+                                TUTTI_I64);
+    tutti_sym along = tutti_reshape(back, 5, 1000, 5), like = tutti_fill(g, TUTTI_F32, 0, 5, 11, 5);
+    tutti_sym rows = tutti_gather_grad(wide, at, tutti_fill(g, TUTTI_F32, 0, 4, 5000), 0);
+    tutti_sym places = tutti_put_along(along, few, like, 1);
+    CHECK_SYM(tutti_sum(tutti_reshape(tutti_slice_axis(rows, 0, 1, 2), -1)), 0);
+    CHECK_SYM(tutti_sub(tutti_sum(tutti_reshape(rows, -1)), tutti_sum(numbers)), 0);
+    CHECK_SYM(tutti_sub(tutti_sum(tutti_reshape(places, -1)), tutti_sum(numbers)), 0);
+    for (int i = 0; i < (int)TUTTI_COUNT(types); i++) {
+        tutti_sym narrow = tutti_cast(wide, types[i]);
+        CHECK_SYM(furthest(tutti_gather_grad(narrow, at, rows, 0), rows), 0);
+        CHECK_SYM(furthest(tutti_scatter_nd(tutti_expand_dims(at, 1), narrow, 4, 5000), rows), 0);
+        narrow = tutti_put_along(along, tutti_cast(few, types[i]), like, 1);
+        CHECK_SYM(furthest(narrow, tutti_cast(places, types[i])), 0);
+    }
+    tutti_graph_destroy(g);
+}
+
+/* Indices that run backwards give what `reverse` gives, for each size of element, however the
+ * pieces in which places are found fall on the axes. */
+TUTTI_TEST(elements_in_reverse_order)
+{
+    static const tutti_dtype types[] = {TUTTI_U8, TUTTI_BF16, TUTTI_F32, TUTTI_F64};
+    static const int64_t sizes[3][3] = {{7, 201, 9}, {40, 3, 100}, {1300, 5, 3}};
+    tutti_graph *g = tutti__test_graph();
+    for (int k = 0; k < 3 * (int)TUTTI_COUNT(types); k++) {
+        const int64_t *d = sizes[k / (int)TUTTI_COUNT(types)];
+        tutti_dtype type = types[k % (int)TUTTI_COUNT(types)];
+        tutti_sym all = tutti_range(g, 0, (double)(d[0] * d[1] * d[2]), 1, TUTTI_F64);
+        tutti_sym x = tutti_cast(tutti_mod(all, tutti_scalar(g, TUTTI_F64, 101)), type);
+        x = tutti_reshape(x, d[0], d[1], d[2]);
+        for (int axis = 0; axis < 3; axis++) {
+            tutti_sym at = tutti_range(g, -1, (double)(-1 - d[axis]), -1, TUTTI_I64);
+            at =
+                tutti_reshape(at, axis == 0 ? d[0] : 1, axis == 1 ? d[1] : 1, axis == 2 ? d[2] : 1);
+            at = tutti_broadcast_to(at, d[0], d[1], d[2]);
+            tutti_sym there = tutti_reverse(x, axis), twice = tutti_add(x, there);
+            CHECK_SYM(furthest(tutti_gather_elements(x, at, axis), there), 0);
+            CHECK_SYM(furthest(tutti_scatter_elements(x, at, x, axis, "none"), there), 0);
+            CHECK_SYM(furthest(tutti_scatter_elements(x, at, x, axis, "add"), twice), 0);
+            tutti_sym most = tutti_maximum(x, there);
+            CHECK_SYM(furthest(tutti_scatter_elements(x, at, x, axis, "max"), most), 0);
+            at = tutti_range(g, (double)(d[axis] - 1), -1, -1, TUTTI_I32);
+            CHECK_SYM(furthest(tutti_gather(x, at, axis), there), 0);
+        }
+    }
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(triangles_of_matrices)
 {
     CHECK_OP("trilu", "f32[3,4]{=1,2,3,4,5,6,7,8,9,10,11,12} | offset=1", 0, 0, 2, 3, 4, 0, 0, 7, 8,

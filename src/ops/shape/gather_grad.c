@@ -43,11 +43,17 @@ typedef struct {
     int64_t count, size, inner;
 } rows_state;
 
-static int64_t start_of(const void *context, int64_t row)
+static void starts_of(const void *context, int64_t first, int64_t count, int64_t *ret_starts)
 {
     const rows_state *s = context;
-    int64_t outer = row / s->count;
-    return (outer * s->size + tutti__index_at(s->indices, row - outer * s->count)) * s->inner;
+    int64_t outer = first / s->count, at = first % s->count;
+    for (int64_t n = 0; n < count; n++) {
+        ret_starts[n] = (outer * s->size + tutti__index_at(s->indices, at)) * s->inner;
+        if (++at == s->count) {
+            at = 0;
+            outer++;
+        }
+    }
 }
 
 static tutti_status reference(const tutti_call *call)
@@ -58,9 +64,8 @@ static tutti_status reference(const tutti_call *call)
     TUTTI_TRY(tutti__indices_check(call, 1, axis, 1, y->dims));
     rows_state s = {&call->inputs[1], tutti_view_count(&call->inputs[1]), blocks.size,
                     blocks.inner};
-    tutti_scatter scatter = {blocks.outer * s.count, blocks.inner, start_of, &s};
-    tutti__scatter_add(&scatter, &call->inputs[0], y);
-    return TUTTI_OK;
+    tutti_scatter scatter = {blocks.outer * s.count, blocks.inner, starts_of, &s};
+    return tutti__scatter_add(call, &scatter, &call->inputs[0], y);
 }
 
 /* Beside the axis, or the indices: each piece of them adds its part. */

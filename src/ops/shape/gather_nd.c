@@ -22,15 +22,36 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
+enum { RUN = 512 }; /* rows of indices taken at once */
+
+typedef struct {
+    const tutti_index_rows *rows;
+    const tutti_view *x, *y;
+} job;
+
+static void gather_piece(void *context, int64_t index)
+{
+    const job *all = context;
+    const tutti_index_rows *rows = all->rows;
+    int64_t starts[RUN], first = index * RUN;
+    int64_t count = rows->rows - first < RUN ? rows->rows - first : RUN;
+    size_t size = tutti_dtype_size(all->x->dtype), bytes = (size_t)rows->length * size;
+    tutti__index_rows_starts(rows, first, count, starts);
+    if (rows->length == 1)
+        tutti__pick(size, count, tutti__element(all->y, first), all->x->data, starts);
+    for (int64_t i = 0; rows->length > 1 && i < count; i++)
+        memcpy(tutti__element(all->y, (first + i) * rows->length),
+               tutti__element(all->x, starts[i]), bytes);
+}
+
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *y = &call->outputs[0];
     tutti_index_rows rows = tutti__index_rows(indices, x->rank, x->dims);
-    size_t bytes = (size_t)rows.length * tutti_dtype_size(x->dtype);
+    job all = {&rows, x, y};
     TUTTI_TRY(tutti__indices_check(call, 1, 0, rows.columns, x->dims));
-    for (int64_t i = 0; bytes > 0 && i < rows.rows; i++)
-        memcpy(tutti__element(y, i * rows.length),
-               tutti__element(x, tutti__index_rows_start(&rows, i)), bytes);
+    if (rows.length > 0)
+        tutti_parallel(call, (rows.rows + RUN - 1) / RUN, gather_piece, &all);
     return TUTTI_OK;
 }
 

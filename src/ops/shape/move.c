@@ -255,3 +255,40 @@ void tutti__move_rows(const tutti_call *call, size_t size, int64_t rows, int64_t
         .rank = 2, .size = size, .dims = {rows, row}, .from = {from_step, 1}, .to = {to_step, 1}};
     tutti__move(call, &move, from, to);
 }
+
+#define PICK(bytes)                                                                                \
+    for (int64_t i = 0; i < count; i++)                                                            \
+        memcpy(out + i * (int64_t)(bytes), in + places[i] * (int64_t)(bytes), bytes);              \
+    break
+
+/* Of a few bytes copies without a call. */
+void tutti__pick(size_t bytes, int64_t count, void *to, const void *from, const int64_t *places)
+{
+    char *out = to;
+    const char *in = from;
+    switch (bytes) {
+    case 1:
+        PICK(1);
+    case 2:
+        PICK(2);
+    case 3:
+        PICK(3);
+    case 4:
+        PICK(4);
+    case 6:
+        PICK(6);
+    case 8:
+        PICK(8);
+    case 12:
+        PICK(12);
+    case 16:
+        PICK(16);
+    case 24:
+        PICK(24);
+    case 32:
+        PICK(32);
+    default:
+        PICK(bytes);
+    }
+}
+#undef PICK

@@ -24,6 +24,9 @@ void tutti__move(const tutti_call *call, const tutti_move *move, const void *fro
 void tutti__move_rows(const tutti_call *call, size_t size, int64_t rows, int64_t row,
                       const void *from, int64_t from_step, void *to, int64_t to_step);
 
+/* Row i of `bytes` bytes at `to` = row places[i] at `from`. The arrays do not overlap. */
+void tutti__pick(size_t bytes, int64_t count, void *to, const void *from, const int64_t *places);
+
 /* The address of an element. */
 static inline void *tutti__element(const tutti_view *view, int64_t index)
 {

@@ -36,9 +36,9 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static int64_t start_of(const void *context, int64_t n)
+static void starts_of(const void *context, int64_t first, int64_t count, int64_t *ret_starts)
 {
-    return tutti__along_place(context, n);
+    tutti__along_places(context, first, count, ret_starts);
 }
 
 static tutti_status reference(const tutti_call *call)
@@ -46,10 +46,9 @@ static tutti_status reference(const tutti_call *call)
     const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
     tutti_along along = tutti__along(indices, y->dims, axis);
-    tutti_scatter scatter = {tutti_view_count(indices), 1, start_of, &along};
+    tutti_scatter scatter = {tutti_view_count(indices), 1, starts_of, &along};
     TUTTI_TRY(tutti__indices_check(call, 0, axis, 1, y->dims));
-    tutti__scatter_add(&scatter, &call->inputs[1], y);
-    return TUTTI_OK;
+    return tutti__scatter_add(call, &scatter, &call->inputs[1], y);
 }
 
 /* Beside the axis all are cut, unless the indices are fewer; along it each piece of the indices

@@ -2,6 +2,7 @@
 #include "ops/shape/scatter.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "tensor/dtype.h"
 
@@ -35,29 +36,55 @@ static tutti_status refuse(const tutti_call *call, const tutti_view *indices, in
                      place, value, axis, (long long)limit, (long long)limit - 1);
 }
 
+/* Whether all indices from `first` on, every columns-th one, lie in [0, limit). */
+static bool all_inside(const tutti_view *indices, int64_t first, int64_t count, int columns,
+                       int64_t limit)
+{
+    bool outside = false;
+    if (indices->dtype == TUTTI_I32) {
+        const int32_t *index = indices->data;
+        for (int64_t i = first; i < count; i += columns)
+            outside |= (uint64_t)(int64_t)index[i] >= (uint64_t)limit;
+    } else {
+        const int64_t *index = indices->data;
+        for (int64_t i = first; i < count; i += columns)
+            outside |= (uint64_t)index[i] >= (uint64_t)limit;
+    }
+    return !outside;
+}
+
 tutti_status tutti__indices_check(const tutti_call *call, int input, int first_axis, int columns,
                                   const int64_t *dims)
 {
     const tutti_view *indices = &call->inputs[input];
     int64_t count = tutti_view_count(indices);
-    for (int64_t i = 0; i < count; i += columns)
+    bool inside = true;
+    for (int c = 0; inside && c < columns; c++)
+        inside = all_inside(indices, c, count, columns, dims[first_axis + c]);
+    for (int64_t i = 0; !inside && i < count; i += columns)
         for (int c = 0; c < columns; c++)
             if ((uint64_t)tutti__index_at(indices, i + c) >= (uint64_t)dims[first_axis + c])
                 return refuse(call, indices, i + c, first_axis + c, dims[first_axis + c]);
     return TUTTI_OK;
 }
 
+enum {
+    TILE = 2048, /* elements of y that are summed at once */
+    STARTS = 512 /* updates whose places are asked for at once */
+};
+
 #define ADD_ROWS(type, sum)                                                                        \
-    for (int64_t i = 0; i < scatter->count; i++) {                                                 \
-        type *to = (type *)y->data + scatter->start(scatter->context, i);                          \
-        const type *from = (const type *)updates->data + i * scatter->length;                      \
-        for (int64_t j = 0; j < scatter->length; j++)                                              \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        type *to = (type *)y->data + starts[i];                                                    \
+        const type *from = (const type *)updates->data + (first + i) * length;                     \
+        for (int64_t j = 0; j < length; j++)                                                       \
             to[j] = (type)(sum);                                                                   \
     }                                                                                              \
     break
 
-/* Integers wrap round. */
-static void add_rows(const tutti_scatter *scatter, const tutti_view *updates, const tutti_view *y)
+/* Updates [first, first + count), which go to starts[0] and so on. Integers wrap round. */
+static void add_rows(const tutti_view *updates, const tutti_view *y, int64_t length, int64_t first,
+                     int64_t count, const int64_t *starts)
 {
     switch (y->dtype) {
     case TUTTI_F32:
@@ -78,35 +105,99 @@ static void add_rows(const tutti_scatter *scatter, const tutti_view *updates, co
 }
 #undef ADD_ROWS
 
-enum { TILE = 2048 };
-
-/* Elements [first, first + count) of y: all that the updates add to them, in double. */
-static void add_tile(const tutti_scatter *scatter, const tutti_view *updates, const tutti_view *y,
-                     int64_t first, int64_t count)
+static void add_in_place(const tutti_scatter *scatter, const tutti_view *updates,
+                         const tutti_view *y)
 {
-    double sums[TILE] = {0};
-    for (int64_t i = 0; i < scatter->count; i++) {
-        int64_t start = scatter->start(scatter->context, i), end = start + scatter->length;
-        int64_t low = start > first ? start : first;
-        int64_t high = end < first + count ? end : first + count;
-        for (int64_t at = low; at < high; at++)
-            sums[at - first] += tutti_view_get(updates, i * scatter->length + at - start);
+    int64_t starts[STARTS];
+    for (int64_t first = 0; first < scatter->count; first += STARTS) {
+        int64_t count = scatter->count - first < STARTS ? scatter->count - first : STARTS;
+        scatter->starts(scatter->context, first, count, starts);
+        add_rows(updates, y, scatter->length, first, count, starts);
     }
-    tutti__elements_from_doubles(y->dtype, tutti__element(y, first), count, sums);
 }
 
-void tutti__scatter_add(const tutti_scatter *scatter, const tutti_view *updates,
-                        const tutti_view *y)
+/* y cut into tiles; order[firsts[t]], … up to firsts[t + 1] are the updates that reach into tile t,
+ * rising, so that each element's sum has the order of the updates. */
+typedef struct {
+    const tutti_view *updates, *y;
+    int64_t length, tiles;
+    int64_t *starts, *firsts, *order;
+} sorted;
+
+static void free_sorted(sorted *all)
 {
-    int64_t count = tutti_view_count(y);
-    if (y->dtype != TUTTI_F16 && y->dtype != TUTTI_BF16) {
-        tutti__fill_view(y, 0);
-        if (scatter->length > 0)
-            add_rows(scatter, updates, y);
-        return;
+    free(all->starts);
+    free(all->firsts);
+    free(all->order);
+}
+
+/* Counting sort by tile. */
+static bool sort_updates(const tutti_scatter *scatter, sorted *all)
+{
+    int64_t count = scatter->count, total = 0;
+    all->starts = calloc((size_t)count + 1, sizeof *all->starts);
+    all->firsts = calloc((size_t)all->tiles + 2, sizeof *all->firsts);
+    if (!all->starts || !all->firsts)
+        return false;
+    scatter->starts(scatter->context, 0, count, all->starts);
+    int64_t *next = all->firsts + 1; /* where the next update of each tile goes */
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t t = all->starts[i] / TILE; t <= (all->starts[i] + all->length - 1) / TILE; t++)
+            next[t]++;
+    for (int64_t t = 0; t < all->tiles; t++) {
+        int64_t here = next[t];
+        next[t] = total;
+        total += here;
     }
-    for (int64_t first = 0; first < count; first += TILE)
-        add_tile(scatter, updates, y, first, count - first < TILE ? count - first : TILE);
+    all->order = calloc((size_t)total + 1, sizeof *all->order);
+    if (!all->order)
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t t = all->starts[i] / TILE; t <= (all->starts[i] + all->length - 1) / TILE; t++)
+            all->order[next[t]++] = i;
+    return true;
+}
+
+/* All that the updates add to one tile, in double. */
+static void add_tile(void *context, int64_t tile)
+{
+    const sorted *all = context;
+    double sums[TILE] = {0}, row[TILE];
+    int64_t first = tile * TILE, end = tutti_view_count(all->y);
+    end = end - first < TILE ? end : first + TILE;
+    for (int64_t n = all->firsts[tile]; n < all->firsts[tile + 1]; n++) {
+        int64_t i = all->order[n], low = all->starts[i], high = low + all->length;
+        int64_t from = i * all->length + (low < first ? first - low : 0);
+        low = low < first ? first : low;
+        high = high < end ? high : end;
+        tutti__elements_to_doubles(all->updates->dtype, tutti__element(all->updates, from),
+                                   high - low, row);
+        for (int64_t at = 0; at < high - low; at++)
+            sums[low - first + at] += row[at];
+    }
+    tutti__elements_from_doubles(all->y->dtype, tutti__element(all->y, first), end - first, sums);
+}
+
+tutti_status tutti__scatter_add(const tutti_call *call, const tutti_scatter *scatter,
+                                const tutti_view *updates, const tutti_view *y)
+{
+    sorted all = {.updates = updates, .y = y, .length = scatter->length};
+    tutti_status status = TUTTI_OK;
+    bool any = scatter->length > 0 && scatter->count > 0;
+    if (!any || (y->dtype != TUTTI_F16 && y->dtype != TUTTI_BF16)) {
+        tutti__fill_view(y, 0);
+        if (any)
+            add_in_place(scatter, updates, y);
+        return TUTTI_OK;
+    }
+    all.tiles = (tutti_view_count(y) + TILE - 1) / TILE;
+    if (sort_updates(scatter, &all))
+        tutti_parallel(call, all.tiles, add_tile, &all);
+    else
+        status = RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for the places of %lld updates",
+                           (long long)scatter->count);
+    free_sorted(&all);
+    return status;
 }
 
 tutti_index_rows tutti__index_rows(const tutti_view *indices, int rank, const int64_t *dims)
@@ -118,13 +209,17 @@ tutti_index_rows tutti__index_rows(const tutti_view *indices, int rank, const in
     return rows;
 }
 
-int64_t tutti__index_rows_start(const void *index_rows, int64_t row)
+void tutti__index_rows_starts(const void *index_rows, int64_t first, int64_t count,
+                              int64_t *ret_starts)
 {
     const tutti_index_rows *rows = index_rows;
-    int64_t start = 0;
-    for (int i = 0; i < rows->columns; i++)
-        start += tutti__index_at(rows->indices, row * rows->columns + i) * rows->strides[i];
-    return start;
+    for (int64_t n = 0; n < count; n++) {
+        int64_t start = 0;
+        for (int i = 0; i < rows->columns; i++)
+            start +=
+                tutti__index_at(rows->indices, (first + n) * rows->columns + i) * rows->strides[i];
+        ret_starts[n] = start;
+    }
 }
 
 tutti_status tutti__index_columns(const tutti_infer *node, int input, int rank, int *ret_columns)
@@ -182,10 +277,9 @@ tutti_status tutti__scatter_nd_reference(const tutti_call *call)
 {
     const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
     tutti_index_rows rows = tutti__index_rows(indices, y->rank, y->dims);
-    tutti_scatter scatter = {rows.rows, rows.length, tutti__index_rows_start, &rows};
+    tutti_scatter scatter = {rows.rows, rows.length, tutti__index_rows_starts, &rows};
     TUTTI_TRY(tutti__indices_check(call, 0, 0, rows.columns, y->dims));
-    tutti__scatter_add(&scatter, &call->inputs[1], y);
-    return TUTTI_OK;
+    return tutti__scatter_add(call, &scatter, &call->inputs[1], y);
 }
 
 int tutti__scatter_nd_split(const tutti_infer *node, int capacity, tutti_split *ret)

@@ -18,14 +18,14 @@ tutti_status tutti__indices_check(const tutti_call *call, int input, int first_a
 
 /* y = 0, then for each i in [0, count): y[start(i) .. + length) += updates[i length .. + length),
  * in this order. f32, f64 and integers add in their own type; 16-bit floats add in double and round
- * once. */
+ * once, tile by tile of y, for which memory is taken. */
 typedef struct tutti_scatter {
     int64_t count, length;
-    int64_t (*start)(const void *context, int64_t i);
+    void (*starts)(const void *context, int64_t first, int64_t count, int64_t *ret_starts);
     const void *context;
 } tutti_scatter;
-void tutti__scatter_add(const tutti_scatter *scatter, const tutti_view *updates,
-                        const tutti_view *y);
+tutti_status tutti__scatter_add(const tutti_call *call, const tutti_scatter *scatter,
+                                const tutti_view *updates, const tutti_view *y);
 
 /* take_along and put_along whose indices may be `fewer` than x's, or like's, elements beside the
  * axis, as far as shapes are known: they name the first ones. */
@@ -34,17 +34,19 @@ tutti_sym tutti__put_along(tutti_sym indices, tutti_sym updates, tutti_sym like,
                            bool fewer);
 /* Whether sizes agree beside the axis: equal, or those of the indices at most as large. */
 bool tutti__along_agrees(int64_t size, int64_t indices, bool fewer);
-/* Indices beside a tensor of which they name elements. */
+/* Indices beside a tensor of which they name elements, as axes of the indices: the element that
+ * index (i0, i1, …) names stands at Σ i strides[i] + index stride. */
 typedef struct tutti_along {
     const tutti_view *indices;
-    const int64_t *dims; /* of the tensor */
-    int axis;
-    bool fewer;                 /* beside the axis */
-    int64_t count, size, inner; /* indices along the axis, the tensor's, elements behind it */
+    int rank;
+    int64_t dims[TUTTI_MAX_RANK], strides[TUTTI_MAX_RANK]; /* 0 along the axis */
+    int64_t size, stride;                                  /* of the tensor along the axis */
 } tutti_along;
 tutti_along tutti__along(const tutti_view *indices, const int64_t *dims, int axis);
-/* Where the element that index n names stands in the tensor. */
-int64_t tutti__along_place(const tutti_along *along, int64_t n);
+/* Where the elements that indices [first, first + count) name stand in the tensor. Negative ones
+ * count from the end. */
+void tutti__along_places(const tutti_along *along, int64_t first, int64_t count,
+                         int64_t *ret_places);
 
 /* indices [.., k] as starts in a tensor: for gather_nd and scatter_nd. */
 typedef struct tutti_index_rows {
@@ -54,7 +56,8 @@ typedef struct tutti_index_rows {
     int64_t strides[TUTTI_MAX_RANK]; /* of the first `columns` axes */
 } tutti_index_rows;
 tutti_index_rows tutti__index_rows(const tutti_view *indices, int rank, const int64_t *dims);
-int64_t tutti__index_rows_start(const void *index_rows, int64_t row);
+void tutti__index_rows_starts(const void *index_rows, int64_t first, int64_t count,
+                              int64_t *ret_starts);
 /* The last dimension of indices, which must be known and at most `rank`. */
 tutti_status tutti__index_columns(const tutti_infer *node, int input, int rank, int *ret_columns);
 

@@ -7,29 +7,67 @@ bool tutti__along_agrees(int64_t size, int64_t indices, bool fewer)
     return tutti__shape_merge(size, indices, &merged) || (fewer && indices <= size);
 }
 
+/* Axes on either side of the axis are one where the indices are not fewer there. */
 tutti_along tutti__along(const tutti_view *indices, const int64_t *dims, int axis)
 {
-    tutti_along along = {indices, dims, axis, false, indices->dims[axis], dims[axis], 1};
+    tutti_along along = {.indices = indices, .size = dims[axis]};
+    int64_t strides[TUTTI_MAX_RANK];
+    tutti__strides_of(indices->rank, dims, strides);
+    along.stride = strides[axis];
     for (int i = 0; i < indices->rank; i++) {
-        along.fewer = along.fewer || (i != axis && indices->dims[i] != dims[i]);
-        along.inner *= i > axis ? dims[i] : 1;
+        int last = along.rank - 1;
+        if (indices->dims[i] == 1 && i != axis)
+            continue;
+        if (i != axis && last >= 0 && along.strides[last] == strides[i] * indices->dims[i]) {
+            along.dims[last] *= indices->dims[i];
+        } else {
+            last = along.rank++;
+            along.dims[last] = indices->dims[i];
+        }
+        along.strides[last] = i == axis ? 0 : strides[i];
     }
     return along;
 }
 
-int64_t tutti__along_place(const tutti_along *along, int64_t n)
+/* A run of indices along the last axis, whose places begin at `base`. */
+static void places_of_run(const tutti_along *along, int64_t first, int64_t count, int64_t base,
+                          int64_t *ret_places)
 {
-    const tutti_view *indices = along->indices;
-    int64_t index = tutti__index_at(indices, n), place = 0, stride = 1;
-    if (!along->fewer)
-        return (n / (along->count * along->inner) * along->size + index) * along->inner +
-               n % along->inner;
-    for (int i = indices->rank - 1; i >= 0; i--) {
-        place += stride * (i == along->axis ? index : n % indices->dims[i]);
-        n /= indices->dims[i];
-        stride *= along->dims[i];
+    int64_t size = along->size, stride = along->stride, step = along->strides[along->rank - 1];
+    if (along->indices->dtype == TUTTI_I32) {
+        const int32_t *index = (const int32_t *)along->indices->data + first;
+        for (int64_t n = 0; n < count; n++)
+            ret_places[n] = base + n * step + (index[n] < 0 ? index[n] + size : index[n]) * stride;
+    } else {
+        const int64_t *index = (const int64_t *)along->indices->data + first;
+        for (int64_t n = 0; n < count; n++)
+            ret_places[n] = base + n * step + (index[n] < 0 ? index[n] + size : index[n]) * stride;
     }
-    return place;
+}
+
+void tutti__along_places(const tutti_along *along, int64_t first, int64_t count,
+                         int64_t *ret_places)
+{
+    int64_t at[TUTTI_MAX_RANK], base = 0, rest = first;
+    int last = along->rank - 1;
+    for (int i = last; i >= 0; i--) {
+        at[i] = rest % along->dims[i];
+        rest /= along->dims[i];
+        base += at[i] * along->strides[i];
+    }
+    for (int64_t n = 0, run; n < count; n += run) {
+        run = along->dims[last] - at[last] < count - n ? along->dims[last] - at[last] : count - n;
+        places_of_run(along, first + n, run, base, ret_places + n);
+        base -= at[last] * along->strides[last];
+        at[last] = 0;
+        for (int i = last - 1; i >= 0; i--) {
+            base += along->strides[i];
+            if (++at[i] < along->dims[i])
+                break;
+            base -= at[i] * along->strides[i];
+            at[i] = 0;
+        }
+    }
 }
 
 static tutti_status infer(tutti_infer *node)
@@ -64,16 +102,35 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
+enum { RUN = 512, PIECE = 16 * RUN }; /* indices whose places are found, and taken, at once */
+
+typedef struct {
+    const tutti_along *along;
+    const tutti_view *x, *y;
+    int64_t count;
+} job;
+
+static void take_piece(void *context, int64_t index)
+{
+    const job *all = context;
+    int64_t places[RUN], first = index * PIECE;
+    int64_t end = all->count - first < PIECE ? all->count : first + PIECE;
+    for (; first < end; first += RUN) {
+        int64_t count = end - first < RUN ? end - first : RUN;
+        tutti__along_places(all->along, first, count, places);
+        tutti__pick(tutti_dtype_size(all->x->dtype), count, tutti__element(all->y, first),
+                    all->x->data, places);
+    }
+}
+
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), x->rank);
     tutti_along along = tutti__along(indices, x->dims, axis);
-    int64_t count = tutti_view_count(indices);
-    size_t bytes = tutti_dtype_size(x->dtype);
+    job all = {&along, x, y, tutti_view_count(indices)};
     TUTTI_TRY(tutti__indices_check(call, 1, axis, 1, x->dims));
-    for (int64_t n = 0; n < count; n++)
-        memcpy(tutti__element(y, n), tutti__element(x, tutti__along_place(&along, n)), bytes);
+    tutti_parallel(call, (all.count + PIECE - 1) / PIECE, take_piece, &all);
     return TUTTI_OK;
 }
 
