@@ -50,6 +50,8 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
+enum { RUN = 512 }; /* rows whose places are found at once */
+
 typedef struct {
     const char *from;
     char *to;
@@ -59,17 +61,27 @@ typedef struct {
     int64_t rows, chunk;         /* all rows of y; those that one piece takes */
 } job;
 
+/* Rows of x that stand behind each other in y, `count` of them from `row` on: where they are. */
+static void places_of(const job *all, int64_t row, int64_t count, int64_t *ret_places)
+{
+    int64_t outer = row / all->indices_count, at = row % all->indices_count;
+    for (int64_t n = 0, run; n < count; n += run, at = 0, outer++) {
+        run = all->indices_count - at < count - n ? all->indices_count - at : count - n;
+        for (int64_t i = 0; i < run; i++)
+            ret_places[n + i] = outer * all->size + tutti__index_at(all->indices, at + i);
+    }
+}
+
 static void gather_piece(void *context, int64_t index)
 {
     const job *all = context;
-    int64_t first = index * all->chunk, end = first + all->chunk;
+    int64_t places[RUN], first = index * all->chunk, end = first + all->chunk;
     if (end > all->rows)
         end = all->rows;
-    for (int64_t row = first; row < end; row++) {
-        int64_t outer = row / all->indices_count;
-        int64_t i = tutti__index_at(all->indices, row - outer * all->indices_count);
-        memcpy(all->to + (size_t)row * all->bytes,
-               all->from + (size_t)(outer * all->size + i) * all->bytes, all->bytes);
+    for (int64_t row = first; row < end; row += RUN) {
+        int64_t count = end - row < RUN ? end - row : RUN;
+        places_of(all, row, count, places);
+        tutti__pick(all->bytes, count, all->to + (size_t)row * all->bytes, all->from, places);
     }
 }
 
@@ -88,7 +100,7 @@ static tutti_status reference(const tutti_call *call)
                .size = blocks.size,
                .bytes = (size_t)blocks.inner * tutti_dtype_size(x->dtype)};
     all.rows = blocks.outer * all.indices_count;
-    all.chunk = 256 * 1024 / (int64_t)all.bytes + 1;
+    all.chunk = 256 * 1024 / (int64_t)(all.bytes + sizeof(int64_t)) + 1;
     tutti_parallel(call, (all.rows + all.chunk - 1) / all.chunk, gather_piece, &all);
     return TUTTI_OK;
 }
