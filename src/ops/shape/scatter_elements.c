@@ -1,8 +1,10 @@
 /* scatter_elements.c: a copy with one element replaced, or combined with, for each index along an
  * axis, all other axes in step. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "ops/shape/scatter.h"
+#include "tensor/dtype.h"
 
 static const char *const reductions[] = {"none", "add", "mul", "max", "min"};
 enum { NONE, ADD, MUL, MAX, MIN };
@@ -88,107 +90,139 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static double combine(int reduction, double a, double b)
+#define EACH(result)                                                                               \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        a = to[places[i]];                                                                         \
+        b = from[i];                                                                               \
+        to[places[i]] = (result);                                                                  \
+    }                                                                                              \
+    break
+
+/* For each type: to[places[i]] = it and from[i], combined; integers wrap round, in `wide`. Of a NaN
+ * and a number the NaN is the extreme. */
+#define COMBINE(name, type, wide, is_nan)                                                          \
+    static void combine_##name(int reduction, int64_t count, void *to_, const void *from_,         \
+                               const int64_t *places)                                              \
+    {                                                                                              \
+        type *to = to_, a, b;                                                                      \
+        const type *from = from_;                                                                  \
+        switch (reduction) {                                                                       \
+        case ADD:                                                                                  \
+            EACH((type)((wide)a + (wide)b));                                                       \
+        case MUL:                                                                                  \
+            EACH((type)((wide)a * (wide)b));                                                       \
+        case MAX:                                                                                  \
+            EACH(is_nan(a) || a > b ? a : b);                                                      \
+        default:                                                                                   \
+            EACH(is_nan(a) || a < b ? a : b);                                                      \
+        }                                                                                          \
+    }
+#define NEVER(a) false
+COMBINE(f32, float, double, isnan)
+COMBINE(f64, double, double, isnan)
+COMBINE(i8, int8_t, uint32_t, NEVER)
+COMBINE(u8, uint8_t, uint32_t, NEVER)
+COMBINE(i32, int32_t, uint32_t, NEVER)
+COMBINE(i64, int64_t, uint64_t, NEVER)
+#undef COMBINE
+#undef EACH
+#undef NEVER
+
+#define PUT(bytes)                                                                                 \
+    for (int64_t i = 0; i < count; i++)                                                            \
+        memcpy(to + places[i] * (bytes), from + i * (bytes), bytes);                               \
+    break
+
+/* Element places[i] of y = element first + i of u, or what it makes of it. f32 only the extremes.
+ */
+static void put_run(int reduction, const tutti_view *u, const tutti_view *y, int64_t first,
+                    int64_t count, const int64_t *places)
 {
-    switch (reduction) {
-    case ADD:
-        return a + b;
-    case MUL:
-        return a * b;
-    case MAX:
-        return a != a || a > b ? a : b;
+    static void (*const combine[TUTTI_DTYPE_END])(int, int64_t, void *, const void *,
+                                                  const int64_t *) = {
+        [TUTTI_F32] = combine_f32, [TUTTI_F64] = combine_f64, [TUTTI_I8] = combine_i8,
+        [TUTTI_U8] = combine_u8,   [TUTTI_I32] = combine_i32, [TUTTI_I64] = combine_i64,
+    };
+    char *to = y->data;
+    const char *from = tutti__element(u, first);
+    if (reduction != NONE) {
+        combine[y->dtype](reduction, count, to, from, places);
+        return;
+    }
+    switch (tutti_dtype_size(y->dtype)) {
+    case 1:
+        PUT(1);
+    case 2:
+        PUT(2);
+    case 4:
+        PUT(4);
+    case 8:
+        PUT(8);
     default:
-        return a != a || a < b ? a : b;
+        PUT(16);
     }
 }
+#undef PUT
 
-static int64_t combine_int(int reduction, int64_t a, int64_t b)
+/* Negative indices count from the end. */
+static tutti_status check_indices(const tutti_call *call, int axis)
 {
-    switch (reduction) {
-    case ADD:
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case MUL:
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case MAX:
-        return a > b ? a : b;
-    default:
-        return a < b ? a : b;
-    }
-}
-
-/* Where each update goes: its flat index in y. Negative indices count from the end. */
-static tutti_status find_places(const tutti_call *call, int axis, int64_t *ret_places)
-{
-    const tutti_view *indices = &call->inputs[1], *y = &call->outputs[0];
-    int64_t count = tutti_view_count(indices), strides[TUTTI_MAX_RANK], limit = y->dims[axis];
-    tutti__strides_of(y->rank, y->dims, strides);
+    const tutti_view *indices = &call->inputs[1];
+    int64_t count = tutti_view_count(indices), limit = call->outputs[0].dims[axis];
     for (int64_t i = 0; i < count; i++) {
-        int64_t index = tutti__index_at(indices, i), rest = i, place = 0;
+        int64_t index = tutti__index_at(indices, i);
         if (index < -limit || index >= limit)
             return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
                              "index %lld is %lld, but axis %d has size %lld: indices run from "
                              "%lld to %lld",
                              (long long)i, (long long)index, axis, (long long)limit,
                              (long long)-limit, (long long)limit - 1);
-        for (int a = y->rank - 1; a >= 0; a--) {
-            int64_t here = rest % indices->dims[a];
-            rest /= indices->dims[a];
-            place += strides[a] * (a != axis ? here : index < 0 ? index + limit : index);
-        }
-        ret_places[i] = place;
     }
     return TUTTI_OK;
 }
 
-/* Floats are combined in double and rounded once. */
-static tutti_status combine_floats(const tutti_call *call, int reduction, const int64_t *places)
-{
-    const tutti_view *u = &call->inputs[2], *y = &call->outputs[0];
-    int64_t count = tutti_view_count(u), all = tutti_view_count(y);
-    double *sums = calloc((size_t)all + 1, sizeof *sums);
-    if (!sums)
-        return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld sums", (long long)all);
-    for (int64_t i = 0; i < all; i++)
-        sums[i] = tutti_view_get(y, i);
-    for (int64_t i = 0; i < count; i++)
-        sums[places[i]] = combine(reduction, sums[places[i]], tutti_view_get(u, i));
-    for (int64_t i = 0; i < all; i++)
-        tutti_view_set(y, i, sums[i]);
-    free(sums);
-    return TUTTI_OK;
-}
+enum { RUN = 512 }; /* updates whose places are found at once */
 
-static tutti_status put(const tutti_call *call, int reduction, const int64_t *places)
+/* f32 and 16-bit floats are combined in double and rounded once. */
+static tutti_status combine_sums(const tutti_call *call, int reduction, const tutti_along *along)
 {
     const tutti_view *x = &call->inputs[0], *u = &call->inputs[2], *y = &call->outputs[0];
-    int64_t count = tutti_view_count(u), all = tutti_view_count(y);
-    size_t size = tutti_dtype_size(y->dtype);
-    if (all > 0)
-        memcpy(y->data, x->data, (size_t)all * size);
-    if (reduction != NONE && tutti_dtype_is_float(y->dtype))
-        return combine_floats(call, reduction, places);
-    for (int64_t i = 0; i < count; i++)
-        if (reduction == NONE)
-            memcpy(tutti__element(y, places[i]), tutti__element(u, i), size);
-        else
-            tutti_view_set_int(
-                y, places[i],
-                combine_int(reduction, tutti_view_get_int(y, places[i]), tutti_view_get_int(u, i)));
+    int64_t places[RUN], count = tutti_view_count(u), all = tutti_view_count(y);
+    double row[RUN], *sums = malloc(((size_t)all + 1) * sizeof *sums);
+    if (!sums)
+        return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld sums", (long long)all);
+    tutti__elements_to_doubles(x->dtype, x->data, all, sums);
+    for (int64_t first = 0; first < count; first += RUN) {
+        int64_t run = count - first < RUN ? count - first : RUN;
+        tutti__along_places(along, first, run, places);
+        tutti__elements_to_doubles(u->dtype, tutti__element(u, first), run, row);
+        combine_f64(reduction, run, sums, row, places);
+    }
+    tutti__elements_from_doubles(y->dtype, y->data, all, sums);
+    free(sums);
     return TUTTI_OK;
 }
 
 static tutti_status reference(const tutti_call *call)
 {
-    int64_t count = tutti_view_count(&call->inputs[1]);
-    int axis = tutti__axis_of(RULE_INT(call, "axis"), call->inputs[0].rank);
-    int64_t *places = calloc((size_t)count + 1, sizeof *places);
-    if (!places)
-        return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld places", (long long)count);
-    tutti_status status = find_places(call, axis, places);
-    if (status == TUTTI_OK)
-        status = put(call, reduction_of(RULE_STRING(call, "reduction")), places);
-    free(places);
-    return status;
+    const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *u = &call->inputs[2],
+                     *y = &call->outputs[0];
+    int64_t places[RUN], count = tutti_view_count(indices), all = tutti_view_count(y);
+    int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
+    int reduction = reduction_of(RULE_STRING(call, "reduction"));
+    tutti_along along = tutti__along(indices, y->dims, axis);
+    TUTTI_TRY(check_indices(call, axis));
+    if (reduction != NONE && (tutti_dtype_size(y->dtype) == 2 ||
+                              (y->dtype == TUTTI_F32 && reduction != MAX && reduction != MIN)))
+        return combine_sums(call, reduction, &along);
+    if (all > 0)
+        memcpy(y->data, x->data, (size_t)all * tutti_dtype_size(y->dtype));
+    for (int64_t first = 0; first < count; first += RUN) {
+        int64_t run = count - first < RUN ? count - first : RUN;
+        tutti__along_places(&along, first, run, places);
+        put_run(reduction, u, y, first, run, places);
+    }
+    return TUTTI_OK;
 }
 
 /* Beside the axis, where all have the same size. */
