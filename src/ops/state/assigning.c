@@ -1,5 +1,6 @@
 /* assigning.c: what the operators that write variables share; see assign.h. */
 #include "ops/state/assign.h"
+#include "tensor/dtype.h"
 
 static tutti_status need_numbers(const tutti_infer *node)
 {
@@ -37,24 +38,60 @@ tutti_status tutti__infer_scatter_numbers(tutti_infer *node)
     return need_numbers(node);
 }
 
-/* to[at + i] += sign * from[from_at + i]; floats round once, integers wrap. */
+enum { RUN = 512 }; /* 16-bit floats that are converted at once */
+
+/* 16-bit floats: in double, rounded once. */
+static void accumulate_short(void *to, const void *from, tutti_dtype dtype, int64_t count,
+                             double sign)
+{
+    double sums[RUN], rows[RUN];
+    for (int64_t first = 0; first < count; first += RUN) {
+        int64_t run = count - first < RUN ? count - first : RUN;
+        void *out = (uint16_t *)to + first;
+        tutti__elements_to_doubles(dtype, out, run, sums);
+        tutti__elements_to_doubles(dtype, (const uint16_t *)from + first, run, rows);
+        for (int64_t i = 0; i < run; i++)
+            sums[i] += sign * rows[i];
+        tutti__elements_from_doubles(dtype, out, run, sums);
+    }
+}
+
+#define ACCUMULATE(type, wide)                                                                     \
+    {                                                                                              \
+        type *old = (type *)to->data + at;                                                         \
+        const type *x = (const type *)from->data + from_at;                                        \
+        if (combine == TUTTI_COMBINE_ADD)                                                          \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                old[i] = (type)((wide)old[i] + (wide)x[i]);                                        \
+        else                                                                                       \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                old[i] = (type)((wide)old[i] - (wide)x[i]);                                        \
+        break;                                                                                     \
+    }
+
+/* to[at + i] += from[from_at + i], or -=; floats round once, integers wrap. */
 static void accumulate(const tutti_view *to, int64_t at, const tutti_view *from, int64_t from_at,
                        int64_t count, tutti_combine combine)
 {
-    bool floats = tutti_dtype_is_float(to->dtype);
-    for (int64_t i = 0; i < count; i++) {
-        if (floats) {
-            double x = tutti_view_get(from, from_at + i);
-            double old = tutti_view_get(to, at + i);
-            tutti_view_set(to, at + i, combine == TUTTI_COMBINE_ADD ? old + x : old - x);
-        } else {
-            uint64_t x = (uint64_t)tutti_view_get_int(from, from_at + i);
-            uint64_t old = (uint64_t)tutti_view_get_int(to, at + i);
-            tutti_view_set_int(to, at + i,
-                               (int64_t)(combine == TUTTI_COMBINE_ADD ? old + x : old - x));
-        }
+    switch (to->dtype) {
+    case TUTTI_F32:
+        ACCUMULATE(float, float)
+    case TUTTI_F64:
+        ACCUMULATE(double, double)
+    case TUTTI_I8:
+        ACCUMULATE(int8_t, uint32_t)
+    case TUTTI_U8:
+        ACCUMULATE(uint8_t, uint32_t)
+    case TUTTI_I32:
+        ACCUMULATE(int32_t, uint32_t)
+    case TUTTI_I64:
+        ACCUMULATE(int64_t, uint64_t)
+    default:
+        accumulate_short((uint16_t *)to->data + at, (const uint16_t *)from->data + from_at,
+                         to->dtype, count, combine == TUTTI_COMBINE_ADD ? 1 : -1);
     }
 }
+#undef ACCUMULATE
 
 tutti_status tutti__assign(const tutti_call *call, tutti_combine combine)
 {
