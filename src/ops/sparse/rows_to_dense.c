@@ -23,8 +23,8 @@ static tutti_status reference(const tutti_call *call)
     tutti_sums sums;
     TUTTI_TRY(tutti__check_indices(call, indices, out->dims[0]));
     TUTTI_TRY(tutti__sums_begin(call, out, &sums));
-    for (int64_t i = 0; i < count * size; i++)
-        tutti__sums_add(&sums, tutti_view_get_int(indices, i / size) * size + i % size, rows, i);
+    for (int64_t i = 0; i < count; i++)
+        tutti__sums_add(&sums, tutti_view_get_int(indices, i) * size, rows, i * size, size);
     tutti__sums_end(&sums);
     return TUTTI_OK;
 }

@@ -1,5 +1,7 @@
 /* sampled_matmul.c: elements of A B^T at given positions. */
+#include "ops/shape/move.h"
 #include "ops/sparse/sparse.h"
+#include "tensor/dtype.h"
 
 /* indices i64 [n,2], dense_shape i64 [2] = (rows of a, rows of b), a [r,m], b [c,m] -> [n] */
 static tutti_status infer(tutti_infer *node)
@@ -19,10 +21,37 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
+enum { BLOCK = 64, PIECE = 256 }; /* elements converted at once; positions of one piece */
+
+typedef struct {
+    const tutti_view *at, *a, *b, *y;
+} job;
+
+static void sample_piece(void *context, int64_t index)
+{
+    const job *all = context;
+    double x[BLOCK], y[BLOCK], sums[PIECE];
+    int64_t first = index * PIECE, columns = all->a->dims[1];
+    int64_t count = all->at->dims[0] - first < PIECE ? all->at->dims[0] - first : PIECE;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t row = tutti_view_get_int(all->at, 2 * (first + i)) * columns;
+        int64_t column = tutti_view_get_int(all->at, 2 * (first + i) + 1) * columns;
+        double sum = 0;
+        for (int64_t j = 0; j < columns; j += BLOCK) {
+            int64_t n = columns - j < BLOCK ? columns - j : BLOCK;
+            tutti__elements_to_doubles(all->a->dtype, tutti__element(all->a, row + j), n, x);
+            tutti__elements_to_doubles(all->b->dtype, tutti__element(all->b, column + j), n, y);
+            for (int64_t k = 0; k < n; k++)
+                sum += x[k] * y[k];
+        }
+        sums[i] = sum;
+    }
+    tutti__elements_from_doubles(all->y->dtype, tutti__element(all->y, first), count, sums);
+}
+
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *at = &call->inputs[0], *a = &call->inputs[2], *b = &call->inputs[3];
-    int64_t count = at->dims[0], columns = a->dims[1];
     int64_t rows[] = {a->dims[0], b->dims[0]};
     for (int i = 0; i < 2; i++)
         if (tutti_view_get_int(&call->inputs[1], i) != rows[i])
@@ -31,13 +60,8 @@ static tutti_status reference(const tutti_call *call)
                              (long long)rows[i], i,
                              (long long)tutti_view_get_int(&call->inputs[1], i));
     TUTTI_TRY(tutti__check_positions(call, at, rows));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t row = tutti_view_get_int(at, 2 * i), column = tutti_view_get_int(at, 2 * i + 1);
-        double sum = 0;
-        for (int64_t j = 0; j < columns; j++)
-            sum += tutti_view_get(a, row * columns + j) * tutti_view_get(b, column * columns + j);
-        tutti_view_set(&call->outputs[0], i, sum);
-    }
+    job all = {at, a, b, &call->outputs[0]};
+    tutti_parallel(call, (at->dims[0] + PIECE - 1) / PIECE, sample_piece, &all);
     return TUTTI_OK;
 }
 

@@ -100,12 +100,24 @@ tutti_status tutti__sums_begin(const tutti_call *call, const tutti_view *out, tu
     return TUTTI_OK;
 }
 
-void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i)
+void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i, int64_t count)
 {
-    if (sums->floats)
-        sums->at[to].f += tutti_view_get(x, i);
-    else
-        sums->at[to].i += (uint64_t)tutti_view_get_int(x, i);
+    double row[BLOCK];
+    int64_t whole[BLOCK];
+    for (int64_t first = 0; first < count; first += BLOCK) {
+        int n = (int)(count - first < BLOCK ? count - first : BLOCK);
+        union tutti_sum *at = sums->at + to + first;
+        if (sums->floats)
+            tutti__elements_to_doubles(x->dtype, tutti__element(x, i + first), n, row);
+        else
+            tutti__elements_to_ints(x->dtype, tutti__element(x, i + first), n, whole);
+        for (int k = 0; k < n; k++) {
+            if (sums->floats)
+                at[k].f += row[k];
+            else
+                at[k].i += (uint64_t)whole[k];
+        }
+    }
 }
 
 static void add_float_products(union tutti_sum *to, double factor, const tutti_view *y, int64_t j,
@@ -140,12 +152,19 @@ void tutti__sums_add_products(tutti_sums *sums, int64_t to, const tutti_view *x,
 
 void tutti__sums_end(tutti_sums *sums)
 {
-    int64_t count = tutti_view_count(sums->out);
-    for (int64_t i = 0; i < count; i++) {
+    double row[BLOCK];
+    int64_t whole[BLOCK], count = tutti_view_count(sums->out);
+    for (int64_t first = 0; first < count; first += BLOCK) {
+        int n = (int)(count - first < BLOCK ? count - first : BLOCK);
+        for (int k = 0; sums->floats && k < n; k++)
+            row[k] = sums->at[first + k].f;
+        for (int k = 0; !sums->floats && k < n; k++)
+            whole[k] = (int64_t)sums->at[first + k].i;
         if (sums->floats)
-            tutti_view_set(sums->out, i, sums->at[i].f);
+            tutti__elements_from_doubles(sums->out->dtype, tutti__element(sums->out, first), n,
+                                         row);
         else
-            tutti_view_set_int(sums->out, i, (int64_t)sums->at[i].i);
+            tutti__elements_from_ints(sums->out->dtype, tutti__element(sums->out, first), n, whole);
     }
     free(sums->at);
 }

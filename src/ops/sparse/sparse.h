@@ -32,7 +32,8 @@ typedef struct tutti_sums {
 } tutti_sums;
 /* All zero. Ends with tutti__sums_end, which writes the output. */
 tutti_status tutti__sums_begin(const tutti_call *call, const tutti_view *out, tutti_sums *ret);
-void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i);
+/* Adds x[i + k] to sum `to` + k, for k in [0, count). */
+void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i, int64_t count);
 /* Adds x[i] * y[j + k] to sum `to` + k, for k in [0, count). */
 void tutti__sums_add_products(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t i,
                               const tutti_view *y, int64_t j, int64_t count);

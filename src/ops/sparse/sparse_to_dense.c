@@ -30,7 +30,7 @@ static tutti_status reference(const tutti_call *call)
     tutti_sums sums;
     TUTTI_TRY(tutti__sums_begin(call, &call->outputs[0], &sums));
     for (int64_t i = 0; i < count; i++)
-        tutti__sums_add(&sums, flat(at, i, dims), values, i);
+        tutti__sums_add(&sums, flat(at, i, dims), values, i, 1);
     tutti__sums_end(&sums);
     return TUTTI_OK;
 }
