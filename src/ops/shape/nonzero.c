@@ -1,5 +1,5 @@
 /* nonzero.c: where elements are not 0. */
-#include "ops/shape/rule.h"
+#include "ops/shape/move.h"
 
 static tutti_status infer(tutti_infer *node)
 {
@@ -9,25 +9,77 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, TUTTI_I64, 2, (int64_t[]){x->rank, TUTTI_ANY});
 }
 
+enum { RUN = 512 }; /* elements looked at at once */
+
+#define FIND(type, mask)                                                                           \
+    {                                                                                              \
+        type bits;                                                                                 \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            memcpy(&bits, from + i * (int64_t)sizeof bits, sizeof bits);                           \
+            ret_places[found] = i;                                                                 \
+            found += (bits & (type)(mask)) != 0;                                                   \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+
+/* Which of elements [first, first + count), at most RUN, are not 0: their bits are not, but for the
+ * sign of a float. */
+static int64_t find(const tutti_view *x, int64_t first, int64_t count, int64_t *ret_places)
+{
+    const char *from = tutti__element(x, first);
+    int64_t found = 0;
+    bool sign = tutti_dtype_is_float(x->dtype);
+    switch (tutti_dtype_size(x->dtype)) {
+    case 1:
+        FIND(uint8_t, 0xff)
+    case 2:
+        FIND(uint16_t, sign ? 0x7fff : 0xffff)
+    case 4:
+        FIND(uint32_t, sign ? UINT32_MAX >> 1 : UINT32_MAX)
+    default:
+        FIND(uint64_t, sign ? UINT64_MAX >> 1 : UINT64_MAX)
+    }
+    return found;
+}
+#undef FIND
+
+static int64_t count_all(const tutti_view *x)
+{
+    int64_t places[RUN], count = tutti_view_count(x), found = 0;
+    for (int64_t i = 0; i < count; i += RUN)
+        found += find(x, i, count - i < RUN ? count - i : RUN, places);
+    return found;
+}
+
+/* Row by row of the last axis: all places in one have the other axes in common. */
+static void give(const tutti_view *x, int64_t found, int64_t *y)
+{
+    int64_t index[TUTTI_MAX_RANK] = {0}, places[RUN], at = 0, first = 0;
+    int last = x->rank - 1, axis;
+    do {
+        for (int64_t i = 0; i < x->dims[last]; i += RUN) {
+            int64_t run = x->dims[last] - i < RUN ? x->dims[last] - i : RUN;
+            int64_t here = find(x, first + i, run, places);
+            for (int k = 0; k < last; k++)
+                for (int64_t n = 0; n < here; n++)
+                    y[k * found + at + n] = index[k];
+            for (int64_t n = 0; n < here; n++)
+                y[last * found + at + n] = i + places[n];
+            at += here;
+        }
+        first += x->dims[last];
+        for (axis = last - 1; axis >= 0 && ++index[axis] == x->dims[axis]; axis--)
+            index[axis] = 0;
+    } while (axis >= 0);
+}
+
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0];
-    int64_t count = tutti_view_count(x), found = 0, at = 0;
-    bool whole = !tutti_dtype_is_float(x->dtype);
-    for (int64_t i = 0; i < count; i++)
-        found += whole ? tutti_view_get_int(x, i) != 0 : tutti_view_get(x, i) != 0;
+    int64_t found = count_all(x);
     TUTTI_TRY(tutti_call_allocate(call, 0, 2, (int64_t[]){x->rank, found}));
-    int64_t *y = call->outputs[0].data;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t rest = i;
-        if (whole ? tutti_view_get_int(x, i) == 0 : tutti_view_get(x, i) == 0)
-            continue;
-        for (int k = x->rank - 1; k >= 0; k--) {
-            y[k * found + at] = rest % x->dims[k];
-            rest /= x->dims[k];
-        }
-        at++;
-    }
+    if (x->rank > 0 && found > 0)
+        give(x, found, call->outputs[0].data);
     return TUTTI_OK;
 }
 
