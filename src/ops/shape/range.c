@@ -1,7 +1,8 @@
 /* range.c: equally spaced numbers. */
-#include "ops/shape/rule.h"
-
 #include <math.h>
+
+#include "ops/shape/move.h"
+#include "tensor/dtype.h"
 
 /* How many of start, start + delta, … lie before limit. */
 static tutti_status range_count(const tutti_infer *node, int64_t *ret_count)
@@ -48,16 +49,46 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, dtype, 1, &count);
 }
 
+enum { RUN = 512, PIECE = 16 * RUN }; /* numbers made at once; of one piece */
+
+typedef struct {
+    const tutti_view *out;
+    double start, delta;
+} job;
+
+static void range_run(const job *all, int64_t first, int64_t count)
+{
+    double numbers[RUN];
+    int64_t whole[RUN];
+    tutti_dtype dtype = all->out->dtype;
+    void *to = tutti__element(all->out, first);
+    if (tutti_dtype_is_int(dtype)) {
+        for (int64_t i = 0; i < count; i++)
+            whole[i] = (int64_t)all->start + (first + i) * (int64_t)all->delta;
+        tutti__elements_from_ints(dtype, to, count, whole);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = all->start + (double)(first + i) * all->delta;
+    if (first == 0)
+        numbers[0] = all->start; /* which may be -0 */
+    tutti__elements_from_doubles(dtype, to, count, numbers);
+}
+
+static void range_piece(void *context, int64_t index)
+{
+    const job *all = context;
+    int64_t first = index * PIECE, count = all->out->dims[0];
+    int64_t end = count - first < PIECE ? count : first + PIECE;
+    for (; first < end; first += RUN)
+        range_run(all, first, end - first < RUN ? end - first : RUN);
+}
+
 static tutti_status reference(const tutti_call *call)
 {
-    const tutti_view *out = &call->outputs[0];
-    double start = RULE_FLOAT(call, "start"), delta = RULE_FLOAT(call, "delta");
-    bool whole = tutti_dtype_is_int(out->dtype);
-    for (int64_t i = 0; i < out->dims[0]; i++)
-        if (whole)
-            tutti_view_set_int(out, i, (int64_t)start + i * (int64_t)delta);
-        else
-            tutti_view_set(out, i, i == 0 ? start : start + (double)i * delta);
+    job all = {&call->outputs[0], RULE_FLOAT(call, "start"), RULE_FLOAT(call, "delta")};
+    if (all.out->dims[0] > 0)
+        tutti_parallel(call, (all.out->dims[0] + PIECE - 1) / PIECE, range_piece, &all);
     return TUTTI_OK;
 }
 
