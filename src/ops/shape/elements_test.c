@@ -104,7 +104,7 @@ TUTTI_TEST(sums_of_short_floats_over_many_tiles)
 TUTTI_TEST(elements_in_reverse_order)
 {
     static const tutti_dtype types[] = {TUTTI_U8, TUTTI_BF16, TUTTI_F32, TUTTI_F64};
-    static const int64_t sizes[3][3] = {{7, 201, 9}, {40, 3, 100}, {1300, 5, 3}};
+    static const int64_t sizes[3][3] = {{3, 201, 3}, {5, 3, 100}, {600, 2, 2}};
     tutti_graph *g = tutti__test_graph();
     for (int k = 0; k < 3 * (int)TUTTI_COUNT(types); k++) {
         const int64_t *d = sizes[k / (int)TUTTI_COUNT(types)];
@@ -219,5 +219,67 @@ TUTTI_TEST(elements_slope_of_hard_swish_beyond_its_bend)
     CHECK_SYM(tutti_gradient_of(tutti_sum(y), x), 0, 0, 0, 1, 1, 1);
     CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_mul(y, large)), x), 0, 0, 0, INFINITY, INFINITY,
               INFINITY);
+    tutti_graph_destroy(g);
+}
+
+/* Whole numbers: sums are exact, so that <f(x), dy> = <x, f's adjoint of dy> to the last bit. */
+static void check_adjoint(tutti_sym y, tutti_sym x)
+{
+    tutti_graph *g = tutti_sym_graph(x);
+    tutti_type type = tutti_sym_type(y);
+    double count = (double)tutti_type_count(&type);
+    tutti_sym dy = tutti_mod(tutti_range(g, 0, count, 1, TUTTI_F64), tutti_scalar(g, TUTTI_F64, 7));
+    tutti_sym weighted = tutti_mul(tutti_reshape(y, -1), dy), loss = tutti_sum(weighted);
+    tutti_sym back = tutti_sum(tutti_reshape(tutti_mul(x, tutti_gradient_of(loss, x)), -1));
+    CHECK_SYM(tutti_sub(back, loss), 0);
+}
+
+TUTTI_TEST(adjoints_of_repeating_and_padding_large_tensors)
+{
+    static const int64_t sizes[][3] = {{2, 4, 600}, {3, 50, 2}, {5, 3, 1}, {2, 4, 65}};
+    tutti_graph *g = tutti__test_graph();
+    for (int i = 0; i < (int)TUTTI_COUNT(sizes); i++) {
+        const int64_t *d = sizes[i];
+        tutti_sym x = tutti_range(g, 0, (double)(d[0] * d[1] * d[2]), 1, TUTTI_F64);
+        x = tutti_reshape(tutti_mod(x, tutti_scalar(g, TUTTI_F64, 11)), d[0], d[1], d[2]);
+        check_adjoint(tutti_tile(x, 2, 1, 3), x);
+        check_adjoint(tutti_tile(x, 1, 3, 1), x);
+        check_adjoint(tutti_tile(x, 3, 2, 9), x);
+        check_adjoint(tutti_pad(x, .before = TUTTI_INDEX(1, 2, 3), .after = TUTTI_INDEX(2, 0, 1),
+                                .mode = "edge"),
+                      x);
+        int64_t most = d[2] - 1;
+        check_adjoint(tutti_pad(x, .before = TUTTI_INDEX(1, 2, most),
+                                .after = TUTTI_INDEX(1, 1, most / 2), .mode = "reflect"),
+                      x);
+    }
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(elements_found_made_and_multiplied_in_many_pieces)
+{
+    tutti_graph *g = tutti__test_graph();
+    static const tutti_dtype types[] = {TUTTI_BF16, TUTTI_F16, TUTTI_F32, TUTTI_F64,
+                                        TUTTI_I8,   TUTTI_U8,  TUTTI_I32, TUTTI_I64};
+    tutti_sym n = tutti_range(g, 0, 3000, 1, TUTTI_F64);
+    CHECK_SYM(tutti_sum(n), 3000 * 2999 / 2.);
+    tutti_sym ten = tutti_mod(n, tutti_scalar(g, TUTTI_F64, 10));
+    for (int i = 0; i < (int)TUTTI_COUNT(types); i++) {
+        tutti_sym small = tutti_cast(ten, types[i]), few = tutti_slice_axis(small, 0, 0, 20);
+        tutti_sym all = tutti_cast(tutti_outer(few, small), TUTTI_F64);
+        CHECK_SYM(tutti_sum(tutti_reshape(all, -1)), 90 * 13500);
+        tutti_sym whole = tutti_cast(tutti_range(g, 100, -1, -1, types[i]), TUTTI_F64);
+        CHECK_SYM(tutti_sum(whole), 5050);
+    }
+    for (int k = 0; k < 2; k++) {
+        int64_t rows = k ? 3 : 1000;
+        tutti_sym x = tutti_mod(n, tutti_scalar(g, TUTTI_F64, 5));
+        x = tutti_reshape(x, rows, 3000 / rows);
+        tutti_sym at = tutti_cast(tutti_nonzero(tutti_cast(x, TUTTI_BF16)), TUTTI_F64);
+        tutti_sym flat = tutti_add(tutti_mul(tutti_slice_axis(at, 0, 0, 1),
+                                             tutti_scalar(g, TUTTI_F64, 3000. / (double)rows)),
+                                   tutti_slice_axis(at, 0, 1, 2));
+        CHECK_SYM(tutti_sum(tutti_reshape(flat, -1)), 3000 * 2999 / 2. - 5 * 600 * 599 / 2.);
+    }
     tutti_graph_destroy(g);
 }

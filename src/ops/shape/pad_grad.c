@@ -1,5 +1,6 @@
 /* pad_grad.c: sums what padding made of each element: the adjoint of pad by reflection or edge. */
 #include "ops/shape/pad.h"
+#include "tensor/dtype.h"
 
 /* Whether `size` elements come of `inside` ones. */
 static bool is_padded(int64_t size, int64_t inside, const int64_t *paddings)
@@ -37,54 +38,134 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
+enum { BLOCK = 256, PIECE = 16384 }; /* elements summed at once; of one piece, about */
+
 typedef struct {
     const tutti_view *x, *y;
     const int64_t *paddings;
     tutti_pad_mode mode;
-    int64_t strides[TUTTI_MAX_RANK], index[TUTTI_MAX_RANK]; /* of x; of the element of y */
-} state;
+    int64_t strides[TUTTI_MAX_RANK];     /* of x */
+    int64_t length, blocks, rows, chunk; /* of a row of y; rows, and those of one piece */
+} job;
 
-static double sum_from(const state *s, int axis, int64_t offset);
+/* Part of a row of y, along the last axis. */
+typedef struct {
+    int64_t index[TUTTI_MAX_RANK]; /* along the other axes */
+    int64_t first, count;
+} part;
 
-static double sum_range(const state *s, int axis, int64_t offset, int64_t low, int64_t high)
+/* Places along an axis that hold its element i, in the order of their sum: by reflection its own,
+ * then one before and one behind; at an edge all the padding there too. */
+typedef struct {
+    int64_t start[3], end[3]; /* from start up to end */
+    int count;
+} places;
+
+static places places_of(const job *all, int axis, int64_t i)
 {
+    int64_t size = all->y->dims[axis], padded = all->x->dims[axis];
+    int64_t own = all->paddings[2 * axis] + i, behind = own + 2 * (size - 1 - i);
+    if (all->mode == TUTTI_PAD_EDGE)
+        return (places){{i == 0 ? 0 : own}, {i == size - 1 ? padded : own + 1}, 1};
+    places found = {{own}, {own + 1}, 1};
+    if (all->mode == TUTTI_PAD_REFLECT && i > 0 && own - 2 * i >= 0) {
+        found.start[found.count] = own - 2 * i;
+        found.end[found.count++] = own - 2 * i + 1;
+    }
+    if (all->mode == TUTTI_PAD_REFLECT && i < size - 1 && behind < padded) {
+        found.start[found.count] = behind;
+        found.end[found.count++] = behind + 1;
+    }
+    return found;
+}
+
+/* An element that padding repeats along the last axis. */
+static double sum_repeated(const job *all, int axis, int64_t offset, int64_t i)
+{
+    places found = places_of(all, axis, i);
     double sum = 0;
-    for (int64_t at = low; at < high; at++)
-        sum += sum_from(s, axis + 1, offset + at * s->strides[axis]);
+    for (int k = 0; k < found.count; k++)
+        for (int64_t at = found.start[k]; at < found.end[k]; at++)
+            sum += tutti_view_get(all->x, offset + at);
     return sum;
 }
 
-/* All places of x from `axis` on that hold the element. Along one axis these are its own place, and
- * by reflection one before and one behind, or at an edge all the padding there. */
-static double sum_from(const state *s, int axis, int64_t offset)
+static void sum_row(const job *all, int axis, const part *row, int64_t offset, double *ret_sums)
 {
-    if (axis == s->y->rank)
-        return tutti_view_get(s->x, offset);
-    int64_t i = s->index[axis], size = s->y->dims[axis], all = s->x->dims[axis];
-    int64_t own = s->paddings[2 * axis] + i;
-    if (s->mode == TUTTI_PAD_EDGE)
-        return sum_range(s, axis, offset, i == 0 ? 0 : own, i == size - 1 ? all : own + 1);
-    double sum = sum_range(s, axis, offset, own, own + 1);
-    if (s->mode == TUTTI_PAD_REFLECT && i > 0 && own - 2 * i >= 0)
-        sum += sum_range(s, axis, offset, own - 2 * i, own - 2 * i + 1);
-    int64_t behind = own + 2 * (size - 1 - i);
-    if (s->mode == TUTTI_PAD_REFLECT && i < size - 1 && behind < all)
-        sum += sum_range(s, axis, offset, behind, behind + 1);
-    return sum;
+    int64_t before = all->paddings[2 * axis], after = all->paddings[2 * axis + 1];
+    int64_t end = row->first + row->count;
+    /* elements up to `low` and from `high` on are repeated */
+    int64_t low = before > 0 ? (all->mode == TUTTI_PAD_EDGE ? 1 : before + 1) : 0;
+    int64_t high = all->length - (after > 0 ? (all->mode == TUTTI_PAD_EDGE ? 1 : after + 1) : 0);
+    low = low < end ? low : end;
+    high = high > low ? high : low;
+    tutti__elements_to_doubles(all->x->dtype, tutti__element(all->x, offset + before + row->first),
+                               row->count, ret_sums);
+    for (int64_t i = 0; i < row->count; i++)
+        ret_sums[i] += 0; /* which makes 0 of -0, as every sum does */
+    for (int64_t i = row->first; i < low; i++)
+        ret_sums[i - row->first] = sum_repeated(all, axis, offset, i);
+    for (int64_t i = high > row->first ? high : row->first; i < end; i++)
+        ret_sums[i - row->first] = sum_repeated(all, axis, offset, i);
+}
+
+/* All places of x from `axis` on that hold the elements of the part. */
+static void sum_from(const job *all, int axis, const part *row, int64_t offset, double *ret_sums)
+{
+    if (axis == all->y->rank - 1) {
+        sum_row(all, axis, row, offset, ret_sums);
+        return;
+    }
+    places found = places_of(all, axis, row->index[axis]);
+    bool first = true;
+    for (int k = 0; k < found.count; k++)
+        for (int64_t at = found.start[k]; at < found.end[k]; at++, first = false) {
+            double more[BLOCK];
+            int64_t there = offset + at * all->strides[axis];
+            sum_from(all, axis + 1, row, there, first ? ret_sums : more);
+            for (int64_t i = 0; !first && i < row->count; i++)
+                ret_sums[i] += more[i];
+        }
+}
+
+static void sum_piece(void *context, int64_t index)
+{
+    const job *all = context;
+    double sums[BLOCK];
+    part row = {.first = index % all->blocks * BLOCK};
+    int64_t at = index / all->blocks * all->chunk;
+    int64_t end = all->rows - at < all->chunk ? all->rows : at + all->chunk;
+    row.count = all->length - row.first < BLOCK ? all->length - row.first : BLOCK;
+    for (; at < end; at++) {
+        int64_t rest = at;
+        for (int axis = all->y->rank - 2; axis >= 0; axis--) {
+            row.index[axis] = rest % all->y->dims[axis];
+            rest /= all->y->dims[axis];
+        }
+        sum_from(all, 0, &row, 0, sums);
+        tutti__elements_from_doubles(
+            all->y->dtype, tutti__element(all->y, at * all->length + row.first), row.count, sums);
+    }
 }
 
 static tutti_status reference(const tutti_call *call)
 {
-    state s = {.x = &call->inputs[0], .y = &call->outputs[0]};
-    int64_t count = tutti_view_count(s.y);
-    s.mode = tutti__pad_mode(call->attrs, call->attr_count);
-    RULE_INTS(call, "paddings", &s.paddings);
-    tutti__strides_of(s.x->rank, s.x->dims, s.strides);
-    for (int64_t n = 0; n < count; n++) {
-        tutti_view_set(s.y, n, sum_from(&s, 0, 0));
-        for (int axis = s.y->rank - 1; axis >= 0 && ++s.index[axis] == s.y->dims[axis]; axis--)
-            s.index[axis] = 0;
+    job all = {.x = &call->inputs[0], .y = &call->outputs[0]};
+    int64_t count = tutti_view_count(all.y);
+    all.mode = tutti__pad_mode(call->attrs, call->attr_count);
+    RULE_INTS(call, "paddings", &all.paddings);
+    if (count == 0)
+        return TUTTI_OK;
+    if (all.y->rank == 0) {
+        memcpy(all.y->data, all.x->data, tutti_dtype_size(all.y->dtype));
+        return TUTTI_OK;
     }
+    tutti__strides_of(all.x->rank, all.x->dims, all.strides);
+    all.length = all.y->dims[all.y->rank - 1];
+    all.blocks = (all.length + BLOCK - 1) / BLOCK;
+    all.rows = count / all.length;
+    all.chunk = all.blocks == 1 ? PIECE / all.length + 1 : 1;
+    tutti_parallel(call, (all.rows + all.chunk - 1) / all.chunk * all.blocks, sum_piece, &all);
     return TUTTI_OK;
 }
 

@@ -1,5 +1,6 @@
 /* tile_grad.c: sums over the repetitions of a tile: the adjoint of tile. */
-#include "ops/shape/rule.h"
+#include "ops/shape/move.h"
+#include "tensor/dtype.h"
 
 static tutti_status infer(tutti_infer *node)
 {
@@ -42,24 +43,84 @@ static int64_t offset_of(int rank, const int64_t *sizes, const int64_t *steps, i
     return offset;
 }
 
+enum { BLOCK = 512, PIECE = 16384 }; /* elements summed at once; read by one piece, about */
+
+/* Rows of y and x are along the last axis, in which a row of x is `repeats` rows of y. Pieces are
+ * rows, or blocks of a row. */
+typedef struct {
+    const tutti_view *x, *y;
+    const int64_t *multiples;
+    int outer;                                              /* axes but the last */
+    int64_t length, repeats, tiles, rows, chunk, blocks;    /* tiles: over the outer axes */
+    int64_t strides[TUTTI_MAX_RANK], jumps[TUTTI_MAX_RANK]; /* in x: of elements, of tiles */
+} job;
+
+/* The repeats along a row of x that begin at `from`, in their order. Short ones are converted
+ * together. */
+static void add_repeats(const job *all, int64_t from, int64_t count, double *sums)
+{
+    double row[BLOCK];
+    int64_t together = count == all->length ? BLOCK / count : 1;
+    for (int64_t r = 0; r < all->repeats; r += together) {
+        int64_t here = all->repeats - r < together ? all->repeats - r : together;
+        tutti__elements_to_doubles(all->x->dtype, tutti__element(all->x, from + r * all->length),
+                                   here * count, row);
+        for (int64_t k = 0; k < here; k++)
+            for (int64_t j = 0; j < count; j++)
+                sums[j] += row[k * count + j];
+    }
+}
+
+static void sum_block(const job *all, int64_t row, int64_t first, int64_t count)
+{
+    double sums[BLOCK];
+    int64_t tile[TUTTI_MAX_RANK] = {0};
+    int64_t from = offset_of(all->outer, all->y->dims, all->strides, row) + first;
+    memset(sums, 0, (size_t)count * sizeof *sums);
+    for (int64_t t = 0; t < all->tiles; t++) {
+        add_repeats(all, from, count, sums);
+        for (int i = all->outer - 1; i >= 0; i--) {
+            from += all->jumps[i];
+            if (++tile[i] < all->multiples[i])
+                break;
+            from -= all->jumps[i] * tile[i];
+            tile[i] = 0;
+        }
+    }
+    tutti__elements_from_doubles(all->y->dtype, tutti__element(all->y, row * all->length + first),
+                                 count, sums);
+}
+
+static void sum_piece(void *context, int64_t index)
+{
+    const job *all = context;
+    int64_t row = index / all->blocks * all->chunk, first = index % all->blocks * BLOCK;
+    int64_t end = all->rows - row < all->chunk ? all->rows : row + all->chunk;
+    for (; row < end; row++)
+        sum_block(all, row, first, all->length - first < BLOCK ? all->length - first : BLOCK);
+}
+
 static tutti_status reference(const tutti_call *call)
 {
-    const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
-    int64_t strides[TUTTI_MAX_RANK], jumps[TUTTI_MAX_RANK] = {0};
-    int64_t count = tutti__dims_product(y->rank, y->dims);
-    const int64_t *multiples;
-    RULE_INTS(call, "multiples", &multiples);
-    int64_t tiles = tutti__dims_product(x->rank, multiples);
-    tutti__strides_of(x->rank, x->dims, strides);
-    for (int i = 0; i < x->rank; i++)
-        jumps[i] = strides[i] * y->dims[i];
-    for (int64_t n = 0; n < count; n++) {
-        int64_t base = offset_of(y->rank, y->dims, strides, n);
-        double sum = 0;
-        for (int64_t t = 0; t < tiles; t++)
-            sum += tutti_view_get(x, base + offset_of(y->rank, multiples, jumps, t));
-        tutti_view_set(y, n, sum);
+    job all = {.x = &call->inputs[0], .y = &call->outputs[0], .length = 1, .repeats = 1};
+    int64_t count = tutti__dims_product(all.y->rank, all.y->dims);
+    RULE_INTS(call, "multiples", &all.multiples);
+    if (count == 0)
+        return TUTTI_OK;
+    if (all.y->rank > 0) {
+        all.outer = all.y->rank - 1;
+        all.length = all.y->dims[all.outer];
+        all.repeats = all.multiples[all.outer];
     }
+    all.tiles = tutti__dims_product(all.outer, all.multiples);
+    all.rows = count / all.length;
+    all.blocks = (all.length + BLOCK - 1) / BLOCK;
+    int64_t read = tutti_view_count(all.x) / all.rows;
+    all.chunk = all.blocks == 1 ? PIECE / (read + all.length) + 1 : 1;
+    tutti__strides_of(all.x->rank, all.x->dims, all.strides);
+    for (int i = 0; i < all.x->rank; i++)
+        all.jumps[i] = all.strides[i] * all.y->dims[i];
+    tutti_parallel(call, (all.rows + all.chunk - 1) / all.chunk * all.blocks, sum_piece, &all);
     return TUTTI_OK;
 }
 
