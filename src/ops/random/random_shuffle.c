@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "ops/random/random.h"
+#include "ops/shape/move.h"
+#include "ops/sort.h"
 
 /* counter, x [rows, ...] -> y like x, order i64 [rows] */
 static tutti_status infer(tutti_infer *node)
@@ -14,19 +16,6 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-typedef struct keyed {
-    uint64_t key;
-    int64_t row;
-} keyed;
-
-static int compare(const void *a, const void *b)
-{
-    const keyed *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
-
 /* Row i stands where its key of 64 random bits stands among all keys. */
 static tutti_status reference(const tutti_call *call)
 {
@@ -34,22 +23,22 @@ static tutti_status reference(const tutti_call *call)
     int64_t rows = x->dims[0];
     size_t bytes = (size_t)tutti__row_count(x) * tutti_dtype_size(x->dtype);
     tutti_draw draw = tutti__draw_of(call, order);
-    keyed *keys = calloc((size_t)rows + 1, sizeof *keys);
+    tutti_keyed *keys = calloc(2 * ((size_t)rows + 1), sizeof *keys);
     if (!keys)
         return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for the keys of %lld rows",
                          (long long)rows);
     for (int64_t i = 0; i < rows; i++) {
         uint64_t high = tutti__random_u32(draw.key, 2 * (uint64_t)i);
-        keys[i] = (keyed){high << 32 | tutti__random_u32(draw.key, 2 * (uint64_t)i + 1), i};
+        uint64_t low = tutti__random_u32(draw.key, 2 * (uint64_t)i + 1);
+        keys[i] = (tutti_keyed){high << 32 | low, i};
     }
-    qsort(keys, (size_t)rows, sizeof *keys, compare);
-    for (int64_t i = 0; i < rows; i++) {
-        if (bytes > 0)
-            memcpy((char *)y->data + (size_t)i * bytes,
-                   (const char *)x->data + (size_t)keys[i].row * bytes, bytes);
-        tutti_view_set_int(order, i, keys[i].row);
-    }
+    tutti__sort_keyed(rows, keys, keys + rows);
+    int64_t *places = order->data;
+    for (int64_t i = 0; i < rows; i++)
+        places[i] = keys[i].place;
     free(keys);
+    if (bytes > 0)
+        tutti__pick(bytes, rows, y->data, x->data, places);
     return TUTTI_OK;
 }
 

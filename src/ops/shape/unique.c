@@ -1,8 +1,8 @@
 /* unique.c: elements, or slices along an axis, without repetitions. */
-#include "ops/shape/rule.h"
-
-#include <math.h>
 #include <stdlib.h>
+
+#include "ops/shape/rule.h"
+#include "ops/sort.h"
 
 #define FLAT (-1000) /* attribute axis: over all elements */
 
@@ -39,16 +39,15 @@ typedef struct slice {
 
 /* NaNs stand behind all numbers and equal each other: sorting needs an order in which nothing
  * equals two things that differ. */
-static int compare_floats(double a, double b)
+static uint64_t key_of(const tutti_view *x, int64_t i)
 {
-    return isnan(a) || isnan(b) ? !!isnan(a) - !!isnan(b) : (a > b) - (a < b);
+    return tutti_dtype_is_float(x->dtype) ? tutti__key_of_double(tutti_view_get(x, i))
+                                          : tutti__key_of_int(tutti_view_get_int(x, i));
 }
 
 static int compare_elements(const tutti_view *x, int64_t i, int64_t j)
 {
-    if (tutti_dtype_is_float(x->dtype))
-        return compare_floats(tutti_view_get(x, i), tutti_view_get(x, j));
-    int64_t a = tutti_view_get_int(x, i), b = tutti_view_get_int(x, j);
+    uint64_t a = key_of(x, i), b = key_of(x, j);
     return (a > b) - (a < b);
 }
 
@@ -71,11 +70,36 @@ static int compare(const void *p, const void *q)
     return order ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-static int compare_first(const void *p, const void *q)
+enum { NARROW = 8 }; /* elements up to which slices are sorted by keys, one after the other */
+
+/* Slices in order, equal ones by place. Each pass is stable, so the last element goes first. */
+static void sort_narrow(slice *slices, tutti_keyed *keys)
 {
-    const slice *a = p, *b = q;
-    int order = (a->first > b->first) - (a->first < b->first);
-    return order ? order : (a->index > b->index) - (a->index < b->index);
+    const tutti_view *x = slices->x;
+    const tutti_blocks *k = slices->blocks;
+    for (int64_t i = 0; i < k->size; i++)
+        keys[i].place = i;
+    for (int64_t e = k->outer * k->inner - 1; e >= 0; e--) {
+        int64_t start = e / k->inner * k->size * k->inner + e % k->inner;
+        for (int64_t i = 0; i < k->size; i++)
+            keys[i].key = key_of(x, start + keys[i].place * k->inner);
+        tutti__sort_keyed(k->size, keys, keys + k->size);
+    }
+    for (int64_t i = 0; i < k->size; i++)
+        slices[i].index = keys[i].place;
+}
+
+/* By the first of its value, then by place, which is the order already. */
+static void sort_by_first(slice *slices, tutti_keyed *keys)
+{
+    int64_t size = slices->blocks->size;
+    for (int64_t i = 0; i < size; i++)
+        keys[slices[i].index] = (tutti_keyed){(uint64_t)slices[i].first, slices[i].index};
+    tutti__sort_keyed(size, keys, keys + size);
+    for (int64_t i = 0; i < size; i++) {
+        slices[i].index = keys[i].place;
+        slices[i].first = (int64_t)keys[i].key;
+    }
 }
 
 /* y [outer, found, inner] takes the slices that are the first of their value. */
@@ -122,29 +146,48 @@ static tutti_status give(const tutti_call *call, const slice *slices, const tutt
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call)
+/* Slices in the order of the result, each with the first of its value. How many values. */
+static int64_t sort_slices(slice *slices, tutti_keyed *keys, bool sorted)
 {
-    const tutti_view *x = &call->inputs[0];
-    bool flat = RULE_INT(call, "axis") == FLAT;
-    int axis = flat ? 0 : tutti__axis_of(RULE_INT(call, "axis"), x->rank);
-    tutti_blocks k = {1, tutti_view_count(x), 1};
-    int64_t found = 0;
-    if (!flat)
-        k = tutti__blocks(x, axis);
-    slice *slices = k.size < INT64_MAX / 64 ? malloc((size_t)(k.size + 1) * sizeof *slices) : NULL;
-    if (!slices)
-        return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld slices", (long long)k.size);
-    for (int64_t i = 0; i < k.size; i++)
-        slices[i] = (slice){x, &k, i, i};
-    qsort(slices, (size_t)k.size, sizeof *slices, compare);
-    for (int64_t i = 0; i < k.size; i++) {
-        bool again = i > 0 && compare_values(&slices[i], &slices[i - 1]) == 0;
+    const tutti_blocks *k = slices->blocks;
+    int64_t found = 0, width = k->outer * k->inner;
+    if (width <= NARROW)
+        sort_narrow(slices, keys);
+    else
+        qsort(slices, (size_t)k->size, sizeof *slices, compare);
+    for (int64_t i = 0; i < k->size; i++) {
+        bool again = i > 0 && (width == 1 ? keys[i].key == keys[i - 1].key
+                                          : compare_values(&slices[i], &slices[i - 1]) == 0);
         slices[i].first = again ? slices[i - 1].first : slices[i].index;
         found += !again;
     }
-    if (!RULE_INT(call, "sorted"))
-        qsort(slices, (size_t)k.size, sizeof *slices, compare_first);
-    tutti_status status = give(call, slices, &k, found, axis);
+    if (!sorted)
+        sort_by_first(slices, keys);
+    return found;
+}
+
+static tutti_status reference(const tutti_call *call)
+{
+    const tutti_view *x = &call->inputs[0];
+    bool flat = RULE_INT(call, "axis") == FLAT, fits;
+    int axis = flat ? 0 : tutti__axis_of(RULE_INT(call, "axis"), x->rank);
+    tutti_blocks k = {1, tutti_view_count(x), 1};
+    if (!flat)
+        k = tutti__blocks(x, axis);
+    fits = k.size < INT64_MAX / 64;
+    slice *slices = fits ? malloc((size_t)(k.size + 1) * sizeof *slices) : NULL;
+    tutti_keyed *keys = fits ? malloc(2 * (size_t)(k.size + 1) * sizeof *keys) : NULL;
+    tutti_status status;
+    if (slices && keys) {
+        slices[0] = (slice){x, &k, 0, 0};
+        for (int64_t i = 1; i < k.size; i++)
+            slices[i] = (slice){x, &k, i, i};
+        int64_t found = sort_slices(slices, keys, RULE_INT(call, "sorted"));
+        status = give(call, slices, &k, found, axis);
+    } else {
+        status = RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld slices", (long long)k.size);
+    }
+    free(keys);
     free(slices);
     return status;
 }
