@@ -1,117 +1,13 @@
 /* move.c: moves elements between two strided arrays; see move.h. */
 #include "ops/shape/move.h"
+#include "ops/shape/move_rows.h"
 
 enum {
-    LINE = 64,   /* bytes of a cache line */
     BLOCK = 128, /* elements along both sides of what is transposed at once: few pages */
+    SHORT = 64,  /* bytes of a row up to which its copy is no call */
+    NARROW = 8,  /* elements of a row below which the axis before it is the inner loop */
     PIECE_BYTES = 256 * 1024 /* what one thread takes at a time */
 };
-
-/* An element of each size, whatever type its bytes were written as. */
-typedef uint8_t element_1 __attribute__((may_alias));
-typedef uint16_t element_2 __attribute__((may_alias));
-typedef uint32_t element_4 __attribute__((may_alias));
-typedef uint64_t element_8 __attribute__((may_alias));
-typedef struct __attribute__((may_alias)) {
-    uint64_t half[2];
-} element_16;
-
-/* For each size of element:
- *   row    to[i to_step] = from[i from_step]
- *   block  to[r to_row + c] = from[r + c from_column], for what has neighbours side by side in
- *          different axes. Squares of one cache line a side go through `square`, so that each line
- * is read and written once, however the rows fall on the sets of the cache. */
-#define TYPED(bytes)                                                                               \
-    static void row_##bytes(int64_t count, void *to_, int64_t to_step, const void *from_,          \
-                            int64_t from_step)                                                     \
-    {                                                                                              \
-        element_##bytes *to = to_;                                                                 \
-        const element_##bytes *from = from_;                                                       \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            to[i * to_step] = from[i * from_step];                                                 \
-    }                                                                                              \
-    static inline __attribute__((always_inline)) void square_##bytes(                              \
-        int high, int wide, element_##bytes *to, int64_t to_row, const element_##bytes *from,      \
-        int64_t from_column)                                                                       \
-    {                                                                                              \
-        element_##bytes square[LINE / (bytes)][LINE / (bytes)];                                    \
-        for (int c = 0; c < wide; c++)                                                             \
-            memcpy(square[c], from + c * from_column, (size_t)high * (bytes));                     \
-        for (int r = 0; r < high; r++)                                                             \
-            for (int c = 0; c < wide; c++)                                                         \
-                to[r * to_row + c] = square[c][r];                                                 \
-    }                                                                                              \
-    static void block_##bytes(int64_t rows, int64_t columns, void *to_, int64_t to_row,            \
-                              const void *from_, int64_t from_column)                              \
-    {                                                                                              \
-        enum { SIDE = LINE / (bytes) };                                                            \
-        for (int64_t r = 0; r < rows; r += SIDE)                                                   \
-            for (int64_t c = 0; c < columns; c += SIDE) {                                          \
-                element_##bytes *to = (element_##bytes *)to_ + r * to_row + c;                     \
-                const element_##bytes *from =                                                      \
-                    (const element_##bytes *)from_ + r + c * from_column;                          \
-                int high = rows - r < SIDE ? (int)(rows - r) : SIDE;                               \
-                int wide = columns - c < SIDE ? (int)(columns - c) : SIDE;                         \
-                if (high == SIDE && wide == SIDE)                                                  \
-                    square_##bytes(SIDE, SIDE, to, to_row, from, from_column);                     \
-                else                                                                               \
-                    square_##bytes(high, wide, to, to_row, from, from_column);                     \
-            }                                                                                      \
-    }
-TYPED(1)
-TYPED(2)
-TYPED(4)
-TYPED(8)
-TYPED(16)
-#undef TYPED
-
-static void copy_row(size_t size, int64_t count, void *to, int64_t to_step, const void *from,
-                     int64_t from_step)
-{
-    if (to_step == 1 && from_step == 1) {
-        memcpy(to, from, (size_t)count * size);
-        return;
-    }
-    switch (size) {
-    case 1:
-        row_1(count, to, to_step, from, from_step);
-        break;
-    case 2:
-        row_2(count, to, to_step, from, from_step);
-        break;
-    case 4:
-        row_4(count, to, to_step, from, from_step);
-        break;
-    case 8:
-        row_8(count, to, to_step, from, from_step);
-        break;
-    default:
-        row_16(count, to, to_step, from, from_step);
-        break;
-    }
-}
-
-static void copy_block(size_t size, int64_t rows, int64_t columns, void *to, int64_t to_row,
-                       const void *from, int64_t from_column)
-{
-    switch (size) {
-    case 1:
-        block_1(rows, columns, to, to_row, from, from_column);
-        break;
-    case 2:
-        block_2(rows, columns, to, to_row, from, from_column);
-        break;
-    case 4:
-        block_4(rows, columns, to, to_row, from, from_column);
-        break;
-    case 8:
-        block_8(rows, columns, to, to_row, from, from_column);
-        break;
-    default:
-        block_16(rows, columns, to, to_row, from, from_column);
-        break;
-    }
-}
 
 /* The last two axes: rows side by side where it is read, columns where it is written. */
 static void copy_transposed(const tutti_move *move, char *to, const char *from)
@@ -133,20 +29,57 @@ static bool is_transposed(const tutti_move *move)
 {
     int last = move->rank - 1;
     return move->rank >= 2 && move->to[last] == 1 && move->from[last] != 1 &&
-           move->from[last - 1] == 1;
+           move->from[last] != 0 && move->from[last - 1] == 1;
+}
+
+/* How the last axes are copied. */
+typedef enum { ROW, TRANSPOSED, SHORT_ROWS } inner;
+
+/* A row that is short goes together with those of the axis before it, or, where it is not one
+ * piece of memory, across them: that axis becomes the last. */
+static inner inner_of(tutti_move *move)
+{
+    int last = move->rank - 1;
+    if (is_transposed(move))
+        return TRANSPOSED;
+    if (last < 1)
+        return ROW;
+    if (move->to[last] == 1 && move->from[last] == 1)
+        return move->dims[last] * (int64_t)move->size <= SHORT ? SHORT_ROWS : ROW;
+    if (move->dims[last] < NARROW && move->dims[last] < move->dims[last - 1]) {
+        tutti_move old = *move;
+        move->dims[last] = old.dims[last - 1];
+        move->to[last] = old.to[last - 1];
+        move->from[last] = old.from[last - 1];
+        move->dims[last - 1] = old.dims[last];
+        move->to[last - 1] = old.to[last];
+        move->from[last - 1] = old.from[last];
+    }
+    return ROW;
+}
+
+static void copy_inner(const tutti_move *move, inner way, char *to, const char *from)
+{
+    int last = move->rank - 1;
+    int64_t size = (int64_t)move->size;
+    if (way == TRANSPOSED)
+        copy_transposed(move, to, from);
+    else if (way == SHORT_ROWS)
+        copy_short_rows(move->dims[last - 1], move->dims[last] * size, to,
+                        move->to[last - 1] * size, from, move->from[last - 1] * size);
+    else
+        copy_row(move->size, move->dims[last], to, move->to[last], from, move->from[last]);
 }
 
 /* An odometer over the axes that the inner loop leaves. */
-static void move_serially(const tutti_move *move, char *to, const char *from)
+static void move_serially(const tutti_move *whole, char *to, const char *from)
 {
+    tutti_move own = *whole, *move = &own;
     int64_t index[TUTTI_MOVE_RANK] = {0}, size = (int64_t)move->size;
-    bool transposed = is_transposed(move);
-    int last = move->rank - 1, outer = transposed ? last - 1 : last;
+    inner way = inner_of(move);
+    int outer = way == ROW ? move->rank - 1 : move->rank - 2;
     for (;;) {
-        if (transposed)
-            copy_transposed(move, to, from);
-        else
-            copy_row(move->size, move->dims[last], to, move->to[last], from, move->from[last]);
+        copy_inner(move, way, to, from);
         int axis = outer - 1;
         for (; axis >= 0; axis--) {
             to += move->to[axis] * size;
@@ -191,7 +124,7 @@ static tutti_move merge_axes(const tutti_move *move)
 static void bring_rows_inside(tutti_move *move)
 {
     int last = move->rank - 1, found = -1;
-    if (move->from[last] == 1 || move->to[last] != 1)
+    if (move->from[last] == 1 || move->from[last] == 0 || move->to[last] != 1)
         return;
     for (int i = 0; i < last; i++)
         if (move->from[i] == 1)
