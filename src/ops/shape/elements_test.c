@@ -1,6 +1,10 @@
 /* elements_test.c: gather and scatter of elements, triangles, running products, and the newer
  * activations, against numbers of PyTorch and of ONNX's reference. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "ops/network/network_test.h"
+#include "ops/shape/move.h"
 
 #define DATA "f32[3,5]{=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15} "
 #define ROWS DATA "i64[3,2]{=0,3,4,-2,1,2} f32[3,2]{=1.5,-2,3,4,-5,6} | axis=1 reduction="
@@ -282,4 +286,43 @@ TUTTI_TEST(elements_found_made_and_multiplied_in_many_pieces)
         CHECK_SYM(tutti_sum(tutti_reshape(flat, -1)), 3000 * 2999 / 2. - 5 * 600 * 599 / 2.);
     }
     tutti_graph_destroy(g);
+}
+
+/* from: for each axis its stride in a dense array times 0, 1 or -1, or twice it. Element by element
+ * is what must come out. */
+static int64_t wrong_moves(size_t size, const int64_t *dims, const int *ways)
+{
+    tutti_move move = {.rank = 3, .size = size, .dims = {dims[0], dims[1], dims[2]}};
+    int64_t count = dims[0] * dims[1] * dims[2], room = 8 * count, wrong = 0, start = 0;
+    char *from = malloc((size_t)room * size), *to = calloc((size_t)count, size);
+    for (int64_t i = 0; i < room * (int64_t)size; i++)
+        from[i] = (char)(i * 31 + i / 251);
+    int64_t dense[3] = {4 * dims[1] * dims[2], 2 * dims[2], 1};
+    tutti__strides_of(3, dims, move.to);
+    for (int i = 0; i < 3; i++) {
+        move.from[i] = ways[i] * dense[i];
+        start += ways[i] < 0 ? -move.from[i] * (dims[i] - 1) : 0;
+    }
+    tutti__move(&(tutti_call){0}, &move, from + start * (int64_t)size, to);
+    for (int64_t n = 0; n < count; n++) {
+        int64_t at = start + n / (dims[1] * dims[2]) * move.from[0] +
+                     n / dims[2] % dims[1] * move.from[1] + n % dims[2] * move.from[2];
+        wrong += memcmp(to + n * (int64_t)size, from + at * (int64_t)size, size) != 0;
+    }
+    free(from);
+    free(to);
+    return wrong;
+}
+
+TUTTI_TEST(moves_of_every_stride)
+{
+    static const int64_t dims[][3] = {{5, 7, 3}, {3, 40, 2},  {4, 2, 301}, {2, 9, 70},
+                                      {6, 1, 5}, {1, 300, 1}, {2, 3, 17}};
+    static const int each[] = {-1, 0, 1, 2};
+    for (size_t d = 0; d < TUTTI_COUNT(dims); d++)
+        for (size_t size = 1; size <= 16; size *= 2)
+            for (int w = 0; w < 64; w++) {
+                int ways[] = {each[w % 4], each[w / 4 % 4], each[w / 16]};
+                CHECK_INT(wrong_moves(size, dims[d], ways), 0);
+            }
 }

@@ -19,12 +19,26 @@ typedef struct __attribute__((may_alias)) {
     uint64_t half[2];
 } element_16;
 
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll_count(8)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#endif
+
+/* Whether so many places, `step` bytes apart, stay in the nearest cache until each has been visited
+ * several times: they lie close together or fall on many of its sets. */
+static bool stays_near(int64_t count, int64_t step)
+{
+    return step % 512 != 0 || (step < 0 ? -step : step) * count <= 32 * 1024;
+}
+
 /* For each size of element:
  *   row    to[i to_step] = from[i from_step]
  *   block  to[r to_row + c] = from[r + c from_column], for what has neighbours side by side in
  *          different axes. Squares of one cache line a side go through `square`, so that each line
  *          is read and written once, however the rows fall on the sets of the cache. What is
- *          narrower than a square goes element by element, along the longer side. */
+ *          narrower than a square goes element by element, along the longer side, where the lines
+ *          that it comes back to are still there. */
 #define TYPED(bytes)                                                                               \
     static void row_##bytes(int64_t count, void *to_, int64_t to_step, const void *from_,          \
                             int64_t from_step)                                                     \
@@ -34,26 +48,38 @@ typedef struct __attribute__((may_alias)) {
         for (int64_t i = 0; i < count; i++)                                                        \
             to[i * to_step] = from[i * from_step];                                                 \
     }                                                                                              \
-    static void square_##bytes(element_##bytes *to, int64_t to_row, const element_##bytes *from,   \
-                               int64_t from_column)                                                \
+    static inline __attribute__((always_inline)) void square_##bytes(                              \
+        int high, int wide, element_##bytes *to, int64_t to_row, const element_##bytes *from,      \
+        int64_t from_column)                                                                       \
     {                                                                                              \
-        enum { SIDE = LINE / (bytes) };                                                            \
-        element_##bytes square[SIDE][SIDE];                                                        \
-        for (int c = 0; c < SIDE; c++)                                                             \
-            memcpy(square[c], from + c * from_column, LINE);                                       \
-        for (int r = 0; r < SIDE; r++)                                                             \
-            for (int c = 0; c < SIDE; c++)                                                         \
-                to[r * to_row + c] = square[c][r];                                                 \
+        element_##bytes square[LINE / (bytes)][LINE / (bytes)];                                    \
+        for (int c = 0; c < wide; c++)                                                             \
+            memcpy(square[c], from + c * from_column, (size_t)high * (bytes));                     \
+        for (int r = 0; r < high; r++) {                                                           \
+            element_##bytes *row = to + r * to_row;                                                \
+            UNROLL                                                                                 \
+            for (int c = 0; c < wide; c++)                                                         \
+                row[c] = square[c][r];                                                             \
+        }                                                                                          \
     }                                                                                              \
-    static void edge_##bytes(int64_t high, int64_t wide, element_##bytes *to, int64_t to_row,      \
+    static void edge_##bytes(int64_t rows, int64_t columns, element_##bytes *to, int64_t to_row,   \
                              const element_##bytes *from, int64_t from_column)                     \
     {                                                                                              \
-        if (high < wide)                                                                           \
-            for (int64_t r = 0; r < high; r++)                                                     \
-                row_##bytes(wide, to + r * to_row, 1, from + r, from_column);                      \
+        enum { SIDE = LINE / (bytes) };                                                            \
+        bool low = rows < columns;                                                                 \
+        if (!stays_near(low ? columns : rows, (low ? from_column : to_row) * (bytes)))             \
+            for (int64_t r = 0; r < rows; r += SIDE)                                               \
+                for (int64_t c = 0; c < columns; c += SIDE)                                        \
+                    square_##bytes(rows - r < SIDE ? (int)(rows - r) : SIDE,                       \
+                                   columns - c < SIDE ? (int)(columns - c) : SIDE,                 \
+                                   to + r * to_row + c, to_row, from + r + c * from_column,        \
+                                   from_column);                                                   \
+        else if (low)                                                                              \
+            for (int64_t r = 0; r < rows; r++)                                                     \
+                row_##bytes(columns, to + r * to_row, 1, from + r, from_column);                   \
         else                                                                                       \
-            for (int64_t c = 0; c < wide; c++)                                                     \
-                row_##bytes(high, to + c, to_row, from + c * from_column, 1);                      \
+            for (int64_t c = 0; c < columns; c++)                                                  \
+                row_##bytes(rows, to + c, to_row, from + c * from_column, 1);                      \
     }                                                                                              \
     static void block_##bytes(int64_t rows, int64_t columns, void *to_, int64_t to_row,            \
                               const void *from_, int64_t from_column)                              \
@@ -64,8 +90,8 @@ typedef struct __attribute__((may_alias)) {
         int64_t high = rows - rows % SIDE, wide = columns - columns % SIDE;                        \
         for (int64_t r = 0; r < high; r += SIDE)                                                   \
             for (int64_t c = 0; c < wide; c += SIDE)                                               \
-                square_##bytes(to + r * to_row + c, to_row, from + r + c * from_column,            \
-                               from_column);                                                       \
+                square_##bytes(SIDE, SIDE, to + r * to_row + c, to_row,                            \
+                               from + r + c * from_column, from_column);                           \
         edge_##bytes(rows - high, wide, to + high * to_row, to_row, from + high, from_column);     \
         edge_##bytes(rows, columns - wide, to + wide, to_row, from + wide * from_column,           \
                      from_column);                                                                 \
@@ -76,6 +102,7 @@ TYPED(4)
 TYPED(8)
 TYPED(16)
 #undef TYPED
+#undef UNROLL
 
 /* Eight bytes of elements of 1, 2, 4 or 8. */
 static uint64_t repeated(size_t size, const void *element)
