@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ops/state/state.h"
+#include "tensor/dtype.h"
 
 int64_t tutti__view_bytes(const tutti_view *view)
 {
@@ -30,16 +31,25 @@ int64_t tutti__row_count(const tutti_view *view)
     return count;
 }
 
+enum { RUN = 512 }; /* indices read at once */
+
 tutti_status tutti__check_indices(const tutti_call *call, const tutti_view *indices, int64_t limit)
 {
-    int64_t count = tutti_view_count(indices);
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = tutti_view_get_int(indices, i);
-        if (at < 0 || at >= limit)
-            return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
-                             "index %" PRId64 " (element %" PRId64
-                             " of the indices) is outside [0, %" PRId64 ")",
-                             at, i, limit);
+    int64_t at[RUN], count = tutti_view_count(indices);
+    const char *data = indices->data;
+    for (int64_t first = 0; first < count; first += RUN) {
+        int64_t run = count - first < RUN ? count - first : RUN;
+        bool outside = false;
+        tutti__elements_to_ints(indices->dtype,
+                                data + first * (int64_t)tutti_dtype_size(indices->dtype), run, at);
+        for (int64_t i = 0; i < run; i++)
+            outside |= at[i] < 0 || at[i] >= limit;
+        for (int64_t i = 0; outside && i < run; i++)
+            if (at[i] < 0 || at[i] >= limit)
+                return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
+                                 "index %" PRId64 " (element %" PRId64
+                                 " of the indices) is outside [0, %" PRId64 ")",
+                                 at[i], first + i, limit);
     }
     return TUTTI_OK;
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "tensor/dtype.h"
+
 tutti_status tutti__need_float_variable(const tutti_infer *node, int i)
 {
     char text[TUTTI_TYPE_TEXT];
@@ -59,9 +61,9 @@ tutti_status tutti__row_groups_in(const tutti_call *call, const tutti_view *indi
     tutti_row_groups groups = {.count = count, .order = arrays, .index = arrays + count};
     tutti_row_groups sorted = {
         .count = count, .order = arrays + 2 * count, .index = arrays + 3 * count};
+    tutti__elements_to_ints(indices->dtype, indices->data, count, groups.index);
     for (int64_t i = 0; i < count; i++) {
         groups.order[i] = i;
-        groups.index[i] = tutti_view_get_int(indices, i);
         most = groups.index[i] > most ? groups.index[i] : most;
     }
     for (int shift = 0; shift < 63 && most >> shift > 0; shift += DIGIT_BITS) {

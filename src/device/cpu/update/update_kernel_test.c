@@ -96,6 +96,8 @@ TUTTI_TEST(kernel_rows_to_dense_matches)
 {
     tutti__kernel_check_op("rows_to_dense");
     CHECK(tutti__kernel_check("rows_to_dense", "f32[300,13] i64[300]{0:7} f32[9,13]", 1e-5) > 0);
+    CHECK(tutti__kernel_check("rows_to_dense", "f32[1300,3] i32[1300]{0:7} f32[9,3]", 1e-5) > 0);
+    CHECK(tutti__kernel_check("rows_to_dense", "f32[1300] i64[1300]{0:900} f32[901]", 1e-5) > 0);
     CHECK(tutti__kernel_check("rows_to_dense", "f32[0,13] i64[0] f32[9,13]", 0) > 0);
     CHECK(tutti__kernel_check("rows_to_dense", "f32[20,30,129] i32[20,30]{0:999} f32[1000,129]",
                               1e-5) > 0);
