@@ -7,6 +7,7 @@
  * instructions of x86_64 and aarch64 have it, so that fast kernels give the same bits. */
 #include "tensor/dtype.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -105,12 +106,8 @@ uint16_t tutti_f32_to_f16(float value)
     return (uint16_t)(sign | rounded >> 13);
 }
 
-float tutti_bf16_to_f32(uint16_t bits)
-{
-    return float_of((uint32_t)bits << 16);
-}
-
-uint16_t tutti_f32_to_bf16(float value)
+/* Inside this file: what is exported is not made part of a loop. */
+static inline uint16_t to_bf16(float value)
 {
     uint32_t bits = bits_of(value);
     if ((bits & 0x7fffffffu) > 0x7f800000u)
@@ -118,19 +115,27 @@ uint16_t tutti_f32_to_bf16(float value)
     return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
+float tutti_bf16_to_f32(uint16_t bits)
+{
+    return float_of((uint32_t)bits << 16);
+}
+
+uint16_t tutti_f32_to_bf16(float value)
+{
+    return to_bf16(value);
+}
+
 /* Round to odd: truncate, and set the last bit when anything was lost. An f32 so rounded has more
  * than two bits beyond a 16-bit float's fraction, so that rounding it again to nearest even gives
- * what rounding the double once would give. */
-static float round_to_odd(double value)
+ * what rounding the double once would give. Without branches: which way a sum is rounded is no more
+ * foreseeable than a coin. */
+static inline float round_to_odd(double value)
 {
     float rounded = (float)value;
-    uint32_t bits = bits_of(rounded);
     double back = (double)rounded;
-    if (back == value || value != value)
-        return rounded;
-    if ((value < 0 ? -back : back) > (value < 0 ? -value : value))
-        bits -= 1;
-    return float_of(bits | 1u);
+    uint32_t lost = (uint32_t)((back != value) & (value == value));
+    uint32_t away = (uint32_t)(fabs(back) > fabs(value));
+    return float_of((bits_of(rounded) - (lost & away)) | lost);
 }
 
 uint16_t tutti__f64_to_f16(double value)
@@ -140,5 +145,22 @@ uint16_t tutti__f64_to_f16(double value)
 
 uint16_t tutti__f64_to_bf16(double value)
 {
-    return tutti_f32_to_bf16(round_to_odd(value));
+    return to_bf16(round_to_odd(value));
+}
+
+void tutti__bf16s_to_doubles(int64_t count, const void *data, double *ret)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t bits;
+        memcpy(&bits, (const char *)data + 2 * i, 2);
+        ret[i] = (double)float_of((uint32_t)bits << 16);
+    }
+}
+
+void tutti__doubles_to_bf16s(int64_t count, const double *values, void *data)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t bits = to_bf16(round_to_odd(values[i]));
+        memcpy((char *)data + 2 * i, &bits, 2);
+    }
 }

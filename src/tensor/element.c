@@ -51,7 +51,8 @@ void tutti__elements_to_doubles(tutti_dtype dtype, const void *data, int64_t cou
     case TUTTI_F16:
         EACH(uint16_t, (double)tutti_f16_to_f32(x));
     case TUTTI_BF16:
-        EACH(uint16_t, (double)tutti_bf16_to_f32(x));
+        tutti__bf16s_to_doubles(count, data, ret);
+        break;
     case TUTTI_I8:
         EACH(int8_t, (double)x);
     case TUTTI_U8:
@@ -119,7 +120,8 @@ void tutti__elements_from_doubles(tutti_dtype dtype, void *data, int64_t count,
     case TUTTI_F16:
         EACH(uint16_t, tutti__f64_to_f16(values[i]));
     case TUTTI_BF16:
-        EACH(uint16_t, tutti__f64_to_bf16(values[i]));
+        tutti__doubles_to_bf16s(count, values, data);
+        break;
     case TUTTI_I8:
         EACH(int8_t, to_i8(values[i]));
     case TUTTI_U8:
