@@ -124,6 +124,12 @@ static void add_float_products(union tutti_sum *to, double factor, const tutti_v
                                int count)
 {
     double row[BLOCK];
+    if (y->dtype == TUTTI_F32) {
+        const float *from = (const float *)y->data + j;
+        for (int k = 0; k < count; k++)
+            to[k].f += factor * (double)from[k];
+        return;
+    }
     tutti__elements_to_doubles(y->dtype, tutti__element(y, j), count, row);
     for (int k = 0; k < count; k++)
         to[k].f += factor * row[k];
