@@ -38,39 +38,49 @@ static tutti_status gradient(tutti_gradient *node)
 
 enum { BLOCKS = 1024 };
 
-/* One line of `count` elements, `step` apart: the product of those before times that of those
- * behind. behind[b] is the product from block b on, so that one line costs about count * count /
- * BLOCKS steps, and count up to BLOCKS; all in double, rounded once. */
-static void line(const tutti_view *x, const tutti_view *y, int64_t base, int64_t step,
-                 int64_t count)
+/* Elements along the axis, `step` apart from `base` on. */
+typedef struct line {
+    const tutti_view *x, *y;
+    int64_t base, step;
+} line;
+
+/* Elements [first, first + count), at least one; before, behind: the products of those before and
+ * behind them. Returns that of those before and these. Every result is the product of those before
+ * it, taken from the first on, times that of those behind it, taken from the last on, in double,
+ * rounded once: blocks (of more blocks, if need be) only save a table of all products. */
+static double except(const line *l, int64_t first, int64_t count, double before, double behind)
 {
-    double behind[BLOCKS + 1], before = 1;
-    int64_t size = count > 0 ? (count + BLOCKS - 1) / BLOCKS : 1;
-    int64_t blocks = (count + size - 1) / size;
-    behind[blocks] = 1;
-    for (int64_t b = blocks - 1; b >= 0; b--) {
-        behind[b] = behind[b + 1];
-        for (int64_t i = b * size; i < (b + 1) * size && i < count; i++)
-            behind[b] *= tutti_view_get(x, base + i * step);
+    double rest[BLOCKS + 1]; /* from block b on */
+    int64_t size = (count + BLOCKS - 1) / BLOCKS, blocks = (count + size - 1) / size;
+    rest[blocks] = behind;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        int64_t b = i / size;
+        double next = (i + 1) % size == 0 || i + 1 == count ? rest[b + 1] : rest[b];
+        rest[b] = next * tutti_view_get(l->x, l->base + (first + i) * l->step);
     }
-    for (int64_t i = 0; i < count; i++) {
-        int64_t next = i / size + 1;
-        double product = before * behind[next];
-        for (int64_t j = i + 1; j < next * size && j < count; j++)
-            product *= tutti_view_get(x, base + j * step);
-        before *= tutti_view_get(x, base + i * step);
-        tutti_view_set(y, base + i * step, product);
+    for (int64_t b = 0; b < blocks; b++) {
+        int64_t at = first + b * size, left = first + count - at;
+        if (size > 1) {
+            before = except(l, at, left < size ? left : size, before, rest[b + 1]);
+            continue;
+        }
+        double x = tutti_view_get(l->x, l->base + at * l->step);
+        tutti_view_set(l->y, l->base + at * l->step, before * rest[b + 1]);
+        before *= x;
     }
+    return before;
 }
 
 static tutti_status reference(const tutti_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));
-    for (int64_t outer = 0; outer < blocks.outer; outer++)
-        for (int64_t inner = 0; inner < blocks.inner; inner++)
-            line(x, &call->outputs[0], outer * blocks.size * blocks.inner + inner, blocks.inner,
-                 blocks.size);
+    for (int64_t outer = 0; outer < blocks.outer && blocks.size > 0; outer++)
+        for (int64_t inner = 0; inner < blocks.inner; inner++) {
+            line l = {x, &call->outputs[0], outer * blocks.size * blocks.inner + inner,
+                      blocks.inner};
+            except(&l, 0, blocks.size, 1, 1);
+        }
     return TUTTI_OK;
 }
 
@@ -98,7 +108,7 @@ static const char *const samples[] = {
 const tutti_op tutti_op_prod_except = {
     .struct_size = sizeof(tutti_op),
     .name = "prod_except",
-    .version = 1,
+    .version = 2,
     .doc = "prod_except(x; axis): y[i] = product of all x[j] along the axis with j != i",
     .category = "reduction",
     .min_inputs = 1,

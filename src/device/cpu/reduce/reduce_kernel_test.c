@@ -141,6 +141,62 @@ TUTTI_TEST(kernel_running_sums_and_products_match)
     }
 }
 
+/* Lines of more than one level of blocks; where one element is 0, where two are. */
+TUTTI_TEST(kernel_products_of_all_others_match)
+{
+    static const char *const samples[] = {
+        "f32[40000]{0.99:1.01} | axis=0",
+        "f32[300,200]{0.9:1.1} | axis=1",
+        "f32[300,200]{0.9:1.1} | axis=0",
+        "f32[7,5000,3]{0.99:1.01} | axis=1",
+        "f32[6,5,65] | axis=-3",
+        "f32[5,1,130] | axis=1",
+        "f64[3000,2]{0.99:1.01} | axis=0",
+        "f64[5,2200]{0.9:1.1} | axis=1",
+        "f32[6]{=2,0,3,nan,inf,1} | axis=0",
+        "f32[2,3]{=1e30,1e30,1e-30,0,-0.0,5} | axis=1",
+        "f32[4]{=1e38,1e38,1e-38,1} | axis=0",
+    };
+    tutti__kernel_check_op("prod_except");
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("prod_except", samples[i], 0) > 0);
+}
+
+static void check_others(int zeros)
+{
+    enum { COUNT = 3000, FIRST = 700 };
+    int64_t count = COUNT;
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *value, *y;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, &count, &value));
+    float *values = tutti_tensor_data(value);
+    for (int i = 0; i < COUNT; i++)
+        values[i] = i % 2 ? 2 : 0.5f;
+    for (int i = 0; i < zeros; i++)
+        values[FIRST + 1501 * i] = 0;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, COUNT), others = tutti_prod_except(x, 0);
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({others, &y})));
+    for (int i = 0; i < COUNT; i++)
+        CHECK_NEAR(tutti_tensor_get(y, i),
+                   zeros == 0                 ? 1 / (double)values[i]
+                   : zeros == 1 && i == FIRST ? 2
+                                              : 0,
+                   0);
+    tutti_tensor_release(y);
+    tutti_tensor_release(value);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(products_of_all_others_know_zeros_in_long_lines)
+{
+    for (int zeros = 0; zeros < 3; zeros++)
+        check_others(zeros);
+}
+
 TUTTI_TEST(kernel_positions_match)
 {
     static const char *const ops[] = {"argmax", "argmin"};
