@@ -1,13 +1,12 @@
-/* prod.c: the product over any axes, of integers: one of floats is taken in double by the
- * reference. */
+/* prod.c: the product over any axes. */
 #include "device/cpu/reduce/reduce.h"
 
-REDUCE_INTEGERS(REDUCE_PRODUCT)
+REDUCE_WIDE_NUMBERS(REDUCE_PRODUCT)
 REDUCE_KERNEL(false)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_prod) = {
     .name = "prod.blocks",
-    .version = 1,
+    .version = 2,
     .op = "prod",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -4,7 +4,8 @@
  * Neighbouring axes that are all reduced, or all kept, are one. Each reduced block is then one
  * stage, from the last block to the first: x [outer, count, inner] to y [outer, inner]. A stage
  * cuts its elements by shape: long rows and tall columns into chunks, whose results are joined over
- * one binary tree. */
+ * one binary tree. Products of floats are taken in double, from the first stage to the last, and
+ * rounded once: in f32 they would leave its range on the way. */
 #ifndef TUTTI_DEVICE_CPU_REDUCE_REDUCE_H
 #define TUTTI_DEVICE_CPU_REDUCE_REDUCE_H
 
@@ -20,6 +21,7 @@ enum {
     REDUCE_COLUMNS = 2048, /* of such a piece */
     REDUCE_ROWS = 64,      /* rows that are summed before they go into a larger sum, */
     REDUCE_MANY = 4096,    /* and these before they go into the total */
+    REDUCE_PRODUCTS = 32,  /* lanes */
 };
 
 typedef enum reduce_kind { REDUCE_SUM, REDUCE_PRODUCT, REDUCE_MAX, REDUCE_MIN } reduce_kind;
@@ -34,7 +36,7 @@ typedef struct reduce_plan {
     reduce_stage stages[REDUCE_STAGES];
     int64_t results[REDUCE_STAGES], partials[REDUCE_STAGES]; /* elements */
     size_t result_at[REDUCE_STAGES], partial_at[REDUCE_STAGES], bytes;
-    size_t element;
+    size_t element; /* bytes of a partial result, and of a stage's */
     double divisor; /* 1 but for mean */
 } reduce_plan;
 
@@ -70,7 +72,9 @@ static inline int reduce_blocks(const tutti_type *x, const bool *reduced, int64_
     return count;
 }
 
-static inline bool reduce_plan_of(const tutti_kernel_query *query, bool mean, reduce_plan *ret)
+/* `wide`: floats become doubles. */
+static inline bool reduce_plan_of(const tutti_kernel_query *query, bool mean, bool wide,
+                                  reduce_plan *ret)
 {
     const tutti_infer *node = &query->node;
     const tutti_type *x = &node->inputs[0];
@@ -87,7 +91,8 @@ static inline bool reduce_plan_of(const tutti_kernel_query *query, bool mean, re
     if (query->deterministic && tutti_dtype_is_float(x->dtype) && x->rank > 0 && reduced[0])
         return false; /* sums over the batch are for others */
     int count = reduce_blocks(x, reduced, blocks);
-    reduce_plan plan = {.element = tutti_dtype_size(x->dtype), .divisor = 1};
+    reduce_plan plan = {.element = wide ? sizeof(double) : tutti_dtype_size(x->dtype),
+                        .divisor = 1};
     for (int b = count - 2; b > 0; b -= 2) {
         reduce_stage *s = &plan.stages[plan.stage_count];
         *s = (reduce_stage){.outer = 1, .count = blocks[b], .inner = 1};
@@ -144,10 +149,47 @@ VEC_INLINE double reduce_extreme_f64(bool most, const double *x, int64_t count)
     return lanes[0];
 }
 
+/* Products are taken in REDUCE_PRODUCTS lanes side by side, those of a short row one by one. */
+#define REDUCE_PRODUCT_OF_ROW(T, suffix)                                                           \
+    VEC_INLINE double reduce_product_##suffix(const T *x, int64_t count)                           \
+    {                                                                                              \
+        double lanes[REDUCE_PRODUCTS], result = 1;                                                 \
+        int64_t i = 0;                                                                             \
+        if (count >= REDUCE_PRODUCTS) {                                                            \
+            for (int k = 0; k < REDUCE_PRODUCTS; k++)                                              \
+                lanes[k] = 1;                                                                      \
+            for (; i + REDUCE_PRODUCTS <= count; i += REDUCE_PRODUCTS)                             \
+                for (int k = 0; k < REDUCE_PRODUCTS; k++)                                          \
+                    lanes[k] *= (double)x[i + k];                                                  \
+            for (int k = 0; k < REDUCE_PRODUCTS; k++)                                              \
+                result *= lanes[k];                                                                \
+        }                                                                                          \
+        for (; i < count; i++)                                                                     \
+            result *= (double)x[i];                                                                \
+        return result;                                                                             \
+    }
+REDUCE_PRODUCT_OF_ROW(float, f32)
+REDUCE_PRODUCT_OF_ROW(double, f64)
+
+VEC_INLINE double reduce_row_wide(reduce_kind kind, const float *x, int64_t count)
+{
+    (void)kind;
+    return reduce_product_f32(x, count);
+}
+
+VEC_INLINE void reduce_join_wide(reduce_kind kind, double *to, const float *from, int64_t count)
+{
+    (void)kind;
+    for (int64_t i = 0; i < count; i++)
+        to[i] *= (double)from[i];
+}
+
 VEC_INLINE double reduce_row_f64(reduce_kind kind, const double *x, int64_t count)
 {
     double lanes[8] = {0};
     int64_t i = 0;
+    if (kind == REDUCE_PRODUCT)
+        return reduce_product_f64(x, count);
     if (kind != REDUCE_SUM)
         return reduce_extreme_f64(kind == REDUCE_MAX, x, count);
     for (; i < 8 && i < count; i++)
@@ -173,12 +215,12 @@ VEC_INLINE void reduce_join_f32(reduce_kind kind, float *to, const float *from, 
 
 VEC_INLINE void reduce_join_f64(reduce_kind kind, double *to, const double *from, int64_t count)
 {
-    if (kind != REDUCE_SUM) {
+    if (kind == REDUCE_MAX || kind == REDUCE_MIN) {
         extremes_f64(kind == REDUCE_MAX, to, to, from, count);
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        to[i] += from[i];
+        to[i] = kind == REDUCE_SUM ? to[i] + from[i] : to[i] * from[i];
 }
 
 /* Sums and products wrap round, so that their order does not matter. */
@@ -208,33 +250,35 @@ REDUCE_INTEGER_LOOPS(uint8_t, uint8_t, u8)
 REDUCE_INTEGER_LOOPS(int32_t, uint32_t, i32)
 REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
 
-/* The element types: the same walk. */
-#define REDUCE_WALKS(T, suffix)                                                                    \
+/* The element types: the same walk from elements of type T to results of type R, which are joined
+ * by the functions of `results`. */
+#define REDUCE_WALKS(T, R, suffix, results)                                                        \
     /* Rows [first, end) of columns [column, column + width), into `to`. */                        \
     VEC_INLINE void reduce_some_##suffix(const reduce_work *w, const T *x, int64_t first,          \
-                                         int64_t end, int64_t width, T *to)                        \
+                                         int64_t end, int64_t width, R *to)                        \
     {                                                                                              \
-        T block[REDUCE_COLUMNS];                                                                   \
+        R block[REDUCE_COLUMNS];                                                                   \
         for (int64_t row = first; row < end;) {                                                    \
             int64_t stop = end - row < REDUCE_ROWS ? end : row + REDUCE_ROWS;                      \
-            T *sum = row == first ? to : block;                                                    \
-            memcpy(sum, x + row * w->s.inner, (size_t)width * sizeof(T));                          \
+            R *sum = row == first ? to : block;                                                    \
+            for (int64_t c = 0; c < width; c++)                                                    \
+                sum[c] = (R)x[row * w->s.inner + c];                                               \
             for (int64_t r = row + 1; r < stop; r++)                                               \
                 reduce_join_##suffix(w->kind, sum, x + r * w->s.inner, width);                     \
             if (sum == block)                                                                      \
-                reduce_join_##suffix(w->kind, to, block, width);                                   \
+                reduce_join_##results(w->kind, to, block, width);                                  \
             row = stop;                                                                            \
         }                                                                                          \
     }                                                                                              \
     VEC_INLINE void reduce_columns_##suffix(const reduce_work *w, const T *x, int64_t first,       \
-                                            int64_t end, int64_t width, T *to)                     \
+                                            int64_t end, int64_t width, R *to)                     \
     {                                                                                              \
-        T some[REDUCE_COLUMNS];                                                                    \
+        R some[REDUCE_COLUMNS];                                                                    \
         for (int64_t row = first; row < end; row += REDUCE_MANY) {                                 \
             int64_t stop = end - row < REDUCE_MANY ? end : row + REDUCE_MANY;                      \
             reduce_some_##suffix(w, x, row, stop, width, row == first ? to : some);                \
             if (row != first)                                                                      \
-                reduce_join_##suffix(w->kind, to, some, width);                                    \
+                reduce_join_##results(w->kind, to, some, width);                                   \
         }                                                                                          \
     }                                                                                              \
     VEC_INLINE void reduce_piece_##suffix(const reduce_work *w, int64_t piece)                     \
@@ -247,10 +291,10 @@ REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
             int64_t width =                                                                        \
                 s->inner - column < REDUCE_COLUMNS ? s->inner - column : REDUCE_COLUMNS;           \
             reduce_columns_##suffix(w, x + outer * s->count * s->inner + column, 0, s->count,      \
-                                    width, (T *)w->y + outer * s->inner + column);                 \
+                                    width, (R *)w->y + outer * s->inner + column);                 \
             return;                                                                                \
         }                                                                                          \
-        T *to = s->chunks > 1 ? w->partial : w->y;                                                 \
+        R *to = s->chunks > 1 ? w->partial : w->y;                                                 \
         int64_t end = (piece + 1) * s->rows_per_piece, all = s->outer * s->chunks;                 \
         for (int64_t i = piece * s->rows_per_piece; i < end && i < all; i++) {                     \
             int64_t outer = i / s->chunks, chunk = i % s->chunks;                                  \
@@ -266,24 +310,26 @@ REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
     VEC_INLINE void reduce_finish_##suffix(const reduce_work *w, int64_t outer)                    \
     {                                                                                              \
         int64_t inner = w->s.inner;                                                                \
-        T *partial = (T *)w->partial + outer * w->s.chunks * inner;                                \
+        R *partial = (R *)w->partial + outer * w->s.chunks * inner;                                \
         for (int64_t span = 1; span < w->s.chunks; span *= 2)                                      \
             for (int64_t c = 0; c + span < w->s.chunks; c += 2 * span)                             \
-                reduce_join_##suffix(w->kind, partial + c * inner, partial + (c + span) * inner,   \
-                                     inner);                                                       \
-        memcpy((T *)w->y + outer * inner, partial, (size_t)inner * sizeof(T));                     \
+                reduce_join_##results(w->kind, partial + c * inner, partial + (c + span) * inner,  \
+                                      inner);                                                      \
+        memcpy((R *)w->y + outer * inner, partial, (size_t)inner * sizeof(R));                     \
     }
-REDUCE_WALKS(float, f32)
-REDUCE_WALKS(double, f64)
-REDUCE_WALKS(int8_t, i8)
-REDUCE_WALKS(uint8_t, u8)
-REDUCE_WALKS(int32_t, i32)
-REDUCE_WALKS(int64_t, i64)
+REDUCE_WALKS(float, float, f32, f32)
+REDUCE_WALKS(double, double, f64, f64)
+REDUCE_WALKS(float, double, wide, f64)
+REDUCE_WALKS(int8_t, int8_t, i8, i8)
+REDUCE_WALKS(uint8_t, uint8_t, u8, u8)
+REDUCE_WALKS(int32_t, int32_t, i32, i32)
+REDUCE_WALKS(int64_t, int64_t, i64, i64)
 
 /* Of one element type; `piece` is NULL where a kernel does not have it. */
 typedef struct reduce_functions {
     void (*piece)(void *context, int64_t piece);
     void (*finish)(void *context, int64_t outer);
+    const struct reduce_functions *next; /* of results of another type: doubles; NULL: the same */
 } reduce_functions;
 
 /* For one kind and element type: loops over the kind must know it. */
@@ -300,10 +346,11 @@ typedef struct reduce_functions {
         w.kind = KIND;                                                                             \
         reduce_finish_##suffix(&w, outer);                                                         \
     }
-#define REDUCE_ROW(suffix)                                                                         \
+#define REDUCE_ROW_THEN(suffix, next)                                                              \
     {                                                                                              \
-        piece_##suffix, finish_##suffix                                                            \
+        piece_##suffix, finish_##suffix, next                                                      \
     }
+#define REDUCE_ROW(suffix) REDUCE_ROW_THEN(suffix, NULL)
 
 /* A kernel begins with the types that it has: one of these. */
 #define REDUCE_FLOATS(KIND)                                                                        \
@@ -311,17 +358,6 @@ typedef struct reduce_functions {
     REDUCE_FUNCTIONS(KIND, f64)                                                                    \
     static const reduce_functions functions[TUTTI_DTYPE_END] = {                                   \
         [TUTTI_F32] = REDUCE_ROW(f32), [TUTTI_F64] = REDUCE_ROW(f64)};
-#define REDUCE_INTEGERS(KIND)                                                                      \
-    REDUCE_FUNCTIONS(KIND, i8)                                                                     \
-    REDUCE_FUNCTIONS(KIND, u8)                                                                     \
-    REDUCE_FUNCTIONS(KIND, i32)                                                                    \
-    REDUCE_FUNCTIONS(KIND, i64)                                                                    \
-    static const reduce_functions functions[TUTTI_DTYPE_END] = {                                   \
-        [TUTTI_I8] = REDUCE_ROW(i8),                                                               \
-        [TUTTI_U8] = REDUCE_ROW(u8),                                                               \
-        [TUTTI_I32] = REDUCE_ROW(i32),                                                             \
-        [TUTTI_I64] = REDUCE_ROW(i64),                                                             \
-    };
 #define REDUCE_NUMBERS(KIND)                                                                       \
     REDUCE_FUNCTIONS(KIND, f32)                                                                    \
     REDUCE_FUNCTIONS(KIND, f64)                                                                    \
@@ -335,6 +371,22 @@ typedef struct reduce_functions {
             [TUTTI_I8] = REDUCE_ROW(i8),   [TUTTI_U8] = REDUCE_ROW(u8),                            \
             [TUTTI_I32] = REDUCE_ROW(i32), [TUTTI_I64] = REDUCE_ROW(i64),                          \
     };
+/* Of products. */
+#define REDUCE_WIDE_NUMBERS(KIND)                                                                  \
+    REDUCE_FUNCTIONS(KIND, wide)                                                                   \
+    REDUCE_FUNCTIONS(KIND, f64)                                                                    \
+    REDUCE_FUNCTIONS(KIND, i8)                                                                     \
+    REDUCE_FUNCTIONS(KIND, u8)                                                                     \
+    REDUCE_FUNCTIONS(KIND, i32)                                                                    \
+    REDUCE_FUNCTIONS(KIND, i64)                                                                    \
+    static const reduce_functions functions[TUTTI_DTYPE_END] = {                                   \
+        [TUTTI_F32] = REDUCE_ROW_THEN(wide, &functions[TUTTI_F64]),                                \
+        [TUTTI_F64] = REDUCE_ROW(f64),                                                             \
+        [TUTTI_I8] = REDUCE_ROW(i8),                                                               \
+        [TUTTI_U8] = REDUCE_ROW(u8),                                                               \
+        [TUTTI_I32] = REDUCE_ROW(i32),                                                             \
+        [TUTTI_I64] = REDUCE_ROW(i64),                                                             \
+    };
 /* Of the bytes; see reduce_run. */
 #define REDUCE_BOOLS(KIND)                                                                         \
     REDUCE_FUNCTIONS(KIND, u8)                                                                     \
@@ -344,31 +396,31 @@ typedef struct reduce_functions {
 #define REDUCE_KERNEL(MEAN)                                                                        \
     static int score(const tutti_kernel_query *query)                                              \
     {                                                                                              \
+        const reduce_functions *f = &functions[query->node.inputs[0].dtype];                       \
         reduce_plan plan;                                                                          \
-        return functions[query->node.inputs[0].dtype].piece != NULL &&                             \
-                       reduce_plan_of(query, MEAN, &plan)                                          \
-                   ? 100                                                                           \
-                   : 0;                                                                            \
+        return f->piece != NULL && reduce_plan_of(query, MEAN, f->next != NULL, &plan) ? 100 : 0;  \
     }                                                                                              \
     static size_t workspace(const tutti_kernel_query *query)                                       \
     {                                                                                              \
+        const reduce_functions *f = &functions[query->node.inputs[0].dtype];                       \
         reduce_plan plan;                                                                          \
-        return reduce_plan_of(query, MEAN, &plan) ? plan.bytes : 0;                                \
+        return reduce_plan_of(query, MEAN, f->next != NULL, &plan) ? plan.bytes : 0;               \
     }                                                                                              \
     static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)                  \
     {                                                                                              \
-        return reduce_prepare(query, MEAN, ret_plan);                                              \
+        const reduce_functions *f = &functions[query->node.inputs[0].dtype];                       \
+        return reduce_prepare(query, MEAN, f->next != NULL, ret_plan);                             \
     }                                                                                              \
     static tutti_status run(const tutti_call *call)                                                \
     {                                                                                              \
         return reduce_run(call, &functions[call->inputs[0].dtype]);                                \
     }
 
-static inline tutti_status reduce_prepare(const tutti_kernel_query *query, bool mean,
+static inline tutti_status reduce_prepare(const tutti_kernel_query *query, bool mean, bool wide,
                                           void **ret_plan)
 {
     reduce_plan plan = {0};
-    reduce_plan_of(query, mean, &plan);
+    reduce_plan_of(query, mean, wide, &plan);
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
@@ -386,6 +438,14 @@ static inline void reduce_divide(const tutti_view *y, int64_t count, double divi
         to[i] /= divisor;
 }
 
+/* y = x, rounded. */
+static inline void reduce_narrow(const tutti_view *y, const double *x, int64_t count)
+{
+    float *to = y->data;
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (float)x[i];
+}
+
 /* The largest byte of bools is not 0 where any is true, the smallest where all are. */
 static inline void reduce_truth(const tutti_view *y, int64_t count)
 {
@@ -400,12 +460,14 @@ static inline tutti_status reduce_run(const tutti_call *call, const reduce_funct
     const tutti_view *y = &call->outputs[0];
     const void *from = call->inputs[0].data;
     int64_t count = tutti_view_count(y);
+    bool wide = functions->next != NULL;
     for (int i = 0; i < plan->stage_count; i++) {
         const reduce_stage *s = &plan->stages[i];
         bool last = i + 1 == plan->stage_count;
         reduce_work w = {.s = *s,
                          .x = from,
-                         .y = last ? y->data : (char *)call->workspace + plan->result_at[i],
+                         .y =
+                             last && !wide ? y->data : (char *)call->workspace + plan->result_at[i],
                          .partial = (char *)call->workspace + plan->partial_at[i]};
         int64_t rows = s->outer * s->chunks;
         tutti_parallel(call,
@@ -415,9 +477,12 @@ static inline tutti_status reduce_run(const tutti_call *call, const reduce_funct
         if (s->chunks > 1)
             tutti_parallel(call, s->outer, functions->finish, &w);
         from = w.y;
+        functions = functions->next != NULL ? functions->next : functions;
     }
     if (plan->stage_count == 0)
-        memcpy(y->data, from, (size_t)count * plan->element);
+        memcpy(y->data, from, (size_t)count * tutti_dtype_size(y->dtype));
+    else if (wide)
+        reduce_narrow(y, from, count);
     if (plan->divisor != 1)
         reduce_divide(y, count, plan->divisor);
     if (y->dtype == TUTTI_BOOL)

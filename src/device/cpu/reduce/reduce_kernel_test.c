@@ -36,6 +36,34 @@ TUTTI_TEST(kernel_reductions_match)
     }
 }
 
+/* Of floats in double: what leaves the range of f32 on the way comes back. */
+TUTTI_TEST(kernel_products_match)
+{
+    static const char *const samples[] = {
+        "f32[100000]{0.999:1.001}",
+        "f32[3,40000]{0.999:1.001} | axes=[1]",
+        "f32[5000,7]{-2:2} | axes=[1]",
+        "f32[5000,7]{0.99:1.01} | axes=[0]",
+        "f32[70,3000]{0.9:1.1} | axes=[0] keep_dims=true",
+        "f32[9,10,11,12]{0.9:1.1} | axes=[0,2]",
+        "f32[9,10,11,12]{0.9:1.1} | axes=[1,3]",
+        "f32[7,1,5,1] | axes=[1,3]",
+        "f32[1,1] | axes=[0]",
+        "f64[50000]{0.999:1.001}",
+        "f64[300,200]{0.9:1.1} | axes=[0]",
+        "f64[5,30,20,3]{0.9:1.1} | axes=[1,3]",
+        "f32[1,4]{=1e30,1e30,1e-30,1e-30} | axes=[1]",
+        "f32[4,3]{=1e30,1e30,1e30,1e30,1e30,1e30,1e-30,1e-30,1e-30,1e-30,1e-30,1e-30} | axes=[0]",
+        "f32[2,2,2]{=1e30,1e-30,1e30,1e-30,1e30,1e-30,1e30,1e-30} | axes=[0,2]",
+        "f32[6]{=1,2,nan,4,5,6}",
+        "f32[5]{=1,-0.0,2,inf,1}",
+        "f32[40]{=-0.0}",
+    };
+    tutti__kernel_check_op("prod");
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("prod", samples[i], 1e-6) > 0);
+}
+
 TUTTI_TEST(kernel_of_top_k_matches)
 {
     static const char *const samples[] = {
