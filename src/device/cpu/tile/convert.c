@@ -111,7 +111,126 @@ CONVERT(f64, double, x, x)
                    f32_of_##name(name##_of_f32(tutti__odd_float(x))))
 
 CONVERT_HALF(bf16)
-CONVERT_HALF(f16)
+
+/* Vectors of f16, where the set converts them. */
+#if VEC_NEON
+VEC_INLINE vec half_load(const uint16_t *from)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
+}
+
+VEC_INLINE void half_store(uint16_t *to, vec x)
+{
+    vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(x)));
+}
+#elif defined(__AVX512F__)
+VEC_INLINE vec half_load(const uint16_t *from)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)from));
+}
+
+VEC_INLINE void half_store(uint16_t *to, vec x)
+{
+    _mm256_storeu_si256((__m256i_u *)to, _mm512_cvtps_ph(x, 0));
+}
+#elif defined(__F16C__) && defined(__AVX2__)
+VEC_INLINE vec half_load(const uint16_t *from)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)from));
+}
+
+VEC_INLINE void half_store(uint16_t *to, vec x)
+{
+    _mm_storeu_si128((__m128i_u *)to, _mm256_cvtps_ph(x, 0));
+}
+#else
+#define HALF_VECTORS 0
+#endif
+#ifndef HALF_VECTORS
+#define HALF_VECTORS 1
+#endif
+
+VEC_INLINE void floats_of_halves(const uint16_t *from, float *to, int64_t count)
+{
+    int64_t i = 0;
+#if HALF_VECTORS
+    for (; i + VEC_LANES <= count; i += VEC_LANES)
+        vec_store(to + i, half_load(from + i));
+#endif
+    for (; i < count; i++)
+        to[i] = f32_of_f16(from[i]);
+}
+
+VEC_INLINE void halves_of_floats(const float *from, uint16_t *to, int64_t count)
+{
+    int64_t i = 0;
+#if HALF_VECTORS
+    for (; i + VEC_LANES <= count; i += VEC_LANES)
+        half_store(to + i, vec_load(from + i));
+#endif
+    for (; i < count; i++)
+        to[i] = f16_of_f32(from[i]);
+}
+
+static void load_f16_loop_f32(const tutti_tile_args *t)
+{
+    floats_of_halves(t->x[0], t->y, t->count);
+}
+
+static void store_f16_loop_f32(const tutti_tile_args *t)
+{
+    halves_of_floats(t->x[0], t->y, t->count);
+}
+
+/* The others go by blocks of HALF_BLOCK floats, or fewer at the end. */
+enum { HALF_BLOCK = 128 };
+#define HALF_LOOP(name, from_type, to_type)                                                        \
+    VEC_INLINE void name##_block(const from_type *x, to_type *y, int64_t count);                   \
+    static void name(const tutti_tile_args *t)                                                     \
+    {                                                                                              \
+        const from_type *x = t->x[0];                                                              \
+        to_type *y = t->y;                                                                         \
+        int64_t i = 0;                                                                             \
+        for (; i + HALF_BLOCK <= t->count; i += HALF_BLOCK)                                        \
+            name##_block(x + i, y + i, HALF_BLOCK);                                                \
+        if (i < t->count)                                                                          \
+            name##_block(x + i, y + i, t->count - i);                                              \
+    }                                                                                              \
+    VEC_INLINE void name##_block(const from_type *x, to_type *y, int64_t count)
+
+HALF_LOOP(load_f16_loop_f64, uint16_t, double)
+{
+    float floats[HALF_BLOCK];
+    floats_of_halves(x, floats, count);
+    for (int64_t i = 0; i < count; i++)
+        y[i] = (double)floats[i];
+}
+
+HALF_LOOP(store_f16_loop_f64, double, uint16_t)
+{
+    float floats[HALF_BLOCK];
+    for (int64_t i = 0; i < count; i++)
+        floats[i] = tutti__odd_float(x[i]);
+    halves_of_floats(floats, y, count);
+}
+
+HALF_LOOP(round_f16_loop_f32, float, float)
+{
+    uint16_t halves[HALF_BLOCK];
+    halves_of_floats(x, halves, count);
+    floats_of_halves(halves, y, count);
+}
+
+HALF_LOOP(round_f16_loop_f64, double, double)
+{
+    uint16_t halves[HALF_BLOCK];
+    store_f16_loop_f64_block(x, halves, count);
+    float floats[HALF_BLOCK];
+    floats_of_halves(halves, floats, count);
+    for (int64_t i = 0; i < count; i++)
+        y[i] = (double)floats[i];
+}
+
 CONVERT(i8, int8_t, x, SATURATE(-128, 127))
 CONVERT(u8, uint8_t, x, SATURATE(0, 255))
 CONVERT(bool, uint8_t, x != 0, x != 0)
