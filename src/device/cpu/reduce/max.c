@@ -6,7 +6,7 @@ REDUCE_KERNEL(false)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_max) = {
     .name = "max.blocks",
-    .version = 1,
+    .version = 2,
     .op = "max",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -6,7 +6,7 @@ REDUCE_KERNEL(false)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_min) = {
     .name = "min.blocks",
-    .version = 1,
+    .version = 2,
     .op = "min",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

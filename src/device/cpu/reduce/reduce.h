@@ -11,8 +11,7 @@
 
 #include <stdlib.h>
 
-#include "device/cpu/extremes.h"
-#include "device/cpu/row/row.h"
+#include "device/cpu/reduce/loops.h"
 
 enum {
     REDUCE_STAGES = TUTTI_MAX_RANK / 2 + 1,
@@ -21,10 +20,7 @@ enum {
     REDUCE_COLUMNS = 2048, /* of such a piece */
     REDUCE_ROWS = 64,      /* rows that are summed before they go into a larger sum, */
     REDUCE_MANY = 4096,    /* and these before they go into the total */
-    REDUCE_PRODUCTS = 32,  /* lanes */
 };
-
-typedef enum reduce_kind { REDUCE_SUM, REDUCE_PRODUCT, REDUCE_MAX, REDUCE_MIN } reduce_kind;
 
 typedef struct reduce_stage {
     int64_t outer, count, inner;
@@ -123,133 +119,6 @@ typedef struct reduce_work {
     double divisor;
 } reduce_work;
 
-VEC_INLINE float reduce_row_f32(reduce_kind kind, const float *x, int64_t count)
-{
-    float result;
-    if (kind == REDUCE_MAX)
-        return row_maximum(x, count);
-    if (kind == REDUCE_SUM) {
-        ROW_SUM(result, count, ROW_AT(x));
-        return result;
-    }
-    return row_minimum(x, count);
-}
-
-VEC_INLINE double reduce_extreme_f64(bool most, const double *x, int64_t count)
-{
-    enum { LANES = 32 };
-    double lanes[LANES];
-    int64_t used = count < LANES ? count : LANES, i = used;
-    memcpy(lanes, x, (size_t)used * sizeof *lanes);
-    for (; i + LANES <= count; i += LANES)
-        extremes_f64(most, lanes, lanes, x + i, LANES);
-    extremes_f64(most, lanes, lanes, x + i, count - i);
-    for (; used > 1; used -= used / 2)
-        extremes_f64(most, lanes, lanes, lanes + used - used / 2, used / 2);
-    return lanes[0];
-}
-
-/* Products are taken in REDUCE_PRODUCTS lanes side by side, those of a short row one by one. */
-#define REDUCE_PRODUCT_OF_ROW(T, suffix)                                                           \
-    VEC_INLINE double reduce_product_##suffix(const T *x, int64_t count)                           \
-    {                                                                                              \
-        double lanes[REDUCE_PRODUCTS], result = 1;                                                 \
-        int64_t i = 0;                                                                             \
-        if (count >= REDUCE_PRODUCTS) {                                                            \
-            for (int k = 0; k < REDUCE_PRODUCTS; k++)                                              \
-                lanes[k] = 1;                                                                      \
-            for (; i + REDUCE_PRODUCTS <= count; i += REDUCE_PRODUCTS)                             \
-                for (int k = 0; k < REDUCE_PRODUCTS; k++)                                          \
-                    lanes[k] *= (double)x[i + k];                                                  \
-            for (int k = 0; k < REDUCE_PRODUCTS; k++)                                              \
-                result *= lanes[k];                                                                \
-        }                                                                                          \
-        for (; i < count; i++)                                                                     \
-            result *= (double)x[i];                                                                \
-        return result;                                                                             \
-    }
-REDUCE_PRODUCT_OF_ROW(float, f32)
-REDUCE_PRODUCT_OF_ROW(double, f64)
-
-VEC_INLINE double reduce_row_wide(reduce_kind kind, const float *x, int64_t count)
-{
-    (void)kind;
-    return reduce_product_f32(x, count);
-}
-
-VEC_INLINE void reduce_join_wide(reduce_kind kind, double *to, const float *from, int64_t count)
-{
-    (void)kind;
-    for (int64_t i = 0; i < count; i++)
-        to[i] *= (double)from[i];
-}
-
-VEC_INLINE double reduce_row_f64(reduce_kind kind, const double *x, int64_t count)
-{
-    double lanes[8] = {0};
-    int64_t i = 0;
-    if (kind == REDUCE_PRODUCT)
-        return reduce_product_f64(x, count);
-    if (kind != REDUCE_SUM)
-        return reduce_extreme_f64(kind == REDUCE_MAX, x, count);
-    for (; i < 8 && i < count; i++)
-        lanes[i] = x[i];
-    int64_t used = i;
-    for (; i < count; i++)
-        lanes[i % 8] += x[i];
-    for (int64_t k = 1; k < used; k++)
-        lanes[0] += lanes[k];
-    return lanes[0];
-}
-
-/* to = to op from, `count` elements of floats */
-VEC_INLINE void reduce_join_f32(reduce_kind kind, float *to, const float *from, int64_t count)
-{
-    if (kind == REDUCE_SUM)
-        ROW_MAP(to, count, ROW_AT(to) + ROW_AT(from));
-    else if (kind == REDUCE_MAX)
-        ROW_MAP(to, count, vec_maximum(ROW_AT(from), ROW_AT(to)));
-    else
-        ROW_MAP(to, count, vec_minimum(ROW_AT(from), ROW_AT(to)));
-}
-
-VEC_INLINE void reduce_join_f64(reduce_kind kind, double *to, const double *from, int64_t count)
-{
-    if (kind == REDUCE_MAX || kind == REDUCE_MIN) {
-        extremes_f64(kind == REDUCE_MAX, to, to, from, count);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        to[i] = kind == REDUCE_SUM ? to[i] + from[i] : to[i] * from[i];
-}
-
-/* Sums and products wrap round, so that their order does not matter. */
-#define REDUCE_INTEGER_LOOPS(T, U, suffix)                                                         \
-    VEC_INLINE T reduce_two_##suffix(reduce_kind kind, T a, T b)                                   \
-    {                                                                                              \
-        if (kind == REDUCE_SUM)                                                                    \
-            return (T)((U)a + (U)b);                                                               \
-        if (kind == REDUCE_PRODUCT)                                                                \
-            return (T)((U)a * (U)b);                                                               \
-        return (kind == REDUCE_MAX) == (b > a) ? b : a;                                            \
-    }                                                                                              \
-    VEC_INLINE T reduce_row_##suffix(reduce_kind kind, const T *x, int64_t count)                  \
-    {                                                                                              \
-        T result = x[0];                                                                           \
-        for (int64_t i = 1; i < count; i++)                                                        \
-            result = reduce_two_##suffix(kind, result, x[i]);                                      \
-        return result;                                                                             \
-    }                                                                                              \
-    VEC_INLINE void reduce_join_##suffix(reduce_kind kind, T *to, const T *from, int64_t count)    \
-    {                                                                                              \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            to[i] = reduce_two_##suffix(kind, to[i], from[i]);                                     \
-    }
-REDUCE_INTEGER_LOOPS(int8_t, uint8_t, i8)
-REDUCE_INTEGER_LOOPS(uint8_t, uint8_t, u8)
-REDUCE_INTEGER_LOOPS(int32_t, uint32_t, i32)
-REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
-
 /* The element types: the same walk from elements of type T to results of type R, which are joined
  * by the functions of `results`. */
 #define REDUCE_WALKS(T, R, suffix, results)                                                        \
@@ -261,9 +130,11 @@ REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
         for (int64_t row = first; row < end;) {                                                    \
             int64_t stop = end - row < REDUCE_ROWS ? end : row + REDUCE_ROWS;                      \
             R *sum = row == first ? to : block;                                                    \
-            for (int64_t c = 0; c < width; c++)                                                    \
+            bool narrow = w->s.inner == width && reduce_narrow_##suffix(w->kind, x + row * width,  \
+                                                                        stop - row, width, sum);   \
+            for (int64_t c = 0; c < width && !narrow; c++)                                         \
                 sum[c] = (R)x[row * w->s.inner + c];                                               \
-            for (int64_t r = row + 1; r < stop; r++)                                               \
+            for (int64_t r = row + 1; r < stop && !narrow; r++)                                    \
                 reduce_join_##suffix(w->kind, sum, x + r * w->s.inner, width);                     \
             if (sum == block)                                                                      \
                 reduce_join_##results(w->kind, to, block, width);                                  \
@@ -296,6 +167,12 @@ REDUCE_INTEGER_LOOPS(int64_t, uint64_t, i64)
         }                                                                                          \
         R *to = s->chunks > 1 ? w->partial : w->y;                                                 \
         int64_t end = (piece + 1) * s->rows_per_piece, all = s->outer * s->chunks;                 \
+        if (s->inner == 1 && s->chunks == 1) {                                                     \
+            int64_t first = piece * s->rows_per_piece;                                             \
+            reduce_rows_##suffix(w->kind, x + first * s->count, s->count,                          \
+                                 (end < all ? end : all) - first, to + first);                     \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = piece * s->rows_per_piece; i < end && i < all; i++) {                     \
             int64_t outer = i / s->chunks, chunk = i % s->chunks;                                  \
             int64_t first = s->count * chunk / s->chunks;                                          \

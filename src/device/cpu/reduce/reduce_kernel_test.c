@@ -13,6 +13,15 @@ TUTTI_TEST(kernel_reductions_match)
         "f32[3,40000] | axes=[1]",
         "f32[5000,7] | axes=[1]",
         "f32[5000,7] | axes=[0]",
+        "f32[3000,2] | axes=[1]",
+        "f32[3000,5] | axes=[1]",
+        "f32[3000,8] | axes=[1]",
+        "f32[9000,3] | axes=[0]",
+        "f32[900,16] | axes=[0]",
+        "f32[4,2]{=-0.0,0.0,nan,1,-0.0,-0.0,inf,nan} | axes=[1]",
+        "f32[4,2]{=-0.0,0.0,nan,1,-0.0,-0.0,inf,nan} | axes=[0]",
+        "f64[3000,3] | axes=[1]",
+        "f64[4,2]{=-0.0,0.0,nan,1,-0.0,-0.0,inf,nan} | axes=[1]",
         "f32[40000,32] | axes=[0]",
         "f32[70,3000] | axes=[0]",
         "f32[200,1500] | axes=[0] keep_dims=true",
@@ -104,6 +113,9 @@ static const char *const shapes[] = {
     "[3,40000] | axes=[1]",
     "[5000,7] | axes=[1]",
     "[40000,3] | axes=[0]",
+    "[3000,2] | axes=[1]",
+    "[3000,3] | axes=[1]",
+    "[3000,8] | axes=[1]",
     "[70,3000] | axes=[0] keep_dims=true",
     "[20,30,40] | axes=[1]",
     "[9,10,11,12] | axes=[0,2]",
@@ -295,4 +307,36 @@ TUTTI_TEST(means_over_long_axes_are_exact)
     for (size_t i = 0; i < TUTTI_COUNT(sizes); i++)
         for (int how = 0; how < 4; how++)
             check_mean(sizes[i][0], sizes[i][1], sizes[i][0]<sizes[i][1], how % 2, how> 1);
+}
+
+/* Of rows of `count` elements, once by the kernel of sums, once by one that does more. */
+static void check_short_sums(int64_t count)
+{
+    enum { ROWS = 100 };
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *value, *alone, *fused;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){ROWS, count}, &value));
+    float *x = tutti_tensor_data(value);
+    for (int64_t i = 0; i < ROWS * count; i++)
+        x[i] = i < count ? -0.0F : 1.0F / (float)(i % 23 - 11.5);
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym in = tutti_placeholder(g, TUTTI_F32, ROWS, count);
+    tutti_sym y = tutti_sum(in, .axes = TUTTI_AXES(1));
+    tutti_sym z = tutti_sum(tutti_neg(tutti_scale(in, -1)), .axes = TUTTI_AXES(1));
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({in, value}),
+                       .fetch = TUTTI_FETCH({y, &alone}, {z, &fused})));
+    CHECK(memcmp(tutti_tensor_data(alone), tutti_tensor_data(fused), ROWS * sizeof(float)) == 0);
+    tutti_tensor_release(alone);
+    tutti_tensor_release(fused);
+    tutti_tensor_release(value);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+TUTTI_TEST(sums_of_short_rows_have_the_same_bits_fused_or_not)
+{
+    for (int64_t count = 1; count < 20; count++)
+        check_short_sums(count);
 }
