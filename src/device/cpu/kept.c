@@ -1,5 +1,6 @@
-/* kept.c: see kept.h. One list, one lock; it is taken when programs are compiled and discarded.
- * Each form has a lock of its own that is held while it is made, so that nobody makes it twice. */
+/* kept.c: see kept.h. One table by source, one lock; it is taken when programs are compiled and
+ * discarded. Each form has a lock of its own that is held while it is made, so that nobody makes it
+ * twice. */
 #include "device/cpu/kept.h"
 
 #include <pthread.h>
@@ -20,12 +21,21 @@ struct tutti_kept {
     char form[]; /* what makes it another one of the same source */
 };
 
+enum { LISTS_LOG2 = 13 }; /* with tens of thousands of constants a list is a few long */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static tutti_kept *list;
+static tutti_kept *lists[1 << LISTS_LOG2];
+static int kept_count;
+
+/* Where the forms of a source are listed. The product's upper bits depend on all of the address. */
+static tutti_kept **list_of(const tutti_tensor *source)
+{
+    return &lists[(uint64_t)(uintptr_t)source * UINT64_C(0x9e3779b97f4a7c15) >> (64 - LISTS_LOG2)];
+}
 
 static tutti_kept *find(const tutti_tensor *source, const char *form, int64_t floats)
 {
-    for (tutti_kept *kept = list; kept != NULL; kept = kept->next)
+    for (tutti_kept *kept = *list_of(source); kept != NULL; kept = kept->next)
         if (kept->source == source && kept->floats == floats && strcmp(kept->form, form) == 0)
             return kept;
     return NULL;
@@ -46,8 +56,9 @@ static tutti_kept *make(tutti_tensor *source, const char *form, int64_t floats)
     kept->data = data;
     kept->floats = floats;
     kept->source = tutti_tensor_retain(source);
-    kept->next = list;
-    list = kept;
+    kept->next = *list_of(source);
+    *list_of(source) = kept;
+    kept_count++;
     return kept;
 }
 
@@ -76,11 +87,13 @@ void tutti__kept_give(tutti_kept *kept)
         return;
     pthread_mutex_lock(&lock);
     bool last = --kept->holders == 0;
-    for (tutti_kept **at = &list; last && *at != NULL; at = &(*at)->next)
-        if (*at == kept) {
-            *at = kept->next;
-            break;
-        }
+    if (last) {
+        tutti_kept **at = list_of(kept->source);
+        while (*at != kept)
+            at = &(*at)->next;
+        *at = kept->next;
+        kept_count--;
+    }
     pthread_mutex_unlock(&lock);
     if (!last)
         return;
@@ -119,10 +132,8 @@ const float *tutti__kept_data(tutti_kept *kept, tutti_kept_fill *fill, const voi
 
 int tutti__kept_count(void)
 {
-    int count = 0;
     pthread_mutex_lock(&lock);
-    for (const tutti_kept *kept = list; kept != NULL; kept = kept->next)
-        count++;
+    int count = kept_count;
     pthread_mutex_unlock(&lock);
     return count;
 }

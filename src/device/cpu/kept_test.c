@@ -70,3 +70,26 @@ TUTTI_TEST(kept_forms_are_made_in_the_room_of_the_first_run)
     tutti__kept_give(kept);
     tutti_tensor_release(source);
 }
+
+/* Many enough that several of them share a list, given in another order than taken. */
+TUTTI_TEST(kept_forms_of_many_sources_are_told_apart)
+{
+    enum { SOURCES = 20000 };
+    static tutti_tensor *sources[SOURCES];
+    static tutti_kept *kept[SOURCES];
+    int before = tutti__kept_count();
+    for (int i = 0; i < SOURCES; i++) {
+        CHECK_OK(tutti_tensor_create(TUTTI_F32, 0, NULL, &sources[i]));
+        CHECK_OK(tutti__kept_take(sources[i], "panels", 1, &kept[i]));
+    }
+    CHECK_INT(tutti__kept_count() - before, SOURCES);
+    for (int step = 7, i = 0, n = 0; n < SOURCES; n++, i = (i + step) % SOURCES) {
+        tutti_kept *again;
+        CHECK_OK(tutti__kept_take(sources[i], "panels", 1, &again));
+        CHECK(again == kept[i]);
+        tutti__kept_give(again);
+        tutti__kept_give(kept[i]);
+        tutti_tensor_release(sources[i]);
+        CHECK_INT(tutti__kept_count() - before, SOURCES - 1 - n);
+    }
+}
