@@ -63,8 +63,10 @@ static tutti_status narrow(tutti_graph *graph, tutti_node *fed, tutti_node *slic
     for (size_t n = 0; n < graph->nodes.count; n++) {
         tutti_node *node = graph->nodes.data[n];
         for (int i = 0; i < node->control_count; i++)
-            if (node->controls[i] == slice)
+            if (node->controls[i] == slice) {
                 node->controls[i] = fed;
+                node->grown = NULL;
+            }
     }
     for (size_t i = 0; i < graph->targets.count; i++)
         if (graph->targets.data[i] == slice)

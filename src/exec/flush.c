@@ -59,6 +59,8 @@ void tutti__eager_drop_controls(tutti_eager *eager)
         for (int i = 0; i < node->control_count; i++)
             if (node->controls[i]->id >= eager->done && !node->controls[i]->dead)
                 node->controls[kept++] = node->controls[i];
+        if (kept < node->control_count)
+            node->grown = NULL;
         node->control_count = kept;
     }
 }

@@ -5,31 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pointers.h"
 #include "exec/bodies.h"
 #include "exec/fed_rows.h"
 #include "exec/parts.h"
 #include "exec/segment.h"
 #include "program/program.h"
 
-static tutti_status add_updated(tutti_plan *plan, tutti_state *state, const tutti_node *node)
+static tutti_status add_updated(tutti_plan *plan, tutti_pointers *known, tutti_state *state,
+                                const tutti_node *node)
 {
     tutti_state_variable *variable;
     TUTTI_TRY(tutti__node_variable(state, node, &variable));
-    for (size_t i = 0; i < plan->updated.count; i++)
-        if (plan->updated.data[i] == variable)
-            return TUTTI_OK;
-    return TUTTI_VEC_PUSH(&plan->updated, variable)
+    if (tutti__pointers_get(known, variable) >= 0)
+        return TUTTI_OK;
+    return tutti__pointers_add(known, variable, 0) && TUTTI_VEC_PUSH(&plan->updated, variable)
                ? TUTTI_OK
                : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
 }
 
-static tutti_status find_updated(tutti_plan *plan, tutti_state *state, const tutti_graph *graph)
+/* `known`: those of plan->updated. */
+static tutti_status find_updated(tutti_plan *plan, tutti_pointers *known, tutti_state *state,
+                                 const tutti_graph *graph)
 {
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
         for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++)
             if (tutti__is(node->inputs[i].node, "variable"))
-                TUTTI_TRY(add_updated(plan, state, node->inputs[i].node));
+                TUTTI_TRY(add_updated(plan, known, state, node->inputs[i].node));
     }
     return TUTTI_OK;
 }
@@ -147,6 +150,7 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
 {
     int count;
     tutti_piece_graph *pieces;
+    tutti_pointers known = {0};
     TUTTI_TRY(check_channels(graph));
     TUTTI_TRY(tutti__partition(graph, &count, &pieces));
     plan->pieces = calloc((size_t)count, sizeof *plan->pieces);
@@ -167,12 +171,13 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
         plan->piece_count = i + 1;
         const tutti_executable *executable = plan->pieces[i].executable;
         if (status == TUTTI_OK)
-            status = find_updated(plan, tutti__engine_state(engine), pieces[i].graph);
+            status = find_updated(plan, &known, tutti__engine_state(engine), pieces[i].graph);
         plan->shadows = plan->shadows || (status == TUTTI_OK && executable->shadows);
         if (status == TUTTI_OK && executable->table->memory)
             add_memory(plan, executable);
     }
     tutti__partition_free(count, pieces);
+    tutti__pointers_free(&known);
     if (status == TUTTI_OK && options->strategy)
         status = tutti__limits_check(tutti__engine_state(engine), options->strategy, plan);
     return status;

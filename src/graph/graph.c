@@ -423,32 +423,6 @@ tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int
                ret_node);
 }
 
-/* Twice as much room, since who waits for everything has thousands. */
-static tutti_status grow_controls(tutti_node *node)
-{
-    int room = node->control_count < 2 ? 2 : 2 * node->control_count;
-    tutti_node **controls = tutti__arena_array(&node->graph->arena, (size_t)room, sizeof *controls);
-    if (!controls)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a control edge");
-    if (node->control_count > 0)
-        memcpy(controls, node->controls, (size_t)node->control_count * sizeof *controls);
-    node->controls = node->grown = controls;
-    node->grown_room = room;
-    return TUTTI_OK;
-}
-
-tutti_status tutti__node_after(tutti_node *node, tutti_node *after)
-{
-    for (int i = 0; i < node->control_count; i++)
-        if (node->controls[i] == after)
-            return TUTTI_OK;
-    if (!node->grown || node->grown != node->controls || node->control_count >= node->grown_room)
-        TUTTI_TRY(grow_controls(node));
-    node->controls[node->control_count++] = after;
-    node->graph->version++;
-    return TUTTI_OK;
-}
-
 tutti_status tutti__graph_result(tutti_graph *graph, tutti_edge edge)
 {
     if (!edge.node || edge.node->graph != graph)

@@ -468,6 +468,14 @@ TUTTI_TEST(nodes_wait_for_many)
     CHECK(copy->controls[MANY - 1] == more &&
           last.node->controls[MANY - 1] == before[MANY - 1].node);
     CHECK_INT(last.node->control_count, MANY);
+    before[0].node->dead = before[1].node->dead = true; /* what is gone leaves the list */
+    CHECK_OK(tutti__graph_sort(g));
+    CHECK_INT(last.node->control_count, MANY - 2);
+    for (int i = 2; i < MANY; i++)
+        CHECK_OK(tutti__node_after(last.node, before[i].node));
+    CHECK_INT(last.node->control_count, MANY - 2);
+    CHECK_OK(tutti__node_after(last.node, x.node));
+    CHECK(last.node->controls[0] == before[2].node && last.node->controls[MANY - 2] == x.node);
     tutti_graph_destroy(g);
     tutti_graph_destroy(other);
 }

@@ -71,6 +71,8 @@ static void forget_dead(tutti_node *node)
     for (int i = 0; i < node->control_count; i++)
         if (!node->controls[i]->dead)
             node->controls[kept++] = node->controls[i];
+    if (kept < node->control_count)
+        node->grown = NULL;
     node->control_count = kept;
     while (node->colocate && node->colocate->dead) {
         if (!node->device[0])

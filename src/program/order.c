@@ -48,11 +48,13 @@ static tutti_status bind_variable(tutti_order *o, const tutti_partition *partiti
     tutti_program *program = o->program;
     tutti_piece *piece;
     TUTTI_TRY(tutti__bind_variable(partition->state, program->device, node, &piece));
-    for (int i = 0; i < program->variable_count; i++)
-        if (program->variables[i].piece == piece) {
-            *ret_slot = (uint32_t)i;
-            return TUTTI_OK;
-        }
+    int64_t slot = tutti__pointers_get(&o->slots, piece);
+    if (slot >= 0) {
+        *ret_slot = (uint32_t)slot;
+        return TUTTI_OK;
+    }
+    if (!tutti__pointers_add(&o->slots, piece, program->variable_count))
+        return no_memory();
     *ret_slot = (uint32_t)program->variable_count;
     program->variables[program->variable_count++] = (tutti_program_variable){.piece = piece};
     return TUTTI_OK;
@@ -297,6 +299,7 @@ tutti_status tutti__program_order(tutti_program *program, const tutti_partition 
         if (status != TUTTI_OK)
             program->instruction_count = 0;
     }
+    tutti__pointers_free(&o.slots);
     TUTTI_VEC_FREE(&o.values);
     TUTTI_VEC_FREE(&o.instructions);
     return status;

@@ -4,6 +4,7 @@
 #ifndef TUTTI_PROGRAM_ORDER_H
 #define TUTTI_PROGRAM_ORDER_H
 
+#include "base/pointers.h"
 #include "program/program.h"
 
 typedef struct tutti_order {
@@ -20,6 +21,7 @@ typedef struct tutti_order {
     size_t sequence_count;
     TUTTI_VEC(tutti_program_value) values;
     TUTTI_VEC(tutti_instruction) instructions;
+    tutti_pointers slots; /* of the variables, by the piece of state that they are */
     int32_t *shadow; /* by variable: value that stands in for it, or -1; NULL: there are none */
     struct tutti_order_index *index; /* of updates.c */
 } tutti_order;
