@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values beyond this number are placed in the first order only: each order takes a time that is
+/* Values beyond this number are placed in the first order only: the others take a time that is
  * their square. */
 enum { MANY_VALUES = 4096 };
 
@@ -40,7 +40,7 @@ tutti_status tutti__pack_bound(const tutti_pack *pack, size_t moments, size_t *r
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     for (size_t i = 0; i <= moments; i++)
         most = bytes[i] > most ? bytes[i] : most;
-    for (size_t i = 0; i < pack->count; i++) {
+    for (size_t i = 0; pack->count <= MANY_VALUES && i < pack->count; i++) {
         tutti_packed *value = &pack->values[i];
         size_t last = (size_t)value->last < moments ? (size_t)value->last : moments;
         for (size_t at = (size_t)value->first; at <= last; at++)
@@ -93,6 +93,15 @@ static int by_area(const void *a, const void *b)
     return by_size(a, b);
 }
 
+/* By the moment after which nobody wants it. */
+static int by_end(const void *a, const void *b)
+{
+    const tutti_packed *x = *(tutti_packed *const *)a, *y = *(tutti_packed *const *)b;
+    if (x->last != y->last)
+        return x->last < y->last ? -1 : 1;
+    return by_making(a, b);
+}
+
 /* Where the most is wanted at once there is the least room for mistakes. */
 static int by_crowd(const void *a, const void *b)
 {
@@ -102,11 +111,17 @@ static int by_crowd(const void *a, const void *b)
     return by_size(a, b);
 }
 
+typedef struct gap {
+    size_t offset, end;
+} gap;
+
 typedef struct packing {
     const tutti_pack *pack;
     tutti_packed **queue;  /* in the order of placing */
     tutti_packed **placed; /* by offset */
     size_t *best;          /* offsets, by index in pack->values */
+    gap *gaps;             /* by offset, never two that touch */
+    size_t gap_count;
 } packing;
 
 /* The lowest gap, or, when the tightest is asked for, the smallest that is large enough. */
@@ -160,6 +175,70 @@ static size_t place_all(packing *p, bool tightest, bool forgets, size_t limit)
     return bytes;
 }
 
+/* The value's bytes are free again: a gap, or the gaps beside it grow. */
+static void widen_gaps(packing *p, const tutti_packed *value)
+{
+    size_t low = 0, high = p->gap_count, end = value->offset + value->size;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->gaps[middle].offset < value->offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    gap *at = &p->gaps[low]; /* the first one behind it, if any */
+    bool before = low > 0 && at[-1].end == value->offset;
+    bool behind = low < p->gap_count && at->offset == end;
+    if (before && behind) {
+        at[-1].end = at->end;
+        memmove(at, at + 1, (--p->gap_count - low) * sizeof *at);
+    } else if (before) {
+        at[-1].end = end;
+    } else if (behind) {
+        at->offset = value->offset;
+    } else {
+        memmove(at + 1, at, (p->gap_count++ - low) * sizeof *at);
+        *at = (gap){value->offset, end};
+    }
+}
+
+/* The lowest gap's first bytes. The last gap has no end. */
+static size_t take_from_gaps(packing *p, size_t size)
+{
+    gap *at = p->gaps;
+    while (at->end - at->offset < size)
+        at++;
+    size_t offset = at->offset;
+    at->offset += size;
+    if (at->offset == at->end)
+        memmove(at, at + 1, (size_t)(p->gaps + --p->gap_count - at) * sizeof *at);
+    return offset;
+}
+
+/* As place_all by the moment of making in the lowest gaps, where values collide only if they are
+ * wanted at the same moment: of those that are not over all collide with the next one and with each
+ * other, so what lies between them is all that there is to look at. */
+static size_t place_in_turn(packing *p, size_t limit)
+{
+    size_t bytes = 0, over = 0;
+    qsort(p->queue, p->pack->count, sizeof(tutti_packed *), by_making);
+    memcpy(p->placed, p->queue, p->pack->count * sizeof(tutti_packed *));
+    qsort(p->placed, p->pack->count, sizeof(tutti_packed *), by_end);
+    p->gaps[0] = (gap){0, SIZE_MAX};
+    p->gap_count = 1;
+    for (size_t n = 0; n < p->pack->count; n++) {
+        tutti_packed *value = p->queue[n];
+        for (; p->placed[over]->last < value->first; over++)
+            widen_gaps(p, p->placed[over]);
+        value->offset = take_from_gaps(p, value->size);
+        if (value->offset + value->size > bytes)
+            bytes = value->offset + value->size;
+        if (bytes >= limit)
+            return SIZE_MAX;
+    }
+    return bytes;
+}
+
 /* Keeps the offsets if they take less than the best so far, whose bytes are returned. */
 static size_t keep_better(packing *p, size_t bytes, size_t best)
 {
@@ -178,8 +257,12 @@ static size_t try_orders(packing *p, size_t bound)
     size_t best = SIZE_MAX, count = p->pack->count;
     size_t tries = count > MANY_VALUES ? 1 : sizeof ways / sizeof *ways;
     for (size_t w = 0; w < tries && best > bound; w++) {
-        qsort(p->queue, count, sizeof(tutti_packed *), ways[w].order);
         bool forgets = p->pack->in_turn && ways[w].order == by_making;
+        if (forgets && !ways[w].tightest) {
+            best = keep_better(p, place_in_turn(p, best), best);
+            continue;
+        }
+        qsort(p->queue, count, sizeof(tutti_packed *), ways[w].order);
         best = keep_better(p, place_all(p, ways[w].tightest, forgets, best), best);
     }
     return best;
@@ -214,9 +297,10 @@ tutti_status tutti__pack(const tutti_pack *pack, size_t bound, size_t *ret_bytes
     packing p = {.pack = pack,
                  .queue = malloc(pack->count * sizeof(tutti_packed *)),
                  .placed = malloc(pack->count * sizeof(tutti_packed *)),
-                 .best = calloc(pack->count, sizeof *p.best)};
+                 .best = calloc(pack->count, sizeof *p.best),
+                 .gaps = malloc((pack->count + 1) * sizeof *p.gaps)};
     tutti_status status = TUTTI_OK;
-    if (p.queue && p.placed && p.best) {
+    if (p.queue && p.placed && p.best && p.gaps) {
         for (size_t i = 0; i < pack->count; i++)
             p.queue[i] = &pack->values[i];
         *ret_bytes = improve(&p, bound, try_orders(&p, bound));
@@ -228,5 +312,6 @@ tutti_status tutti__pack(const tutti_pack *pack, size_t bound, size_t *ret_bytes
     free(p.queue);
     free(p.placed);
     free(p.best);
+    free(p.gaps);
     return status;
 }

@@ -10,7 +10,8 @@ typedef struct tutti_packed {
     int32_t first, last; /* moments at which it is wanted, both included; INT32_MAX: to the end */
     size_t size;         /* bytes, a multiple of the alignment, more than 0 */
     size_t offset;       /* to be found */
-    size_t crowd; /* the most that is wanted at once while it is; 0, tutti__pack_bound writes it */
+    size_t crowd; /* the most that is wanted at once while it is; 0, tutti__pack_bound writes it,
+                     but where there are too many values for the orders that ask for it */
 } tutti_packed;
 
 /* The sizes of all values add up to PTRDIFF_MAX / 2 at most, so that no end of a value wraps. */

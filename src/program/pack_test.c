@@ -90,3 +90,27 @@ TUTTI_TEST(pack_stays_near_the_bound_on_random_steps)
             CHECK_INT(forgotten[i].offset, values[i].offset);
     }
 }
+
+/* Too many for all orders: by the moment of making, and where each lies is the lowest gap between
+ * those that are wanted then. */
+TUTTI_TEST(pack_of_many_values_takes_the_lowest_gaps_in_turn)
+{
+    enum { MANY = 5000 };
+    static tutti_packed values[MANY], in_turn[MANY];
+    for (int32_t i = 0; i < MANY; i++) {
+        tutti_random_key key = {.seed = 7};
+        uint64_t at = (uint64_t)i * 3;
+        int32_t first = i / 2, length = (int32_t)(tutti__random_u32(key, at) % 40);
+        if (tutti__random_u32(key, at + 1) % 8 == 0)
+            length = MANY - 2 * first > 0 ? MANY - 2 * first : 0;
+        values[i] = (tutti_packed){i, first, first + length,
+                                   64 * (1 + tutti__random_u32(key, at + 2) % 50), 0};
+    }
+    memcpy(in_turn, values, sizeof values);
+    size_t bound, again, bytes = packed(values, MANY, MANY + MANY / 2, &bound);
+    tutti_pack pack = {MANY, in_turn, overlap, NULL, true};
+    CHECK_OK(tutti__pack(&pack, bound, &again));
+    CHECK(again == bytes && bytes >= bound);
+    for (int i = 0; i < MANY; i++)
+        CHECK_INT(in_turn[i].offset, values[i].offset);
+}
