@@ -57,6 +57,54 @@ TUTTI_TEST(kernel_matmul_matches_larger_shapes)
         CHECK(tutti__kernel_check("matmul", samples[i], -1) > 0);
 }
 
+/* Dot products, in one piece and in several; what is not bids all the same. */
+TUTTI_TEST(kernel_matmul_matches_dot_products)
+{
+    static const char *const samples[] = {
+        "f32[1,1000] f32[1000,1]",
+        "f32[70,1100] f32[1100,1]",
+        "f32[3,5,300] f32[300,1]",
+        "f32[70,1100] f32[1,1100] | transpose_b=true",
+        "f32[1,1100] f32[70,1100] | transpose_b=true",
+        "f32[1100,1] f32[70,1100] | transpose_a=true transpose_b=true",
+        "f32[3,5000] f32[5000,3]",
+        "f32[5000,3] f32[5000,8] | transpose_a=true",
+        "f32[5000,8] f32[3,5000] | transpose_a=true transpose_b=true",
+        "f32[1,70000] f32[70000,1]",
+        "bf16[70,1100] bf16[1100,1]",
+        "bf16[1,1100] bf16[70,1100] | transpose_b=true",
+        "bf16[5000,3] bf16[5000,4] | transpose_a=true",
+        "f16[70,1100] f16[1100,1]",
+        "f16[5000,3] f16[5000,4] | transpose_a=true",
+        "f64[70,1101] f64[1101,1]",
+        "f64[5000,3] f64[5000,4] | transpose_a=true",
+        "i8[70,1100]{-128:128} i8[1100,1]{-128:128}",
+        "u8[1,1100]{0:256} u8[70,1100]{0:256} | transpose_b=true",
+        "i32[5000,3]{-2e9:2e9} i32[5000,4]{-2e9:2e9} | transpose_a=true",
+        "i64[70,1100]{-8e18:8e18} i64[1100,1]{-8e18:8e18}",
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("matmul", samples[i], -1) > 1);
+}
+
+/* They round as the tiles do; `gemm_test.c` says what tiles give. */
+TUTTI_TEST(kernel_matmul_matches_batches_of_small_products)
+{
+    static const char *const samples[] = {
+        "f32[1000,3,3] f32[1000,3,3]",
+        "f32[1000,3,3] f32[1000,3,1]",
+        "f32[2,5,4,4] f32[5,4,4]",
+        "f32[3,1,4,2] f32[7,2,1]",
+        "f32[70,8,7] f32[70,7,5]",
+        "f32[70,7,8] f32[70,7,5] | transpose_a=true",
+        "f32[70,8,7] f32[70,5,7] | transpose_b=true",
+        "f32[70,4,4] f32[70,4,4] | transpose_a=true transpose_b=true",
+        "f32[1,3,3] f32[2000,3,4]",
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("matmul", samples[i], -1) > 1);
+}
+
 TUTTI_TEST(kernel_matmul_names_a_library_that_is_unknown)
 {
     tutti_sample *sample;
