@@ -37,8 +37,8 @@ TUTTI_API tutti_sym tutti_gradient_of(tutti_sym y, tutti_sym x);
 TUTTI_API tutti_sym tutti_grad_dense(tutti_grad grad, tutti_sym like);
 
 /* Intercepts: `fn` sees the complete gradient of `sym` in every later differentiation and returns
- * what takes its place (clipping, scaling, logging). Not inside a body of tutti_cond or tutti_while,
- * which is refused: set it outside, on an argument or a result. */
+ * what takes its place (clipping, scaling, logging). Not inside a body of tutti_cond or
+ * tutti_while, which is refused: set it outside, on an argument or a result. */
 TUTTI_API void tutti_on_gradient(tutti_sym sym,
                                  tutti_grad (*fn)(tutti_sym forward, tutti_grad grad,
                                                   void *context),
