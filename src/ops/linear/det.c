@@ -1,8 +1,9 @@
 /* det.c: determinants of square matrices, by elimination with partial pivoting. */
-#include "ops/shape/rule.h"
-
 #include <math.h>
 #include <stdlib.h>
+
+#include "ops/shape/move.h"
+#include "tensor/dtype.h"
 
 static tutti_status infer(tutti_infer *node)
 {
@@ -14,6 +15,21 @@ static tutti_status infer(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID, "x is %s, needs square matrices [..,n,n]",
                          tutti_type_text(x, text));
     return tutti__shape_output(node, 0, x->dtype, x->rank - 2, x->dims);
+}
+
+typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+/* row -= factor * pivot */
+static void subtract(double *row, const double *pivot, double factor, int64_t count)
+{
+    int64_t k = 0;
+    for (; k + 4 <= count; k += 4) {
+        pair low = *(const pair *)(pivot + k), high = *(const pair *)(pivot + k + 2);
+        *(pair *)(row + k) -= factor * low;
+        *(pair *)(row + k + 2) -= factor * high;
+    }
+    for (; k < count; k++)
+        row[k] -= factor * pivot[k];
 }
 
 static double determinant(double *a, int64_t n)
@@ -33,8 +49,7 @@ static double determinant(double *a, int64_t n)
         }
         for (int64_t r = c + 1; r < n; r++) {
             double factor = a[r * n + c] / a[c * n + c];
-            for (int64_t k = c; k < n; k++)
-                a[r * n + k] -= factor * a[c * n + k];
+            subtract(a + r * n + c, a + c * n + c, factor, n - c);
         }
     }
     return det;
@@ -51,8 +66,7 @@ static tutti_status reference(const tutti_call *call)
         return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for a matrix of %lld rows",
                          (long long)n);
     for (int64_t i = 0; i < count; i++) {
-        for (int64_t k = 0; k < all; k++)
-            a[k] = tutti_view_get(x, i * all + k);
+        tutti__elements_to_doubles(x->dtype, tutti__element(x, i * all), all, a);
         tutti_view_set(&call->outputs[0], i, determinant(a, n));
     }
     free(a);
