@@ -5,6 +5,7 @@
 #include "base/test.h"
 #include "device/cpu/kernel_check.h"
 #include "tables/update_rule.h"
+#include "tutti/tutti.h"
 
 /* Every operator of every rule, in all its samples. */
 TUTTI_TEST(kernel_updates_match)
@@ -77,6 +78,45 @@ TUTTI_TEST(kernel_all_finite_finds_one_among_many)
         CHECK(tutti__kernel_check_sample(sample, 0) > 0);
     }
     tutti__sample_free(sample);
+}
+
+TUTTI_TEST(kernel_check_numerics_matches)
+{
+    tutti__kernel_check_op("check_numerics");
+    CHECK(tutti__kernel_check("check_numerics", "f32[140001]", 0) > 0);
+    CHECK(tutti__kernel_check("check_numerics", "f64[9000,2]", 0) > 0);
+    CHECK(tutti__kernel_check("check_numerics", "f16[70001]", 0) > 0);
+    CHECK(tutti__kernel_check("check_numerics", "bf16[5]{=3e38}", 0) > 0);
+}
+
+/* The last of many elements, in every float type. */
+TUTTI_TEST(kernel_check_numerics_finds_one_among_many)
+{
+    static const tutti_dtype types[] = {TUTTI_F32, TUTTI_F64, TUTTI_F16, TUTTI_BF16};
+    static const double bad[] = {INFINITY, -INFINITY, NAN};
+    int64_t count = 70001;
+    for (size_t i = 0; i < TUTTI_COUNT(types) * TUTTI_COUNT(bad); i++) {
+        tutti_graph *g;
+        tutti_session *s;
+        tutti_tensor *value, *y = NULL;
+        tutti_dtype type = types[i % TUTTI_COUNT(types)];
+        CHECK_OK(tutti_tensor_create(type, 1, &count, &value));
+        for (int64_t k = 0; k < count; k++)
+            tutti_tensor_set(value, k, 0);
+        CHECK_OK(tutti_graph_create(&g));
+        tutti_sym x = tutti_placeholder(g, type, count), checked = tutti_check_numerics(x, "loss");
+        CHECK_OK(tutti_session_open(&s, g));
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({checked, &y})));
+        tutti_tensor_release(y);
+        tutti_tensor_set(value, count - 1, bad[i % TUTTI_COUNT(bad)]);
+        CHECK_STATUS(
+            tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({checked, &y})),
+            TUTTI_CHECK_FAILED);
+        CHECK_CONTAINS(tutti_error_message(), "element [70000] is ");
+        tutti_tensor_release(value);
+        tutti_session_close(s);
+        tutti_graph_destroy(g);
+    }
 }
 
 TUTTI_TEST(kernel_square_sum_matches)
