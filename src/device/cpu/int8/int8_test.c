@@ -14,6 +14,22 @@ TUTTI_TEST(int8_kernels_agree_with_the_reference)
         tutti__kernel_check_op(ops[i]);
 }
 
+TUTTI_TEST(int8_quantizes_by_axis)
+{
+    static const char *const samples[] = {
+        "f32[40000]{-3:3} f32[]{=0.02} i8[]{=-7}",
+        "f32[70,1030]{-3:3} f32[1030]{0.01:0.1} u8[1030]{0:256}",
+        "f32[70,1030]{-3:3} f32[70]{0.01:0.1} i8[70]{-128:128} | axis=0",
+        "f32[5,33,40]{-9:9} f32[33]{0.01:0.1} i8[33]{-128:128} | axis=1",
+        "f32[5,33,3]{-9:9} f32[33]{0.01:0.1} | axis=-2 dtype=i8",
+        "f32[2,3]{=nan,inf,-inf,1e30,-1e30,-0.5} f32[3]{=1,2,0.5} u8[3]{=1,255,0}",
+        "f32[40,1]{-3:3} f32[1]{=0.02} u8[1]{=128}",
+        "f32[40,3]{-3:3} f32[]{=0.02} u8[]{=128} | axis=-9",
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("quantize_linear", samples[i], 0) > 0);
+}
+
 TUTTI_TEST(int8_products_have_edges)
 {
     static const char *const samples[] = {
