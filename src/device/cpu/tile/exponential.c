@@ -26,7 +26,6 @@ static inline double modulo(double a, double b)
         rest += b;
     return rest == 0 ? copysign(0.0, b) : rest;
 }
-TILE_SCALARS_2(modulo_loop_f32, float, modulo((double)a, (double)b))
 TILE_SCALARS_2(modulo_loop_f64, double, modulo(a, b))
 
 /* (a - rest) / b is whole but for rounding, one above the floor when the rest has the other sign. A
@@ -40,8 +39,39 @@ static inline double floor_divide(double a, double b)
         quotient -= 1;
     return quotient == 0 ? copysign(0.0, a / b) : nearbyint(quotient);
 }
-TILE_SCALARS_2(floor_divide_loop_f32, float, floor_divide((double)a, (double)b))
 TILE_SCALARS_2(floor_divide_loop_f64, double, floor_divide(a, b))
+
+/* Of floats the same bits by vectors: where |a / b| < 2^28 the quotient in double has the whole
+ * part of the true one, which is no nearer than 2^-24 to the next whole number unless it is one;
+ * times b it has 52 bits, and what it leaves of a is exact. Where it is not (or b is infinite, or
+ * not a number) the block is done one by one. */
+enum { DIVIDED = 64 };
+#define DIVISION_LOOP(name, function, EACH)                                                        \
+    static void name(const tutti_tile_args *t)                                                     \
+    {                                                                                              \
+        float done[DIVIDED];                                                                       \
+        for (int64_t at = 0; at < t->count; at += DIVIDED) {                                       \
+            const int64_t count = t->count - at < DIVIDED ? t->count - at : DIVIDED;               \
+            const float *from_a = (const float *)t->x[0] + at,                                     \
+                        *from_b = (const float *)t->x[1] + at;                                     \
+            int32_t far = 0;                                                                       \
+            for (int64_t i = 0; i < count; i++) {                                                  \
+                const double a = (double)from_a[i], b = (double)from_b[i], exact = a / b;          \
+                const bool near = (fabs(exact) < 0x1p28) & (fabs(b) < 0x1p128);                    \
+                const double whole = (double)(int32_t)(near ? exact : 0), rest = a - whole * b;    \
+                const bool below = rest * b < 0;                                                   \
+                const double value = EACH;                                                         \
+                far |= near ? 0 : 1;                                                               \
+                done[i] = (float)value;                                                            \
+            }                                                                                      \
+            for (int64_t i = 0; far && i < count; i++)                                             \
+                done[i] = (float)function((double)from_a[i], (double)from_b[i]);                   \
+            __builtin_memcpy((float *)t->y + at, done, (size_t)count * sizeof *done);              \
+        }                                                                                          \
+    }
+/* Results that are not 0 have the same sign anyway. */
+DIVISION_LOOP(modulo_loop_f32, modulo, copysign(rest + (below ? b : 0), b))
+DIVISION_LOOP(floor_divide_loop_f32, floor_divide, copysign(whole - (below ? 1.0 : 0.0), exact))
 
 /* Arguments beyond TRIG_MOST need more bits of pi: C's function, one by one. */
 VEC_INLINE void trig(const tutti_tile_args *t, int quarter, float (*exact)(float))

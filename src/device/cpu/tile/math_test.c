@@ -123,6 +123,60 @@ TUTTI_TEST(tile_functions_are_within_four_units)
     CHECK(tutti__kernel_check_under(NULL));
 }
 
+static double modulo_of(double a, double b)
+{
+    double rest = fmod(a, b);
+    rest += rest != 0 && (rest < 0) != (b < 0) ? b : 0;
+    return rest == 0 ? copysign(0, b) : rest;
+}
+
+static double floor_of(double a, double b)
+{
+    double rest = fmod(a, b), quotient = (a - rest) / b;
+    quotient -= rest != 0 && (rest < 0) != (b < 0);
+    return b == 0 ? a / b : quotient == 0 ? copysign(0, a / b) : nearbyint(quotient);
+}
+
+/* Floats of every size and sign: `spread` bits of the exponent differ; multiples of b among them.
+ */
+static void check_divisions(uint64_t *noise, int spread)
+{
+    static const double none[TUTTI_TILE_PARAMS];
+    const tutti_tile_op *mod = tutti__tile_find("mod", NULL, 0);
+    const tutti_tile_op *floor_divide = tutti__tile_find("floordiv", NULL, 0);
+    float a[COUNT], b[COUNT], rest[COUNT], whole[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        uint32_t bits[2];
+        for (int k = 0; k < 2; k++) {
+            *noise = *noise * UINT64_C(6364136223846793005) + 1442695040888963407;
+            bits[k] = (uint32_t)(*noise >> 32);
+            if (spread < 8) /* exponents near that of 1 */
+                bits[k] = (bits[k] & 0x807fffff) | (127 + (bits[k] >> 23) % (1u << spread)) << 23;
+        }
+        memcpy(&a[i], &bits[0], sizeof a[i]);
+        memcpy(&b[i], &bits[1], sizeof b[i]);
+        a[i] = i % 7 == 0 ? b[i] * (float)(i % 1000 - 500) : a[i];
+    }
+    mod->f32(&(tutti_tile_args){.count = COUNT - 1, .x = {a, b}, .y = rest, .params = none});
+    floor_divide->f32(
+        &(tutti_tile_args){.count = COUNT - 1, .x = {a, b}, .y = whole, .params = none});
+    for (int i = 0; i < COUNT - 1; i++) {
+        float r = (float)modulo_of((double)a[i], (double)b[i]);
+        float w = (float)floor_of((double)a[i], (double)b[i]);
+        CHECK(isnan(r) ? isnan(rest[i]) : memcmp(&r, &rest[i], sizeof r) == 0);
+        CHECK(isnan(w) ? isnan(whole[i]) : memcmp(&w, &whole[i], sizeof w) == 0);
+    }
+}
+
+TUTTI_TEST(tile_divisions_have_the_bits_of_fmod)
+{
+    uint64_t noise = 1;
+    for (const char *const *isa = tutti__kernel_check_isas; *isa; isa++)
+        for (int k = 0; k < 200 && tutti__kernel_check_under(*isa); k++)
+            check_divisions(&noise, k % 9);
+    CHECK(tutti__kernel_check_under(NULL));
+}
+
 TUTTI_TEST(tile_loops_leave_what_lies_behind)
 {
     static const double none[TUTTI_TILE_PARAMS];
