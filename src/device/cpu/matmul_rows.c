@@ -1,6 +1,6 @@
-/* matmul_rows.c: products of matrices of doubles and of integers, y[.., m, n] = a[.., m, k]
- * b[.., k, n]: a row of y is the sum over k, in order, of a's elements times rows of b. A
- * transposed b is turned round first. Integers wrap round. */
+/* matmul_rows.c: products of matrices of integers, and of doubles with few columns, y[.., m, n] =
+ * a[.., m, k] b[.., k, n]: a row of y is the sum over k, in order, of a's elements times rows of b.
+ * A transposed b is turned round first. Integers wrap round. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -44,6 +44,12 @@ TUTTI_TEST(kernel_matmul_matches_larger_shapes)
         "f64[33,65] f64[65,34]",
         "f64[2,33,65] f64[34,65] | transpose_b=true",
         "f64[65,33] f64[2,3,65,34] | transpose_a=true",
+        "f64[70,600] f64[600,40]", /* several blocks along k */
+        "f64[600,70] f64[40,600] | transpose_a=true transpose_b=true",
+        "f64[3,600] f64[600,40]", /* few rows */
+        "f64[1,300] f64[300,133]",
+        "f64[2,3,50,65] f64[65,10]",
+        "f64[0,50] f64[50,10]",
         "f16[3,33,65] f16[65,34]",
         "i8[33,65]{-128:128} i8[65,34]{-128:128}", /* integers wrap round */
         "u8[2,33,65]{0:256} u8[34,65]{0:256} | transpose_b=true",
