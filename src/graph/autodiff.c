@@ -11,8 +11,8 @@
 
 typedef struct contribution {
     tutti_grad grad;
-    struct contribution *next;
-    bool complete; /* summed and shown to the hooks */
+    struct contribution *next, *last; /* last: of the list that begins here */
+    bool complete;                    /* summed and shown to the hooks */
 } contribution;
 
 typedef struct diff {
@@ -117,7 +117,8 @@ static tutti_grad total(diff *d, tutti_edge edge)
             tutti__poison(d->graph, TUTTI_INVALID, "%s", tutti_error_message());
         }
     }
-    *d->sums[edge.node->id][edge.index] = (contribution){.grad = sum, .complete = true};
+    list = d->sums[edge.node->id][edge.index];
+    *list = (contribution){.grad = sum, .last = list, .complete = true};
     return sum;
 }
 
@@ -131,10 +132,12 @@ static tutti_status contribute(diff *d, tutti_edge edge, tutti_grad grad)
     if (!d->sums[node->id] || !one)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
     one->grad = grad;
-    contribution **last = &d->sums[node->id][edge.index];
-    while (*last)
-        last = &(*last)->next;
-    *last = one; /* in the order of arrival: sums are the same in every run */
+    contribution **first = &d->sums[node->id][edge.index];
+    if (*first)
+        (*first)->last->next = one; /* in the order of arrival: sums are the same in every run */
+    else
+        *first = one;
+    (*first)->last = one;
     return TUTTI_OK;
 }
 
