@@ -134,6 +134,13 @@ TUTTI_TEST(what_a_run_is_given_is_named_with_its_place)
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, two}, {x, two}), .target = x), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "both give 'placeholder'; leave one out");
     check_place(line);
+    tutti_feed many[101];
+    for (int i = 0; i < 100; i++)
+        many[i] = (tutti_feed){tutti_placeholder_named(g, "many", TUTTI_F32, 2), two};
+    many[100] = many[60];
+    CHECK_OK(tutti_run(s, .feed = {100, many}, .target = many[0].sym));
+    CHECK_STATUS(tutti_run(s, .feed = {101, many}, .target = x), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "feeds 60 and 100 both give 'many_60'");
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, NULL}), .target = x), TUTTI_INVALID);
     check_place(line);
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({x, NULL})), TUTTI_INVALID);

@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "base/given.h"
+#include "base/pointers.h"
 #include "base/world.h"
 #include "exec/share.h"
 #include "program/program.h"
 #include "program/trace.h"
 
 #define MOST_COUNT ((1 << 20) - 1) /* feeds, fetches, targets: so many fit into a plan's key */
+
+enum { MANY_FEEDS = 32 };
 
 struct tutti_session {
     tutti_graph *graph;
@@ -250,8 +253,21 @@ static tutti_status check_fetch(const tutti_session *session, const tutti_fetch 
     return TUTTI_OK;
 }
 
-static tutti_status fill(const tutti_session *session, const tutti_run_options *options, lists *l,
-                         tutti_ask *ret)
+/* The earlier feed of what feed i gives, or -1. `known`: the types of what was fed before by their
+ * feeds, since an output has one of its own; asked where there are many. */
+static int64_t same_feed(const lists *l, int i, const tutti_pointers *known)
+{
+    const tutti_type *type = tutti__edge_type(l->feeds[i]);
+    if (i > MANY_FEEDS)
+        return tutti__pointers_get(known, type);
+    for (int k = 0; k < i; k++)
+        if (tutti__edge_type(l->feeds[k]) == type)
+            return k;
+    return -1;
+}
+
+static tutti_status fill_feeds(const tutti_session *session, const tutti_run_options *options,
+                               lists *l, tutti_pointers *known)
 {
     char place[TUTTI_PLACE_TEXT];
     for (int i = 0; i < options->feed.count; i++) {
@@ -259,12 +275,25 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
         TUTTI_TRY(check_feed(session, feed, i));
         l->feeds[i] = tutti__edge(feed->sym);
         l->feed_values[i] = feed->value;
-        for (int k = 0; k < i; k++)
-            if (l->feeds[k].node == l->feeds[i].node && l->feeds[k].index == l->feeds[i].index)
-                return tutti_fail(TUTTI_INVALID, "feeds %d and %d both give '%s'; leave one out%s",
-                                  k, i, feed->sym.node->name,
-                                  tutti__node_place(feed->sym.node, place));
+        int64_t same = same_feed(l, i, known);
+        if (same >= 0)
+            return tutti_fail(TUTTI_INVALID, "feeds %d and %d both give '%s'; leave one out%s",
+                              (int)same, i, feed->sym.node->name,
+                              tutti__node_place(feed->sym.node, place));
+        if (options->feed.count > MANY_FEEDS &&
+            !tutti__pointers_add(known, tutti__edge_type(l->feeds[i]), i))
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     }
+    return TUTTI_OK;
+}
+
+static tutti_status fill(const tutti_session *session, const tutti_run_options *options, lists *l,
+                         tutti_ask *ret)
+{
+    tutti_pointers known = {0};
+    tutti_status status = fill_feeds(session, options, l, &known);
+    tutti__pointers_free(&known);
+    TUTTI_TRY(status);
     for (int i = 0; i < options->fetch.count; i++) {
         TUTTI_TRY(check_fetch(session, &options->fetch.list[i], i));
         l->fetches[i] = tutti__edge(options->fetch.list[i].sym);
