@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/conv/layer.h"
+#include "device/cpu/conv/walk.h"
 
 /* Whether a node keeps its input between two bounds. */
 static bool bounds_of(const tutti_node *node, float *ret_low, float *ret_high)
@@ -90,5 +91,5 @@ bool tutti__conv_chain(const tutti_infer *fused, tutti_conv_chain *ret)
     }
     ret->shape = tutti__convolution(conv->attrs, conv->attr_count, x->dims, kernel->dims,
                                     conv->types[0].dims);
-    return true;
+    return tutti__conv_countable(&ret->shape);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cpu/conv/walk.h"
 #include "device/cpu/vector.h"
 #include "ops/network/window.h"
 #include "program/kernel.h"
@@ -36,7 +37,7 @@ static inline bool depthwise_make(const tutti_kernel_query *query, int x, int ke
     tutti_convolution c = tutti__convolution(node->attrs, node->attr_count, types[0]->dims,
                                              types[1]->dims, types[2]->dims);
     *ret = (depthwise){.w = c.windows, .batch = c.batch, .channels = c.groups};
-    return c.groups > 1 && c.cin == 1 && c.cout == 1;
+    return c.groups > 1 && c.cin == 1 && c.cout == 1 && tutti__conv_countable(&c);
 }
 
 static inline tutti_status depthwise_keep(const depthwise *d, void **ret_plan)

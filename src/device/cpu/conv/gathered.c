@@ -52,19 +52,6 @@ static int64_t x_floats(const tutti_convolution *part)
     return part->batch * part->windows.in[0] * part->windows.in[1] * part->cin;
 }
 
-/* Whether one image's gathered operands, of less than 2^48 floats, can be counted at all: padding
- * and joined groups make them larger than tensors whose sizes were checked. */
-static bool can_count(const tutti_convolution *part)
-{
-    const tutti_windows *w = &part->windows;
-    double most = 0x1p48, taps = (double)w->size[0] * (double)w->size[1],
-           pixels = (double)w->in[0] * (double)w->in[1],
-           outs = (double)w->out[0] * (double)w->out[1];
-    return (double)part->batch * pixels * (double)part->cin < most &&
-           taps * (double)part->cin * (double)part->cout < most &&
-           (double)part->batch * outs * (double)part->cout < most;
-}
-
 bool tutti__gathering(const tutti_kernel_query *query, int x, int kernel, int y, bool backward,
                       tutti_gathering *ret)
 {
@@ -78,7 +65,7 @@ bool tutti__gathering(const tutti_kernel_query *query, int x, int kernel, int y,
                                   .cin = c.cin * g.joined,
                                   .cout = c.cout * g.joined};
     g.part = part_of(&g.whole, 1, backward);
-    if (!can_count(&g.part))
+    if (!tutti__conv_countable(&g.part)) /* with joined groups */
         return false;
     int64_t most = ROUND_FLOATS / (x_floats(&g.part) + 1);
     for (int64_t images = 1; images <= most && images <= c.batch; images++)

@@ -1,5 +1,6 @@
 /* layer.c: see layer.h. */
 #include "device/cpu/conv/layer.h"
+#include "device/cpu/conv/walk.h"
 
 #include <string.h>
 
@@ -38,7 +39,7 @@ static bool shape_of(const tutti_node *conv, const tutti_type *x, const tutti_ty
     if (!is_plain(x) || !is_plain(kernel) || !is_plain(y))
         return false;
     *ret = tutti__convolution(conv->attrs, conv->attr_count, x->dims, kernel->dims, y->dims);
-    return ret->groups == 1;
+    return ret->groups == 1 && tutti__conv_countable(ret);
 }
 
 static bool windows_of(const tutti_node *pool, const tutti_type *x, tutti_windows *ret)

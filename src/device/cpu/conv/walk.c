@@ -208,6 +208,20 @@ const float *tutti__conv_pad(const tutti_call *call, const tutti_conv_walk *w, c
     return to;
 }
 
+bool tutti__conv_countable(const tutti_convolution *c)
+{
+    const tutti_windows *w = &c->windows;
+    double channels = (double)c->groups * (double)(c->cin > c->cout ? c->cin : c->cout);
+    double input = (double)c->batch * channels,
+           kernel = channels * (double)c->cin * (double)c->cout;
+    for (int a = 0; a < w->axes; a++) {
+        input *= (double)w->in[a] + (double)w->out[a] * (double)w->stride[a] +
+                 2 * (double)w->size[a] * (double)w->dilation[a];
+        kernel *= (double)w->size[a];
+    }
+    return input < 0x1p48 && kernel < 0x1p48;
+}
+
 bool tutti__conv_shapes(const tutti_kernel_query *query, int x, int kernel, int y,
                         tutti_convolution *ret)
 {
@@ -222,7 +236,7 @@ bool tutti__conv_shapes(const tutti_kernel_query *query, int x, int kernel, int 
     }
     *ret = tutti__convolution(node->attrs, node->attr_count, types[0]->dims, types[1]->dims,
                               types[2]->dims);
-    return true;
+    return tutti__conv_countable(ret);
 }
 
 bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y,

@@ -42,6 +42,10 @@ tutti_conv_walk tutti__conv_walk_sizes(const tutti_convolution *c, bool backward
 const float *tutti__conv_pad(const tutti_call *call, const tutti_conv_walk *w, const float *x,
                              float *to);
 
+/* Whether padded inputs and kernels have less than 2^48 floats, so that nothing which is counted of
+ * them overflows. Padding makes them larger than tensors whose sizes were checked. */
+bool tutti__conv_countable(const tutti_convolution *c);
+
 /* Shapes of the three operators from a query; false where these kernels do not apply. x, kernel, y:
  * which input each is, -1 for the output. */
 bool tutti__conv_query(const tutti_kernel_query *query, int x, int kernel, int y,
