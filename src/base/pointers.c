@@ -33,9 +33,11 @@ static bool grow(tutti_pointers *map)
     for (size_t i = 0; i < map->slot_count; i++)
         if (map->slots[i].pointer != NULL)
             *find(&more, map->slots[i].pointer) = map->slots[i];
+    struct tutti_pointers_slot *before = map->slots;
+    map->slots = more.slots;
+    map->slot_count = more.slot_count;
     if (map->arena == NULL)
-        free(map->slots);
-    *map = more;
+        free(before);
     return true;
 }
 

@@ -126,6 +126,8 @@ static void sum_from(const job *all, int axis, const part *row, int64_t offset, 
             for (int64_t i = 0; !first && i < row->count; i++)
                 ret_sums[i] += more[i];
         }
+    for (int64_t i = 0; first && i < row->count; i++)
+        ret_sums[i] = 0;
 }
 
 static void sum_piece(void *context, int64_t index)
