@@ -44,7 +44,7 @@ measure() {
         "$tutti" bench gemm --json &&
         "$tutti" bench conv --json &&
         "$tutti" bench epoch --json &&
-        "$tutti" bench gemm_libraries --rounds 5 --json
+        "$tutti" bench gemm_libraries --rounds 15 --json
 }
 
 all_rounds() {
