@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/isa.h"
+#include "device/cpu/matmul_batch.h"
 #include "device/cpu/vector.h"
-#include "program/kernel.h"
 
 #if VEC_LANES == 16 || VEC_NEON /* sets with 32 registers */
 enum { ROWS = 8 };
@@ -47,10 +47,9 @@ VEC_INLINE dvec multiply_add(dvec a, dvec b, dvec c)
 }
 
 typedef struct f64_plan {
-    int64_t m, n, k, batch, a_row, a_step;
+    int64_t m, n, k, a_row, a_step;
+    matmul_batch batch;
     bool trans_b, direct; /* direct: b is not packed, but for its last columns */
-    int rank;
-    int64_t dims[TUTTI_MAX_RANK], a_steps[TUTTI_MAX_RANK], b_steps[TUTTI_MAX_RANK];
     int64_t panels;
 } f64_plan;
 
@@ -165,36 +164,20 @@ static void pack_panel(void *context, int64_t panel)
     }
 }
 
-/* Elements from one matrix to the next along each leading axis of y, 0 where repeated. */
-static void batch_steps(const tutti_type *x, const tutti_type *y, int64_t *ret_steps)
-{
-    int64_t step = x->dims[x->rank - 1] * x->dims[x->rank - 2];
-    for (int axis = y->rank - 3; axis >= 0; axis--) {
-        int own = axis - (y->rank - x->rank);
-        int64_t dim = own < 0 ? 1 : x->dims[own];
-        ret_steps[axis] = dim == 1 ? 0 : step;
-        step *= dim;
-    }
-}
-
 static f64_plan plan_of(const tutti_infer *node)
 {
     const tutti_type *a = &node->inputs[0], *b = &node->inputs[1], *y = &node->outputs[0];
     bool trans_a = tutti_attr_int(node->attrs, node->attr_count, "transpose_a") != 0;
     f64_plan p = {
-        .m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = 1, .rank = y->rank - 2};
+        .m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = matmul_batch_of(node)};
     p.trans_b = tutti_attr_int(node->attrs, node->attr_count, "transpose_b") != 0;
     p.k = a->dims[a->rank - 1 - trans_a];
     p.a_row = trans_a ? 1 : p.k;
     p.a_step = trans_a ? p.m : 1;
-    for (int axis = 0; axis < p.rank; axis++)
-        p.batch *= p.dims[axis] = y->dims[axis];
-    batch_steps(a, y, p.a_steps);
-    batch_steps(b, y, p.b_steps);
     if (b->rank == 2 && !trans_a) { /* the batch is more rows */
-        p.m *= p.batch;
-        p.batch = 1;
-        p.rank = 0;
+        p.m *= p.batch.count;
+        p.batch.count = 1;
+        p.batch.rank = 0;
     }
     p.direct = p.m <= FEW && !p.trans_b;
     p.panels = (p.n + WIDTH - 1) / WIDTH;
@@ -237,15 +220,13 @@ static void multiply(const tutti_call *call, block w)
 static tutti_status run(const tutti_call *call)
 {
     const f64_plan *p = call->plan;
-    for (int64_t i = 0; i < p->batch; i++) {
+    for (int64_t i = 0; i < p->batch.count; i++) {
         block w = {p, call->inputs[0].data, call->inputs[1].data, call->workspace,
                    (double *)call->outputs[0].data + i * p->m * p->n};
-        int64_t rest = i;
-        for (int axis = p->rank - 1; axis >= 0; axis--) {
-            w.a += rest % p->dims[axis] * p->a_steps[axis];
-            w.b += rest % p->dims[axis] * p->b_steps[axis];
-            rest /= p->dims[axis];
-        }
+        int64_t a, b;
+        matmul_batch_at(&p->batch, i, &a, &b);
+        w.a += a;
+        w.b += b;
         multiply(call, w);
     }
     return TUTTI_OK;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/isa.h"
-#include "program/kernel.h"
+#include "device/cpu/matmul_batch.h"
 
 enum { ROWS = 4, TURN = 16 };
 
@@ -19,23 +19,10 @@ typedef struct type_loops {
 typedef struct rows_plan {
     type_loops loops;
     size_t element; /* bytes */
-    int64_t m, n, k, batch;
+    int64_t m, n, k;
+    matmul_batch batch;
     bool trans_a, trans_b;
-    int rank;
-    int64_t dims[TUTTI_MAX_RANK], a_steps[TUTTI_MAX_RANK], b_steps[TUTTI_MAX_RANK];
 } rows_plan;
-
-/* Elements from one matrix to the next along each leading axis of y, 0 where repeated. */
-static void batch_steps(const tutti_type *x, const tutti_type *y, int64_t *ret_steps)
-{
-    int64_t step = x->dims[x->rank - 1] * x->dims[x->rank - 2];
-    for (int axis = y->rank - 3; axis >= 0; axis--) {
-        int own = axis - (y->rank - x->rank);
-        int64_t dim = own < 0 ? 1 : x->dims[own];
-        ret_steps[axis] = dim == 1 ? 0 : step;
-        step *= dim;
-    }
-}
 
 typedef struct product {
     const rows_plan *plan;
@@ -92,16 +79,12 @@ static rows_plan plan_of(const tutti_infer *node)
 {
     const tutti_type *a = &node->inputs[0], *y = &node->outputs[0];
     rows_plan p = {
-        .m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = 1, .rank = y->rank - 2};
+        .m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = matmul_batch_of(node)};
     p.trans_a = tutti_attr_int(node->attrs, node->attr_count, "transpose_a") != 0;
     p.trans_b = tutti_attr_int(node->attrs, node->attr_count, "transpose_b") != 0;
     p.loops = all_loops[y->dtype];
     p.element = tutti_dtype_size(y->dtype);
     p.k = a->dims[a->rank - 1 - p.trans_a];
-    for (int axis = 0; axis < p.rank; axis++)
-        p.batch *= p.dims[axis] = y->dims[axis];
-    batch_steps(a, y, p.a_steps);
-    batch_steps(&node->inputs[1], y, p.b_steps);
     return p;
 }
 
@@ -134,16 +117,14 @@ static void multiply(const tutti_call *call, product w)
 static tutti_status run(const tutti_call *call)
 {
     const rows_plan *plan = call->plan;
-    for (int64_t i = 0; i < plan->batch; i++) {
+    for (int64_t i = 0; i < plan->batch.count; i++) {
         product w = {plan, call->inputs[0].data, call->inputs[1].data, call->workspace,
                      (char *)call->outputs[0].data +
                          (size_t)(i * plan->m * plan->n) * plan->element};
-        int64_t rest = i;
-        for (int axis = plan->rank - 1; axis >= 0; axis--) {
-            w.a += (size_t)(rest % plan->dims[axis] * plan->a_steps[axis]) * plan->element;
-            w.b += (size_t)(rest % plan->dims[axis] * plan->b_steps[axis]) * plan->element;
-            rest /= plan->dims[axis];
-        }
+        int64_t a, b;
+        matmul_batch_at(&plan->batch, i, &a, &b);
+        w.a += (size_t)a * plan->element;
+        w.b += (size_t)b * plan->element;
         multiply(call, w);
     }
     return TUTTI_OK;

@@ -6,46 +6,29 @@
 #include <stdlib.h>
 
 #include "base/isa.h"
+#include "device/cpu/matmul_batch.h"
 #include "device/cpu/vector.h"
-#include "program/kernel.h"
 
 enum { MOST = 8, TASK = 1 << 14 }; /* rows, columns and k; multiply-adds of a task, about */
 
 typedef struct small_plan {
-    int64_t m, n, k, batch, a_row, a_step, b_row, b_step;
-    int rank;
-    int64_t dims[TUTTI_MAX_RANK], a_steps[TUTTI_MAX_RANK], b_steps[TUTTI_MAX_RANK];
+    int64_t m, n, k, a_row, a_step, b_row, b_step;
+    matmul_batch batch;
     int64_t task; /* products */
 } small_plan;
 
-/* Elements from one matrix to the next along each leading axis of y, 0 where repeated. */
-static void batch_steps(const tutti_type *x, const tutti_type *y, int64_t *ret_steps)
-{
-    int64_t step = x->dims[x->rank - 1] * x->dims[x->rank - 2];
-    for (int axis = y->rank - 3; axis >= 0; axis--) {
-        int own = axis - (y->rank - x->rank);
-        int64_t dim = own < 0 ? 1 : x->dims[own];
-        ret_steps[axis] = dim == 1 ? 0 : step;
-        step *= dim;
-    }
-}
-
 static small_plan plan_of(const tutti_infer *node)
 {
-    const tutti_type *a = &node->inputs[0], *b = &node->inputs[1], *y = &node->outputs[0];
+    const tutti_type *a = &node->inputs[0], *y = &node->outputs[0];
     bool trans_a = tutti_attr_int(node->attrs, node->attr_count, "transpose_a") != 0;
     bool trans_b = tutti_attr_int(node->attrs, node->attr_count, "transpose_b") != 0;
     small_plan p = {
-        .m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = 1, .rank = y->rank - 2};
+        .m = y->dims[y->rank - 2], .n = y->dims[y->rank - 1], .batch = matmul_batch_of(node)};
     p.k = a->dims[a->rank - 1 - trans_a];
     p.a_row = trans_a ? 1 : p.k;
     p.a_step = trans_a ? p.m : 1;
     p.b_row = trans_b ? 1 : p.n;
     p.b_step = trans_b ? p.k : 1;
-    for (int axis = 0; axis < p.rank; axis++)
-        p.batch *= p.dims[axis] = y->dims[axis];
-    batch_steps(a, y, p.a_steps);
-    batch_steps(b, y, p.b_steps);
     int64_t steps = p.m * p.n * p.k;
     p.task = steps > 0 && steps < TASK ? TASK / steps : 1;
     return p;
@@ -56,8 +39,8 @@ static int score(const tutti_kernel_query *query)
     const tutti_type *b = &query->node.inputs[1];
     small_plan p = plan_of(&query->node);
     /* One matrix b makes one product of many rows. */
-    return query->node.outputs[0].dtype == TUTTI_F32 && b->rank > 2 && p.batch > 1 && p.m <= MOST &&
-                   p.n <= MOST && p.k > 0 && p.k <= MOST
+    return query->node.outputs[0].dtype == TUTTI_F32 && b->rank > 2 && p.batch.count > 1 &&
+                   p.m <= MOST && p.n <= MOST && p.k > 0 && p.k <= MOST
                ? 110
                : 0;
 }
@@ -107,19 +90,16 @@ static void piece(void *context, int64_t index)
 {
     const work *w = context;
     const small_plan *p = w->plan;
-    int64_t first = index * p->task, end = p->batch - first < p->task ? p->batch : first + p->task;
+    const matmul_batch *batch = &p->batch;
+    int64_t first = index * p->task;
+    int64_t end = batch->count - first < p->task ? batch->count : first + p->task;
     for (int64_t at = first; at < end; at++) {
-        int64_t a = 0, b = 0, rest = at;
-        if (p->rank == 1) {
-            a = at * p->a_steps[0];
-            b = at * p->b_steps[0];
-            rest = 0;
-        }
-        for (int axis = p->rank - 1; rest > 0; axis--) {
-            a += rest % p->dims[axis] * p->a_steps[axis];
-            b += rest % p->dims[axis] * p->b_steps[axis];
-            rest /= p->dims[axis];
-        }
+        int64_t a, b;
+        if (batch->rank == 1) { /* a division would take longer than the product */
+            a = at * batch->a_steps[0];
+            b = at * batch->b_steps[0];
+        } else
+            matmul_batch_at(batch, at, &a, &b);
         multiply(p, w->a + a, w->b + b, w->y + at * p->m * p->n);
     }
 }
@@ -128,7 +108,7 @@ static tutti_status run(const tutti_call *call)
 {
     const small_plan *p = call->plan;
     work w = {p, call->inputs[0].data, call->inputs[1].data, call->outputs[0].data};
-    tutti_parallel(call, (p->batch + p->task - 1) / p->task, piece, &w);
+    tutti_parallel(call, (p->batch.count + p->task - 1) / p->task, piece, &w);
     return TUTTI_OK;
 }
 
