@@ -21,7 +21,7 @@ Given --output DIR/tables.c this writes
     DIR/tables/op.h   a declaration of one table; rooms include this one
 
 With --tests the tool makes the table of the unit tests instead, from lines `TUTTI_TEST(name)` and
-`TUTTI_TEST_ALONE(name)`.
+`TUTTI_TEST_ALONE(name)`. Every machine has every test: none stands between #if and #endif.
 """
 import argparse
 import os
@@ -33,6 +33,7 @@ DESCRIPTOR = re.compile(r'^const (tutti_\w+) (?:(\w+)|TUTTI_ISA_NAME\((\w+)\)) =
 ALIKE = re.compile(r'\b(tutti_\w+)\s+(?:tutti_\w+|TUTTI_ISA_NAME\(\w+\))\s*=\s*\{')
 KNOWN_BY = re.compile(r'^    \.(name|version|op|target) = ("[^"]*"|\d+),', re.M)
 TEST = re.compile(r'^[ \t]*TUTTI_TEST(_ALONE)?\((\w+)\)', re.M)
+CONDITION = re.compile(r'^[ \t]*#[ \t]*(if|endif)', re.M)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MADE = '/* Made by tools/tables.py. */\n'
 
@@ -44,6 +45,12 @@ class Mistake(Exception):
 def read(path):
     with open(path, encoding='utf-8') as file:
         return file.read()
+
+
+def is_conditional(match):
+    """Whether only some machines compile what was found."""
+    words = CONDITION.findall(match.string, 0, match.start())
+    return words.count('if') > words.count('endif')
 
 
 def find(pattern, path):
@@ -179,6 +186,8 @@ def tests_text(paths):
             alone, name = match.groups()
             if not match.group().startswith('TUTTI_TEST'):
                 raise Mistake(f'{place}: a test begins in the first column')
+            if is_conditional(match):
+                raise Mistake(f'{place}: a test stands on every machine; what differs is inside it')
             if name in places:
                 raise Mistake(f'{place}: the test {name} is at {places[name]} too')
             places[name] = place

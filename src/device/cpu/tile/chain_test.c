@@ -18,6 +18,21 @@ static unsigned in_use(void)
     return a & UPPER_HALVES;
 }
 
+static void clear_upper_halves(void)
+{
+    if (tutti__cpu()->avx2)
+        __asm__ volatile("vzeroupper");
+}
+#else
+static unsigned in_use(void)
+{
+    return 0;
+} /* registers without such halves */
+static void clear_upper_halves(void)
+{
+}
+#endif
+
 TUTTI_TEST(chain_leaves_no_upper_halves_of_registers_in_use)
 {
     const tutti_chain *chain = tutti__chain();
@@ -25,11 +40,9 @@ TUTTI_TEST(chain_leaves_no_upper_halves_of_registers_in_use)
     CHECK(chain->block <= 1024);
     tutti_chain_op ops[3] = {
         {.run = tutti__chain_find(chain, ".finish", TUTTI_CHAIN_ALONE, NULL), .memory = to}};
-    if (tutti__cpu()->avx2)
-        __asm__ volatile("vzeroupper");
+    clear_upper_halves();
     unsigned before = in_use();
     chain->run(from, ops, chain->block);
     CHECK_INT(in_use(), before);
     CHECK(to[0] == 1 && to[chain->block - 1] == 0);
 }
-#endif
