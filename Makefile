@@ -79,6 +79,9 @@ test-mpi: ## the engine mpi under the real OpenMPI and MPICH: installs both, bui
 	@$(call ninja, tutti_tests)
 	@$(BUILD)/tutti_tests comm_mpi
 
+test-cross: ## unit tests of numbers on the other kind of CPU, under qemu: installs compilers and libraries for it (Debian, root)
+	@tools/cross/test.sh build-cross $(FILTER)
+
 unit: configure ## unit tests only; FILTER=text takes those whose file or name contains it
 	@$(call ninja, tutti_tests)
 	@$(BUILD)/tutti_tests $(FILTER)
@@ -140,7 +143,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (60)
 	@tools/fuzz.sh build-fuzz
 
 clean: ## removes everything that was built
-	@rm -rf $(BUILD) build-asan build-ubsan build-tsan build-fuzz build-clang
+	@rm -rf $(BUILD) build-asan build-ubsan build-tsan build-fuzz build-clang build-cross
 
 help: ## this list
 	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | \

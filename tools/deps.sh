@@ -6,6 +6,7 @@
 #   tools/deps.sh [--quiet] develop   that, and formatters, checkers, sanitizers, fuzzers
 #   tools/deps.sh [--quiet] ssh       what make test-ssh needs besides
 #   tools/deps.sh [--quiet] mpi       what make test-mpi needs besides
+#   tools/deps.sh [--quiet] cross     what make test-cross needs besides
 set -u
 
 quiet=no
@@ -82,6 +83,22 @@ need_mpi() {
     need_library 'pkgconfig/mpich.pc' libmpich-dev
 }
 
+# The other kind of CPU: compilers, an emulator, and libraries as packages of a foreign architecture.
+need_cross() {
+    case $(uname -m) in
+        x86_64) cpu=aarch64 architecture=arm64 libraries=(libblis4-serial libopenblas0) ;;
+        aarch64) cpu=x86_64 architecture=amd64 libraries=(libdnnl3 libopenblas0) ;;
+        *) return ;;
+    esac
+    need "$cpu-linux-gnu-gcc" "crossbuild-essential-$architecture"
+    need "qemu-$cpu" qemu-user
+    for library in zlib1g-dev libpng-dev libturbojpeg0-dev "${libraries[@]}"; do
+        dpkg -s "$library:$architecture" > /dev/null 2>&1 || missing+=("$library:$architecture")
+    done
+    foreign=$architecture
+}
+
+foreign=
 need_build_tools
 need_image_libraries
 [ "$purpose" = build ] || need_matrix_library
@@ -89,6 +106,7 @@ need_image_libraries
 [ "$purpose" != develop ] || need_developer_tools
 [ "$purpose" != ssh ] || need_ssh
 [ "$purpose" != mpi ] || need_mpi
+[ "$purpose" != cross ] || need_cross
 
 if [ ${#missing[@]} -eq 0 ]; then
     say "nothing is missing"
@@ -125,6 +143,9 @@ echo "installing ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() { ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@"; }
+if [ -n "$foreign" ]; then
+    ${root[@]+"${root[@]}"} dpkg --add-architecture "$foreign"
+fi
 if { apt update && apt install -y --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
     exit 0
 fi

@@ -5,7 +5,8 @@
  *                 [FILTER...]
  *
  * --together: those of a file share a process, where the end of one is dear (a search for leaks).
- * A filter is part of "file name". The last line is "N passed, N failed, N skipped". */
+ * A filter is part of "file name"; one that selects nothing is a mistake. The last line is
+ * "N passed, N failed, N skipped". */
 #define _GNU_SOURCE
 #include "base/test.h"
 
@@ -63,14 +64,35 @@ static int cpu_count(void)
     return count < 1 ? 1 : count > MAX_JOBS ? MAX_JOBS : count;
 }
 
-static bool is_selected(const tutti_test *test)
+static bool matches(const tutti_test *test, const char *filter)
 {
     char full[512];
     snprintf(full, sizeof full, "%s %s", test->file, test->name);
+    return strstr(full, filter) != NULL;
+}
+
+static bool is_selected(const tutti_test *test)
+{
     for (int i = 0; i < options.filter_count; i++)
-        if (strstr(full, options.filters[i]))
+        if (matches(test, options.filters[i]))
             return true;
     return options.filter_count == 0;
+}
+
+/* A misspelt filter must not look like tests that passed. */
+static bool every_filter_selects(void)
+{
+    for (int i = 0; i < options.filter_count; i++) {
+        const tutti_test *test = tutti__test_table;
+        while (test->name && !matches(test, options.filters[i]))
+            test++;
+        if (test->name)
+            continue;
+        fprintf(stderr, "tutti_tests: no test's file or name contains '%s'; --list shows all\n",
+                options.filters[i]);
+        return false;
+    }
+    return true;
 }
 
 static void copy_output(FILE *from)
@@ -338,6 +360,8 @@ int main(int argc, char **argv)
                         "[--jobs N] [--timeout SECONDS] [FILTER...]\n");
         return 2;
     }
+    if (!every_filter_selects())
+        return 2;
     totals = mmap(NULL, sizeof *totals, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (totals == MAP_FAILED) {
         perror("tutti_tests");

@@ -330,7 +330,7 @@ bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b)
     if (a->kind == TUTTI_ATTR_TYPES)
         return types_equal(a, b);
     if (a->kind == TUTTI_ATTR_GRAPH)
-        return a->value.graph == b->value.graph;
+        return tutti__graph_same(a->value.graph, b->value.graph);
     const void *data_a, *data_b;
     size_t size = payload(a, &data_a);
     return payload(b, &data_b) == size && memcmp(data_a, data_b, size) == 0;

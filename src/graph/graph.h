@@ -271,8 +271,9 @@ tutti_status tutti__node_infer(tutti_node *node, tutti_tensor *const *values,
 /* The same with the values of those inputs that are constants. */
 tutti_status tutti__node_infer_known(tutti_node *node, tutti_type *ret_types);
 
-/* Structural hash of a graph: operators, attributes, types, edges, devices, results, targets; not
- * names. */
+/* Whether two graphs are the same in structure: operators, attributes, types, edges, devices,
+ * results, targets; not names. A hash of just that. */
+bool tutti__graph_same(const tutti_graph *a, const tutti_graph *b);
 uint64_t tutti__graph_hash(const tutti_graph *graph);
 bool tutti__attr_equal(const tutti_attr *a, const tutti_attr *b);
 uint64_t tutti__attr_hash(uint64_t seed, const tutti_attr *attr);

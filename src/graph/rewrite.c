@@ -1,4 +1,4 @@
-/* rewrite.c: what passes do to graphs: replace, sort, copy, hash. */
+/* rewrite.c: what passes do to graphs: replace, sort, copy. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,30 +253,4 @@ tutti_status tutti__graph_copy(const tutti_graph *graph, tutti_graph **ret_graph
         free(map);
     *ret_graph = copy;
     return TUTTI_OK;
-}
-
-uint64_t tutti__graph_hash(const tutti_graph *graph)
-{
-    uint64_t h = tutti__hash_mix(0x7475747469ULL, graph->nodes.count);
-    for (size_t n = 0; n < graph->nodes.count; n++) {
-        const tutti_node *node = graph->nodes.data[n];
-        h = tutti__hash_string(h, node->op->name);
-        h = tutti__hash_mix(h, (uint64_t)node->op->version);
-        h = tutti__hash_string(h, node->device);
-        for (int i = 0; i < node->input_count; i++)
-            h = tutti__hash_mix(h,
-                                (uint64_t)node->inputs[i].node->id << 32 | node->inputs[i].index);
-        for (int i = 0; i < node->control_count; i++)
-            h = tutti__hash_mix(h, ~(uint64_t)node->controls[i]->id);
-        for (int i = 0; i < node->attr_count; i++)
-            h = tutti__attr_hash(h, &node->attrs[i]);
-        for (int i = 0; i < node->output_count; i++)
-            h = tutti__hash_type(h, &node->types[i]);
-    }
-    for (size_t i = 0; i < graph->results.count; i++)
-        h = tutti__hash_mix(h, (uint64_t)graph->results.data[i].node->id << 32 |
-                                   graph->results.data[i].index);
-    for (size_t i = 0; i < graph->targets.count; i++)
-        h = tutti__hash_mix(h, ~(uint64_t)graph->targets.data[i]->id);
-    return h;
 }

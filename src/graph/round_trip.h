@@ -46,8 +46,7 @@ static inline void same_node(const tutti_node *a, const tutti_node *b)
     if (a->colocate)
         CHECK_INT(a->colocate->id, b->colocate->id);
     for (int i = 0; i < a->attr_count; i++)
-        if (a->attrs[i].kind != TUTTI_ATTR_GRAPH)
-            CHECK(tutti__attr_equal(&a->attrs[i], &b->attrs[i]));
+        CHECK(tutti__attr_equal(&a->attrs[i], &b->attrs[i]));
     CHECK(b->file == NULL); /* paths never travel */
 }
 
@@ -58,6 +57,7 @@ static inline void round_trip(const tutti_graph *graph)
     tutti_graph *copy = read_back(first);
     bytes second = written(copy);
     CHECK_OK(tutti_graph_verify(copy));
+    CHECK(tutti__graph_same(copy, graph));
     CHECK_INT(tutti__graph_hash(copy), tutti__graph_hash(graph));
     CHECK_INT(copy->nodes.count, graph->nodes.count);
     CHECK_INT(copy->trace, graph->trace);

@@ -1,6 +1,7 @@
 /* cse.c: common sub-expressions. Of nodes that compute the same, the first stands for all: equal
  * operators, attributes, inputs (in any order where the operator commutes), control edges and
- * device wishes. Reads of a variable are equal when they wait for the same updates. */
+ * device wishes. Reads of a variable are equal when they wait for the same updates. A loop that
+ * keeps its history, as its gradient needs it, stands for the same loop without. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,17 +11,46 @@
  * saves. */
 enum { MAX_CONSTANT_BYTES = 1 << 16 };
 
+static bool is_history(const tutti_node *node)
+{
+    return tutti__is(node, "while_history");
+}
+
+static bool runs_pure_graphs(const tutti_node *node);
+
+/* Whether a sub-graph is a function of its inputs: what variables hold they are given by value. */
+static bool is_pure_graph(const tutti_graph *graph)
+{
+    const uint32_t impure = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_BLOCKING |
+                            TUTTI_OP_COLLECTIVE | TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if (!tutti__is(node, "parameter") &&
+            ((node->op->flags & impure) || !runs_pure_graphs(node)))
+            return false;
+    }
+    return true;
+}
+
+static bool runs_pure_graphs(const tutti_node *node)
+{
+    for (int i = 0; i < node->attr_count; i++)
+        if (node->attrs[i].kind == TUTTI_ATTR_GRAPH && !is_pure_graph(node->attrs[i].value.graph))
+            return false;
+    return true;
+}
+
 /* Variables are known by their name in the state; without one, the node is the name. */
 static bool is_mergeable(const tutti_node *node)
 {
     const uint32_t never = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_BLOCKING |
-                           TUTTI_OP_COLLECTIVE | TUTTI_OP_CONTROL | TUTTI_OP_HANDLE;
+                           TUTTI_OP_COLLECTIVE | TUTTI_OP_HANDLE;
     if (tutti__is(node, "variable"))
         return tutti__str(node, "shared_name")[0] != '\0';
     for (int i = 0; node->shardings != NULL && i < node->output_count; i++)
         if (node->shardings[i] != NULL)
             return false;
-    return node->output_count > 0 && !(node->op->flags & never);
+    return node->output_count > 0 && !(node->op->flags & never) && runs_pure_graphs(node);
 }
 
 static bool is_large(const tutti_attr *attr)
@@ -48,15 +78,21 @@ static uint64_t hash_edge(tutti_edge edge)
     return tutti__hash_mix((uint64_t)(uintptr_t)edge.node, edge.index);
 }
 
+/* Attributes that say what is computed: of a history all but the last, the number of outputs. */
+static int attrs_that_count(const tutti_node *node)
+{
+    return node->attr_count - is_history(node);
+}
+
 /* Order counts only where it changes the result; a sum is the same in any order. */
 static uint64_t hash_node(const tutti_node *node)
 {
     bool commutes = (node->op->flags & TUTTI_OP_COMMUTATIVE) != 0;
-    uint64_t hash = tutti__hash_string((uint64_t)node->op->version, node->op->name), sum = 0;
+    uint64_t hash = tutti__hash_string(0, is_history(node) ? "while" : node->op->name), sum = 0;
     for (int i = 0; i < node->input_count; i++)
         sum = (commutes ? sum : tutti__hash_mix(sum, 1)) + hash_edge(node->inputs[i]);
     hash = tutti__hash_mix(hash, sum);
-    for (int i = 0; i < node->attr_count; i++)
+    for (int i = 0; i < attrs_that_count(node); i++)
         hash = hash_attr(hash, &node->attrs[i]);
     hash = tutti__hash_mix(hash, (uint64_t)(uintptr_t)node->colocate);
     sum = 0;
@@ -111,16 +147,24 @@ static bool equal_controls(const tutti_node *a, const tutti_node *b)
     return true;
 }
 
+/* The first outputs of a history are those of the loop. */
+static bool equal_operators(const tutti_node *a, const tutti_node *b)
+{
+    if (a->op == b->op)
+        return a->output_count == b->output_count;
+    return (is_history(a) && tutti__is(b, "while")) || (is_history(b) && tutti__is(a, "while"));
+}
+
 static bool equal_nodes(const tutti_node *a, const tutti_node *b)
 {
-    if (a->op != b->op || a->attr_count != b->attr_count || a->output_count != b->output_count ||
+    if (!equal_operators(a, b) || attrs_that_count(a) != attrs_that_count(b) ||
         a->colocate != b->colocate || strcmp(a->device, b->device) != 0 || !equal_inputs(a, b) ||
         !equal_controls(a, b))
         return false;
-    for (int i = 0; i < a->attr_count; i++)
+    for (int i = 0; i < attrs_that_count(a); i++)
         if (!equal_attrs(&a->attrs[i], &b->attrs[i]))
             return false;
-    for (int i = 0; i < a->output_count; i++)
+    for (int i = 0; i < a->output_count && i < b->output_count; i++)
         if (!tutti_type_equal(&a->types[i], &b->types[i]))
             return false;
     return true;
@@ -133,14 +177,19 @@ typedef struct table {
     size_t size; /* a power of two */
 } table;
 
-/* An equal node that was there before, or NULL, and then this one is there from now on. */
+/* An equal node that was there before, or NULL. This one is there from now on if none was, or if
+ * it gives more. */
 static tutti_node *find_or_add(table *seen, tutti_node *node)
 {
     uint64_t hash = hash_node(node);
     size_t at = (size_t)hash & (seen->size - 1);
     while (seen->slots[at] != NULL) {
-        if (seen->hashes[at] == hash && equal_nodes(seen->slots[at], node))
-            return seen->slots[at];
+        if (seen->hashes[at] == hash && equal_nodes(seen->slots[at], node)) {
+            tutti_node *twin = seen->slots[at];
+            if (node->output_count > twin->output_count)
+                seen->slots[at] = node;
+            return twin;
+        }
         at = (at + 1) & (seen->size - 1);
     }
     seen->slots[at] = node;
@@ -148,8 +197,10 @@ static tutti_node *find_or_add(table *seen, tutti_node *node)
     return NULL;
 }
 
+/* What a node did its twin does from now on: a loop need not run for its own sake. */
 static tutti_status merge(tutti_rewrite *rewrite, tutti_node *node, tutti_node *twin)
 {
+    rewrite->marks[node->id].needed = false;
     for (int i = 0; i < node->output_count; i++)
         TUTTI_TRY(
             tutti__rewrite_replace(rewrite, node, (uint32_t)i, (tutti_edge){twin, (uint32_t)i}));
@@ -166,7 +217,8 @@ static tutti_status merge_all(tutti_rewrite *rewrite, table *seen)
             continue;
         tutti_node *twin = find_or_add(seen, node);
         if (twin != NULL)
-            TUTTI_TRY(merge(rewrite, node, twin));
+            TUTTI_TRY(node->output_count > twin->output_count ? merge(rewrite, twin, node)
+                                                              : merge(rewrite, node, twin));
     }
     return TUTTI_OK;
 }

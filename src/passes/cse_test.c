@@ -125,6 +125,51 @@ TUTTI_TEST(cse_keeps_random_nodes_apart)
     tutti_graph_destroy(g);
 }
 
+static void below_nine(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                       void *context)
+{
+    ret[0] = tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 9));
+}
+
+static void square_and_add(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                           void *context)
+{
+    tutti_sym x = *(const bool *)context ? tutti_print(args[0], "x") : args[0];
+    ret[0] = tutti_add(tutti_square(x), args[1]);
+}
+
+/* A loop and its gradient: rewrites, and how many forward loops stay beside the history. */
+static int merged_loops(bool prints, int *ret_loops)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32)), y, dx;
+    tutti_sym a = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32));
+    tutti_while(below_nine, square_and_add, &prints, TUTTI_SYMS(x), TUTTI_SYMS(a), &y);
+    dx = tutti_gradient_of(y, x);
+    tutti__test_result(y);
+    tutti__test_result(dx);
+    int changes = tutti__test_rewrite(&tutti_pass_cse, NULL, g);
+    *ret_loops = -1; /* the loop of the gradient, backwards */
+    for (size_t n = 0; n < g->nodes.count; n++)
+        *ret_loops += tutti__is(g->nodes.data[n], "while");
+    tutti_graph_destroy(g);
+    return changes;
+}
+
+TUTTI_TEST(cse_a_loop_is_the_start_of_its_history)
+{
+    int loops;
+    CHECK_INT(merged_loops(false, &loops), 1);
+    CHECK_INT(loops, 0);
+}
+
+TUTTI_TEST(cse_keeps_loops_with_effects)
+{
+    int loops;
+    CHECK_INT(merged_loops(true, &loops), 0);
+    CHECK_INT(loops, 1);
+}
+
 TUTTI_TEST(cse_random_graphs)
 {
     int changes = 0;
