@@ -188,7 +188,7 @@ tutti_model *tutti_import_onnx(tutti_job *job, const char *path)
             types[i] = model->inputs.data[i].type;
         status = tutti__model_build_batched(model, (int)model->inputs.count, types);
         if (status == TUTTI_OK)
-            model->settled = tutti__state_changes(tutti__engine_state(model->engine)) + 1;
+            model->settled = tutti__engine_constants(model->engine);
     }
     tutti__onnx_free(onnx);
     return tutti_job_fail(job, status) == TUTTI_OK ? model : NULL;

@@ -1,9 +1,18 @@
 /* constants.c: variables as constants, for runs that ask for it: kernels then have their weights
  * packed once, and what follows from weights alone is computed once. A plan that was made so holds
- * the values; a commit writes to copies meanwhile. */
+ * the values; a commit writes to copies meanwhile. The counter that random numbers go by stays a
+ * variable: every run that draws advances it. */
 #include "exec/plan.h"
 
+#include <string.h>
+
+#include "ops/random/random.h"
 #include "tutti/ops_state.h"
+
+uint64_t tutti__engine_constants(tutti_engine *engine)
+{
+    return tutti__state_changes(tutti__engine_state(engine), TUTTI_RANDOM_COUNTER) + 1;
+}
 
 /* Programs that write are left as they are. */
 static bool writes(const tutti_graph *job)
@@ -14,14 +23,14 @@ static bool writes(const tutti_graph *job)
     return false;
 }
 
-/* The present value of a variable, or NULL where it lies on another device. */
+/* The present value of a variable, or NULL where it is no constant or lies on another device. */
 static tutti_tensor *value_of(tutti_state *state, const tutti_device *device,
                               const tutti_node *node)
 {
     tutti_state_variable *variable = tutti__state_find(state, tutti__state_name(node));
     tutti_device *own;
     tutti_piece *piece;
-    if (!variable || node->colocate ||
+    if (!variable || node->colocate || strcmp(tutti__state_name(node), TUTTI_RANDOM_COUNTER) == 0 ||
         tutti__place_variable(node, device->name, &own) != TUTTI_OK || own != device ||
         tutti__state_piece(state, variable, device->name, device->memory, &piece) != TUTTI_OK)
         return NULL;

@@ -114,6 +114,38 @@ static void check_elsewhere(const char *device)
     tutti_graph_destroy(p.graph);
 }
 
+/* Random numbers are new in every run, and nothing is compiled for it. */
+TUTTI_TEST(constants_leave_random_numbers_new)
+{
+    product p;
+    tutti_tensor *noisy[4];
+    make(&p);
+    tutti_sym noise = tutti_random_uniform(p.graph, 0, 1, TUTTI_TYPE(TUTTI_F32, 1, 3));
+    tutti_sym y = tutti_add(p.y, noise);
+    CHECK_OK(tutti_run(p.session, .target = tutti_initialize_all(p.graph)));
+    uint64_t before = 0;
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(tutti_run(p.session, .feed = TUTTI_FEED({p.x, p.value}),
+                           .fetch = TUTTI_FETCH({y, &noisy[i]}), .constants = i < 3));
+        if (i == 0)
+            before = compiles(&p);
+        CHECK_INT(compiles(&p), before + (i == 3)); /* the last one takes them as variables */
+        CHECK_NEAR(tutti_tensor_get(noisy[i], 0), 3.5, 0.5);
+        for (int j = 0; j < i; j++)
+            CHECK(tutti_tensor_get(noisy[i], 0) != tutti_tensor_get(noisy[j], 0));
+    }
+    CHECK_OK(tutti_run(p.session, .target = p.more));
+    tutti_tensor_release(noisy[0]);
+    CHECK_OK(tutti_run(p.session, .feed = TUTTI_FEED({p.x, p.value}),
+                       .fetch = TUTTI_FETCH({y, &noisy[0]}), .constants = true));
+    CHECK_NEAR(tutti_tensor_get(noisy[0], 0), 6.5, 0.5);
+    for (int i = 0; i < 4; i++)
+        tutti_tensor_release(noisy[i]);
+    tutti_tensor_release(p.value);
+    tutti_session_close(p.session);
+    tutti_graph_destroy(p.graph);
+}
+
 /* Variables of other devices are read there. */
 TUTTI_TEST(constants_are_of_the_sessions_device)
 {

@@ -68,8 +68,7 @@ typedef struct tutti_ask {
                               0: they hold all */
     const int64_t *counts; /* rows of each process, as they agreed; NULL: cut evenly */
     int count_count;       /* of processes */
-    uint64_t constants;    /* variables are constants as of so many changes of the state, and one
-                              more; 0: they are read */
+    uint64_t constants;    /* variables are constants: tutti__engine_constants; 0: they are read */
     bool spread_already;   /* the graph is what a strategy made */
     const char *device;    /* NULL: the engine's */
     struct tutti_plan *inside;   /* of the run inside which this one runs: its plan is kept there */
@@ -78,6 +77,10 @@ typedef struct tutti_ask {
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
                      version */
 } tutti_ask;
+
+/* What stands for the present values of the variables, above 0: as long as it is the same, a
+ * program that holds them as constants is right. */
+uint64_t tutti__engine_constants(tutti_engine *engine);
 
 /* Feeds hold as many rows as the processes agreed on last. */
 void tutti__engine_own_rows(const tutti_engine *engine, tutti_ask *ask);

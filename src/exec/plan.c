@@ -1,6 +1,7 @@
 /* plan.c: extract, specialise, rewrite, cut, place, partition, compile. */
 #include "exec/plan.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,6 +228,21 @@ static tutti_status spread(const tutti_engine_options *options, const tutti_ask 
     return TUTTI_OK;
 }
 
+/* Random numbers need no initialiser: their counter begins with 0. */
+static tutti_status begin_counter(tutti_state *state, tutti_state_variable *counter)
+{
+    static pthread_mutex_t once =
+        PTHREAD_MUTEX_INITIALIZER; /* of all who compile, the first sets it */
+    tutti_tensor *zero;
+    TUTTI_TRY(tutti_tensor_from(TUTTI_I64, 0, NULL, &(int64_t){0}, &zero));
+    pthread_mutex_lock(&once);
+    bool begins = !tutti__state_has_value(state, counter->name);
+    tutti_status status = begins ? tutti__variable_set(state, counter, zero) : TUTTI_OK;
+    pthread_mutex_unlock(&once);
+    tutti_tensor_release(zero);
+    return status;
+}
+
 /* A job whose random numbers are new in every run: it advances their counter, which no update of
  * the user's does. */
 static tutti_status rewrite_job(tutti_engine *engine, const tutti_engine_options *options,
@@ -236,9 +252,10 @@ static tutti_status rewrite_job(tutti_engine *engine, const tutti_engine_options
     bool users = tutti__random_advanced(graph) != NULL;
     TUTTI_TRY(tutti__passes_run(TUTTI_PASS_JOB, graph, &context, "job"));
     const tutti_node *counter = tutti__random_advanced(graph);
-    return counter && !users
-               ? tutti__node_variable(tutti__engine_state(engine), counter, &plan->counter)
-               : TUTTI_OK;
+    if (!counter || users)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__node_variable(tutti__engine_state(engine), counter, &plan->counter));
+    return begin_counter(tutti__engine_state(engine), plan->counter);
 }
 
 static tutti_status compile(tutti_engine *engine, const tutti_engine_options *options,

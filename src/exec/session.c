@@ -189,6 +189,12 @@ static tutti_status check_feed(const tutti_session *session, const tutti_feed *f
     if (!feed->value)
         return tutti_fail(TUTTI_INVALID, "feed %d: the value of '%s' is NULL%s", position,
                           node->name, place);
+    if (tutti__is(node, "variable"))
+        return tutti_fail(
+            TUTTI_INVALID,
+            "feed %d: '%s' is a variable; set it with tutti_session_set, or build with "
+            "what tutti_read gives of it, and feed that%s",
+            position, node->name, place);
     if ((int)feed->sym.index >= node->output_count || node->types[feed->sym.index].handle)
         return tutti_fail(TUTTI_INVALID, "feed %d: %s '%s' has no value %u that could be fed%s",
                           position, node->op->name, node->name, feed->sym.index, place);
@@ -316,7 +322,7 @@ static tutti_status fill(const tutti_session *session, const tutti_run_options *
                        .batch = options->batch,
                        .targets = l->nodes};
     if (options->constants)
-        ret->constants = tutti__state_changes(tutti__engine_state(session->engine)) + 1;
+        ret->constants = tutti__engine_constants(session->engine);
     if (options->own_rows)
         tutti__engine_own_rows(session->engine, ret);
     return TUTTI_OK;
@@ -405,6 +411,7 @@ tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
 
 tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tensor **ret_value)
 {
+    TUTTI_GIVEN(session);
     TUTTI_GIVEN(ret_value);
     tutti_state_variable *variable;
     TUTTI_TRY(tutti__session_variable(session, sym, &variable));
@@ -421,7 +428,9 @@ tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tens
         return tutti_fail(TUTTI_INVALID, "tutti_session_set: the value is NULL");
     TUTTI_TRY(check_variable(session, sym));
     TUTTI_TRY(make_variable(session, sym.node, &variable));
-    return tutti__variable_set(tutti__engine_state(session->engine), variable, value);
+    tutti_status status =
+        tutti__variable_set(tutti__engine_state(session->engine), variable, value);
+    return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(sym.node, status);
 }
 
 void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info)
@@ -455,7 +464,7 @@ tutti_status tutti_session_print(tutti_session *session, char **ret_text)
     return TUTTI_OK;
 }
 
-tutti_sym tutti_split_batch(tutti_sym placeholder)
+tutti_sym(tutti_split_batch)(tutti_sym placeholder)
 {
     static const tutti_shard rows = {TUTTI_BATCH_AXIS, TUTTI_SPLIT, 0};
     static const tutti_sharding batch = {1, &rows};

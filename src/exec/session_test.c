@@ -460,3 +460,24 @@ TUTTI_TEST(session_keeps_the_sign_of_zero)
     tutti_session_close(s);
     tutti_graph_destroy(g);
 }
+
+TUTTI_TEST(random_numbers_need_no_initialiser)
+{
+    tutti_graph *g;
+    tutti_session *s;
+    tutti_tensor *first, *second, *again;
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym noise = tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 4));
+    CHECK_OK(tutti_session_open(&s, g));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({noise, &first})));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({noise, &second})));
+    CHECK(!tutti_tensor_same(first, second));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({noise, &again})));
+    CHECK(tutti_tensor_same(first, again)); /* the initialiser begins with 0 as well */
+    tutti_tensor_release(first);
+    tutti_tensor_release(second);
+    tutti_tensor_release(again);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}

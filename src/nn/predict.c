@@ -12,8 +12,8 @@ static bool has_settled(tutti_model *model)
 {
     if (model->settled == 0 || model->trainer || model->deterministic)
         return false;
-    uint64_t changes = tutti__state_changes(tutti__engine_state(model->engine)) + 1;
-    return atomic_exchange(&model->settled, changes) == changes;
+    uint64_t constants = tutti__engine_constants(model->engine);
+    return atomic_exchange(&model->settled, constants) == constants;
 }
 
 static tutti_status predict_one(tutti_model *model, int input_count, tutti_tensor *const *inputs,

@@ -2,16 +2,15 @@
  * advances it once, when it commits: one more target adds 1. */
 #include <string.h>
 
+#include "ops/random/random.h"
 #include "passes/rewrite.h"
-
-#define COUNTER "tutti/random_counter"
 
 static bool is_counter(const tutti_node *node)
 {
     if (!tutti__is(node, "variable"))
         return false;
     const char *shared = tutti__str(node, "shared_name");
-    return strcmp(shared[0] != '\0' ? shared : node->name, COUNTER) == 0;
+    return strcmp(shared[0] != '\0' ? shared : node->name, TUTTI_RANDOM_COUNTER) == 0;
 }
 
 typedef struct usage {

@@ -128,7 +128,8 @@ tutti_status tutti__variable_missing(const tutti_graph *graph, const char *name)
     }
     return tutti_fail(TUTTI_UNINITIALIZED,
                       "variable '%s'%s is used before it was initialised; run "
-                      "tutti_initialize_all(graph) first",
+                      "tutti_initialize_all(graph) first; made since that ran, it can be given its "
+                      "value alone by tutti_session_set",
                       name, place);
 }
 

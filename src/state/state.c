@@ -146,12 +146,13 @@ void tutti__state_read_end(tutti_state *state)
     pthread_mutex_unlock(&state->lock);
 }
 
-uint64_t tutti__state_changes(tutti_state *state)
+uint64_t tutti__state_changes(tutti_state *state, const char *but)
 {
     uint64_t changes = 0;
     tutti__state_read_begin(state);
     for (size_t i = 0; i < state->variables.count; i++)
-        changes += ((tutti_state_variable *)state->variables.entries[i].value)->version;
+        if (strcmp(state->variables.entries[i].key, but) != 0)
+            changes += ((tutti_state_variable *)state->variables.entries[i].value)->version;
     tutti__state_read_end(state);
     return changes;
 }

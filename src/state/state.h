@@ -126,8 +126,9 @@ bool tutti__state_has_value(tutti_state *state, const char *name);
 /* All variables in the order they were made: index from 0; NULL past the end. */
 tutti_state_variable *tutti__state_at(tutti_state *state, size_t index);
 
-/* How often variables were written: equal numbers mean equal values. */
-uint64_t tutti__state_changes(tutti_state *state);
+/* How often variables were written, all but the one of that name: equal numbers mean equal values.
+ */
+uint64_t tutti__state_changes(tutti_state *state, const char *but);
 
 /* The piece of a variable on a device (the whole variable), found or made; a new one begins with
  * the value that the variable has elsewhere, if any. INVALID when that is on another device already
