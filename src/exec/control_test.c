@@ -195,6 +195,48 @@ TUTTI_TEST(control_loops_over_growing_values_and_differentiates_them)
     grow("whole:0", false);
 }
 
+static void sum_up(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
+    ret[1] = tutti_reshape(tutti_sum(tutti_square(args[1])), 1);
+}
+
+/* The step knows what it gives, but not what it takes: s = (x0^2 + x1^2 + ...)^(2^(n-1)). */
+static void sum_first(const char *device)
+{
+    bench b = start_as(device, false);
+    tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY),
+              n = tutti_placeholder(b.graph, TUTTI_F32), results[2];
+    tutti_while(below, sum_up, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
+                TUTTI_SYMS(n), results);
+    tutti_sym slope = tutti_gradient_of(tutti_sum(results[1]), x);
+    for (int size = 1; size < 4; size++)
+        for (int rounds = 0; rounds < 3; rounds++) {
+            tutti_tensor *in = vector(size, (float[]){3, 1, 2}), *limit = scalar((float)rounds),
+                         *out, *g;
+            CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}, {n, limit}),
+                               .fetch = TUTTI_FETCH({results[1], &out}, {slope, &g})));
+            double sum = size == 1 ? 9 : size == 2 ? 10 : 14;
+            CHECK_INT(tutti_tensor_count(out), rounds ? 1 : size);
+            CHECK_NEAR(take(out), rounds == 0 ? 3 : rounds == 1 ? sum : sum * sum, 1e-3);
+            CHECK_INT(tutti_tensor_count(g), size);
+            CHECK_NEAR(take(g), rounds == 0 ? 1 : rounds == 1 ? 6 : 12 * sum, 1e-3);
+            tutti_tensor_release(in);
+            tutti_tensor_release(limit);
+        }
+    end(b);
+}
+
+TUTTI_TEST(control_loops_whose_first_round_takes_another_shape)
+{
+    sum_first("cpu:0");
+    sum_first("far:0");
+    sum_first("whole:0");
+}
+
 /* x is squared as often as there are words; each round takes the first word of the list away. */
 static void one_word_less(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                           void *context)

@@ -72,6 +72,7 @@ void tutti_eager_close(tutti_eager *eager)
     tutti__trace_flush();
     forget_values(eager);
     TUTTI_VEC_FREE(&eager->known);
+    TUTTI_VEC_FREE(&eager->losses);
     TUTTI_VEC_FREE(&eager->feeds);
     TUTTI_VEC_FREE(&eager->fetches);
     TUTTI_VEC_FREE(&eager->targets);
@@ -148,6 +149,7 @@ static tutti_eager *owner_of(tutti_sym sym)
 
 tutti_status tutti_value(tutti_sym sym, tutti_tensor **ret_value)
 {
+    TUTTI_GIVEN(ret_value);
     tutti_eager *eager = owner_of(sym);
     if (!eager)
         return sym.node ? tutti_fail(TUTTI_INVALID, "'%s' belongs to a graph; run it in a session",
@@ -178,11 +180,21 @@ tutti_status tutti_value(tutti_sym sym, tutti_tensor **ret_value)
     return status;
 }
 
+/* For tutti_eager_check: a number alone does not tell a failure from a NaN. */
+static void note_failure(tutti_eager *eager, tutti_status status)
+{
+    if (eager && eager->first.status == TUTTI_OK)
+        tutti__error_capture(status, &eager->first);
+}
+
 double tutti_item(tutti_sym sym)
 {
     tutti_tensor *value;
-    if (tutti_value(sym, &value) != TUTTI_OK)
+    tutti_status status = tutti_value(sym, &value);
+    if (status != TUTTI_OK) {
+        note_failure(owner_of(sym), status);
         return NAN;
+    }
     double item = tutti_tensor_count(value) > 0 ? tutti_tensor_get(value, 0) : NAN;
     tutti_tensor_release(value);
     return item;
@@ -195,15 +207,14 @@ tutti_status tutti_step(tutti_eager *eager)
     tutti_error error;
     if (status != TUTTI_OK) {
         tutti__error_capture(status, &error);
-        if (eager->first.status == TUTTI_OK)
-            eager->first = error;
+        note_failure(eager, status);
         eager->graph->error.status = TUTTI_OK; /* the next step begins clean */
         tutti__eager_keep_variables(eager);
     }
     forget_values(eager);
     tutti__graph_reset(eager->graph);
     eager->done = eager->hashed = 0;
-    eager->numbers.count = 0;
+    eager->numbers.count = eager->losses.count = 0;
     eager->batch = 0;
     eager->hash = 0;
     eager->failed.status = TUTTI_OK;

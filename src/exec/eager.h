@@ -9,7 +9,8 @@
  *  2. Initial values run first, by themselves. What else is queued runs whole or not at all. After
  *     a run that failed nothing more of the step runs.
  *  3. A read of a variable that was updated since it ran cannot be computed again. Small ones are
- *     kept when they run; needing a large one is an error that says what to do.
+ *     kept when they run, and so are the numbers that a user may ask for after an update (shown.c);
+ *     needing another one is an error that says what to do.
  */
 #ifndef TUTTI_EXEC_EAGER_H
 #define TUTTI_EXEC_EAGER_H
@@ -58,12 +59,16 @@ struct tutti_eager {
     TUTTI_VEC(tutti_number) numbers; /* among these nodes */
     TUTTI_VEC(tutti_seen_trace) traces;
     uint64_t looks;             /* at traces; the clock of their use */
+    tutti_edges losses;         /* what gradients were asked of in this step */
     tutti_edges feeds, fetches; /* of the flush at hand; kept for their memory */
     TUTTI_VEC(tutti_node *) targets;
     TUTTI_VEC(tutti_tensor *) values;
     TUTTI_VEC(const tutti_node *) stack;
     TUTTI_VEC(uint8_t) seen;
 };
+
+/* Adds an edge to a list that does not have it; false for lack of memory. */
+bool tutti__eager_want(tutti_edges *list, tutti_edge edge);
 
 /* The value of an edge that has run or was given, or NULL. The context's. */
 tutti_tensor *tutti__eager_known(const tutti_eager *eager, tutti_edge edge);
@@ -86,6 +91,12 @@ tutti_status tutti__eager_run(tutti_eager *eager);
 /* What went wrong in the step at hand, or in an earlier one that tutti_eager_check was not asked
  * about: who counts or saves steps asks this, and leaves it for tutti_eager_check. */
 tutti_status tutti__eager_failure(const tutti_eager *eager);
+
+/* ---- shown.c ---- */
+/* Notes that gradients of `y` were asked for. */
+tutti_status tutti__eager_note_loss(tutti_eager *eager, tutti_edge y);
+/* Adds to the fetches of a flush that updates variables what may be asked for behind it. */
+tutti_status tutti__eager_keep_shown(tutti_eager *eager);
 
 /* ---- step_key.c ---- */
 /* What the plan of a flush is found by, beside its feeds, fetches and targets. */

@@ -35,7 +35,7 @@ static bool is_small(const tutti_type *type)
     return !type->handle && count >= 0 && count * (int64_t)tutti_dtype_size(type->dtype) <= SMALL;
 }
 
-static bool want(tutti_edges *list, tutti_edge edge)
+bool tutti__eager_want(tutti_edges *list, tutti_edge edge)
 {
     for (size_t i = 0; i < list->count; i++)
         if (list->data[i].node == edge.node && list->data[i].index == edge.index)
@@ -87,10 +87,11 @@ static tutti_status collect_effects(tutti_eager *eager)
         if (tutti__eager_acts(node) && !TUTTI_VEC_PUSH(&eager->targets, node))
             return no_memory();
         for (int i = 0; i < node->output_count; i++)
-            if (is_kept(node, i) && !want(&eager->fetches, (tutti_edge){node, (uint32_t)i}))
+            if (is_kept(node, i) &&
+                !tutti__eager_want(&eager->fetches, (tutti_edge){node, (uint32_t)i}))
                 return no_memory();
     }
-    return TUTTI_OK;
+    return tutti__eager_keep_shown(eager);
 }
 
 bool tutti__eager_is_stale(const tutti_eager *eager, const tutti_node *node)
@@ -132,7 +133,7 @@ static tutti_status walk(tutti_eager *eager)
                 node->op->name, node->name, tutti__node_place(node, place));
         for (int i = 0; i < node->input_count; i++) {
             tutti_tensor *value = tutti__eager_known(eager, node->inputs[i]);
-            if (value && !want(&eager->feeds, node->inputs[i]))
+            if (value && !tutti__eager_want(&eager->feeds, node->inputs[i]))
                 return no_memory();
             if (!value && !push(eager, node->inputs[i].node))
                 return no_memory();
@@ -160,7 +161,7 @@ tutti_status tutti__eager_find_feeds(tutti_eager *eager)
     bool ok = true;
     for (size_t i = 0; ok && i < eager->fetches.count; i++) {
         if (tutti__eager_known(eager, eager->fetches.data[i]))
-            ok = want(&eager->feeds, eager->fetches.data[i]);
+            ok = tutti__eager_want(&eager->feeds, eager->fetches.data[i]);
         else
             ok = push(eager, eager->fetches.data[i].node);
     }
@@ -225,7 +226,7 @@ tutti_status tutti__eager_flush(tutti_eager *eager, tutti_edge edge)
         return tutti__error_restore(&eager->failed);
     TUTTI_TRY(tutti__eager_first_values(eager));
     eager->feeds.count = eager->fetches.count = eager->targets.count = 0;
-    if (edge.node && !want(&eager->fetches, edge))
+    if (edge.node && !tutti__eager_want(&eager->fetches, edge))
         return no_memory();
     TUTTI_TRY(collect_effects(eager));
     if (eager->targets.count == 0 && !edge.node)

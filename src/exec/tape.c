@@ -59,7 +59,7 @@ static bool is_of_this_step(const tutti_tape *tape)
     return false;
 }
 
-void tutti_watch(tutti_tape *tape, tutti_sym sym)
+void(tutti_watch)(tutti_tape *tape, tutti_sym sym)
 {
     if (!sym.node || !tape || !tape->graph || !is_of_this_step(tape) || watches(tape, sym))
         return;
@@ -85,6 +85,20 @@ static bool reaches(const tutti_tape *tape, uint32_t last, tutti_sym x)
     return watches(tape, x);
 }
 
+/* Made behind the tape's block: no gradient would come of it, and the message of what takes the
+ * gradients would be about something else. */
+static bool is_late(const tutti_tape *tape, tutti_sym y)
+{
+    char place[TUTTI_PLACE_TEXT];
+    if (tape->last == 0 || y.node->id < tape->last || (y.node->op->flags & TUTTI_OP_HANDLE))
+        return false;
+    tutti__poison(
+        tape->graph, TUTTI_INVALID,
+        "gradients: y, %s '%s'%s, was computed behind the tape's block; compute it inside",
+        y.node->op->name, y.node->name, tutti__node_place(y.node, place));
+    return true;
+}
+
 void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs,
                       tutti_grad *ret_grads)
 {
@@ -94,6 +108,13 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
         return;
     if (tutti__sym_usable(tape->graph, y, "gradients: y", -1) != TUTTI_OK) {
         tutti__poison(tape->graph, TUTTI_INVALID, "%s", tutti_error_message());
+        return;
+    }
+    if (is_late(tape, y))
+        return;
+    tutti_status status = tutti__eager_note_loss(tape->graph->owner, tutti__edge(y));
+    if (status != TUTTI_OK) {
+        tutti__poison(tape->graph, status, "%s", tutti_error_message());
         return;
     }
     uint32_t first = tape->graph->recorded.first, last = tape->graph->recorded.last;
