@@ -103,8 +103,13 @@ TUTTI_API const char *tutti_version(void);
 TUTTI_API void tutti_here(const char *file, int line);
 
 /* Remembers the caller's place, so that a later error names the user's file and line, then calls.
- */
+ * Arguments are computed in between: where one is a call of a function of the user's that builds
+ * nodes itself, the outer call has the place of the last of those. A library that builds nodes for
+ * its users defines TUTTI_AT(call) as (call) before it includes a header of ours, and its users'
+ * lines are named instead of its own. */
+#ifndef TUTTI_AT
 #define TUTTI_AT(call) (tutti_here(__FILE__, __LINE__), call)
+#endif
 
 /* Options by name: TUTTI_OPTIONS(tutti_run_options, .target = step). They begin with their size, by
  * which a later version knows how many of its options a program has; where it is 0, collectives,

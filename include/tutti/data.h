@@ -23,7 +23,8 @@ TUTTI_API tutti_status tutti_mnist_load(const char *directory, const char *split
 TUTTI_API tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t count,
                                          tutti_tensor **ret_images, tutti_tensor **ret_labels);
 
-/* Rows `rows[0 .. count)` of a tensor's axis 0, copied into a new tensor. */
+/* Rows `rows[0 .. count)` of the axis 0 of a contiguous tensor of numbers, copied into a new
+ * tensor. */
 TUTTI_API tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count,
                                        const int64_t *rows, tutti_tensor **ret_tensor);
 /* Writes a permutation of 0 … count-1: a function of seed and epoch. */

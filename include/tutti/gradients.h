@@ -35,6 +35,7 @@ TUTTI_API tutti_sym tutti_gradient_of(tutti_sym y, tutti_sym x);
 
 /* The dense form of a gradient with respect to `like`. */
 TUTTI_API tutti_sym tutti_grad_dense(tutti_grad grad, tutti_sym like);
+#define tutti_grad_dense(...) TUTTI_AT(tutti_grad_dense(__VA_ARGS__))
 
 /* Intercepts: `fn` sees the complete gradient of `sym` in every later differentiation and returns
  * what takes its place (clipping, scaling, logging). Not inside a body of tutti_cond or
@@ -43,6 +44,7 @@ TUTTI_API void tutti_on_gradient(tutti_sym sym,
                                  tutti_grad (*fn)(tutti_sym forward, tutti_grad grad,
                                                   void *context),
                                  void *context);
+#define tutti_on_gradient(...) TUTTI_AT(tutti_on_gradient(__VA_ARGS__))
 
 #ifdef __cplusplus
 }

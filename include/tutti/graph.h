@@ -183,6 +183,7 @@ TUTTI_API tutti_sym tutti_apply_named(tutti_graph *graph, const char *op, const 
 #define tutti_apply_named(...) TUTTI_AT(tutti_apply_named(__VA_ARGS__))
 /* Another output of the same node. */
 TUTTI_API tutti_sym tutti_output_of(tutti_sym sym, int index);
+#define tutti_output_of(...) TUTTI_AT(tutti_output_of(__VA_ARGS__))
 TUTTI_API int tutti_output_count(tutti_sym sym);
 
 /* Text, one line a node; and Graphviz. The string is from malloc. */

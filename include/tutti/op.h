@@ -86,7 +86,9 @@ typedef struct tutti_split {
 typedef struct tutti_pool tutti_pool;
 
 /* One run of a kernel. Inputs are contiguous unless the kernel says that it takes strides. An input
- * that is a variable's handle is a view of the variable itself; a queue's view holds the queue. */
+ * that is a variable's handle is a view of the variable itself: an update writes the new value
+ * there, and as output 0 besides (where the device gives both one memory, that is the same). All
+ * other inputs must not be changed. A queue's view holds the queue. */
 typedef struct tutti_call {
     const tutti_op *op;
     const char *name; /* of the node, for messages */

@@ -12,8 +12,9 @@ extern "C" {
 /* Word i of the vocabulary, a vector of different strings, has number first + i. */
 typedef struct tutti_text_options {
     size_t struct_size;
-    int64_t first;         /* of string_lookup 1, of text_vectorize 2 */
-    int64_t unknown;       /* number of what is not in the vocabulary; 0 and 1 */
+    int64_t first;   /* of string_lookup 1, of text_vectorize 2 */
+    int64_t unknown; /* number of what is not in the vocabulary; 0 and 1 */
+    /* Of text_vectorize only; string_lookup takes strings as they are. */
     bool keep_case;        /* else A to Z become a to z */
     bool keep_punctuation; /* else the punctuation of ASCII is left out */
     bool characters;       /* cut into characters of UTF-8 instead of at white space */

@@ -184,6 +184,7 @@ TUTTI_API tutti_sym tutti_apply_gradients(tutti_optimizer optimizer, int count,
 /* The optimizer's learning rate in a graph: a variable; assign to it to change the rate. With a
  * schedule it starts with the rate of step 0. */
 TUTTI_API tutti_sym tutti_learning_rate(tutti_graph *graph, tutti_optimizer optimizer);
+#define tutti_learning_rate(...) TUTTI_AT(tutti_learning_rate(__VA_ARGS__))
 
 #ifdef __cplusplus
 }

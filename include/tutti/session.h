@@ -127,6 +127,7 @@ TUTTI_API tutti_status tutti_session_run(tutti_session *session, const tutti_run
  * of it (tutti_strategy_own_rows), so it is to put in just these; a step for which one of them is
  * closed with too few left ends with TUTTI_OUT_OF_RANGE on all. */
 TUTTI_API tutti_sym tutti_split_batch(tutti_sym placeholder);
+#define tutti_split_batch(...) TUTTI_AT(tutti_split_batch(__VA_ARGS__))
 
 /* A variable's present value (a copy), and setting it, without a run: also one that has no value
  * yet. Getting such a one is TUTTI_UNINITIALIZED. tutti_initialize_all, run later, sets it anew.

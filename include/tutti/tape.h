@@ -47,15 +47,16 @@ TUTTI_API void tutti_eager_close(tutti_eager *eager); /* NULL is fine */
  */
 TUTTI_API tutti_graph *tutti_eager_graph(tutti_eager *eager);
 
-/* A tensor as a symbol of this step; retained until the step ends. What changes from step to step
- * should come this way: tutti_constant makes it part of the program, and a step with another one is
- * compiled anew. */
+/* A tensor as a symbol of this step; retained until the step ends, and read when what is queued
+ * runs: its contents must not change before. What changes from step to step should come this way:
+ * tutti_constant makes it part of the program, and a step with another one is compiled anew. */
 TUTTI_API tutti_sym tutti_use(tutti_eager *eager, tutti_tensor *value);
 #define tutti_use(...) TUTTI_AT(tutti_use(__VA_ARGS__))
 
 /* The value of a symbol: runs what is queued. A copy for the caller to release. */
 TUTTI_API tutti_status tutti_value(tutti_sym sym, tutti_tensor **ret_value);
-/* Its first element as a number; NaN when it cannot be computed (tutti_error_message says why). */
+/* Its first element as a number; NaN when it cannot be computed (tutti_error_message says why, and
+ * tutti_eager_check). */
 TUTTI_API double tutti_item(tutti_sym sym);
 
 /* Ends a step: runs what is queued for its effect (updates), then forgets the step's symbols.
@@ -92,9 +93,11 @@ TUTTI_API void tutti_tape_end(tutti_tape *tape);
 /* Variables are watched by themselves; a value from outside the tape must be watched for a gradient
  * to reach it. Once is enough, and again changes nothing. */
 TUTTI_API void tutti_watch(tutti_tape *tape, tutti_sym sym);
+#define tutti_watch(...) TUTTI_AT(tutti_watch(__VA_ARGS__))
 
-/* d sum(y) / d x for each x. An x that y does not depend on, or that was neither a variable,
- * watched nor made on the tape, has no gradient (see tutti_grad_ok). */
+/* d sum(y) / d x for each x; y is made before the tape's block ends. An x that y does not depend
+ * on, or that was neither a variable, watched nor made on the tape, has no gradient (see
+ * tutti_grad_ok). */
 TUTTI_API void tutti_gradients(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs,
                                tutti_grad *ret_grads);
 #define tutti_gradients(...) TUTTI_AT(tutti_gradients(__VA_ARGS__))

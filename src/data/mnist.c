@@ -187,11 +187,17 @@ tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count, const in
         TUTTI_GIVEN(rows);
     int rank = tutti_tensor_rank(tensor);
     int64_t dims[TUTTI_MAX_RANK], limit = rank > 0 ? tutti_tensor_dims(tensor)[0] : 0;
-    if (rank == 0 || count < 0 || !tutti_tensor_is_contiguous(tensor) ||
+    char text[TUTTI_TYPE_TEXT];
+    if (count < 0)
+        return tutti_fail(TUTTI_INVALID, "%lld rows are asked for", (long long)count);
+    if (rank == 0 || !tutti_tensor_is_contiguous(tensor) ||
         tutti_tensor_dtype(tensor) == TUTTI_STRING)
         return tutti_fail(
             TUTTI_INVALID,
-            "rows are taken from contiguous tensors of numbers with at least one axis");
+            "the tensor is %s%s; rows are taken of numbers with at least one axis that "
+            "lie one behind the other (tutti_tensor_contiguous)",
+            tutti_type_text(tutti_tensor_type(tensor), text),
+            tutti_tensor_is_contiguous(tensor) ? "" : ", a view with strides");
     memcpy(dims, tutti_tensor_dims(tensor), (size_t)rank * sizeof *dims);
     dims[0] = count;
     for (int64_t i = 0; i < count; i++)

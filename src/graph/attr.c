@@ -242,6 +242,9 @@ tutti_status tutti__attrs_complete(tutti_graph *graph, const tutti_op *op, int g
     tutti_attr *attrs = tutti__arena_array(&graph->arena, (size_t)count + 1, sizeof *attrs);
     if (!attrs)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for attributes");
+    for (int i = 0; i < given_count; i++)
+        if (!given[i].name)
+            return tutti_fail(TUTTI_INVALID, "attribute %d has no name", i);
     for (int i = 0; i < count; i++) {
         const tutti_attr_spec *spec = &op->attrs[i];
         const tutti_attr *attr = tutti_attr_find(given, given_count, spec->name);

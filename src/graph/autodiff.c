@@ -34,7 +34,7 @@ static tutti_sym apply(tutti_graph *graph, const char *op, int count, const tutt
     return (tutti_apply_named)(graph, op, NULL, count, inputs, attr_count, attrs);
 }
 
-tutti_sym tutti_grad_dense(tutti_grad grad, tutti_sym like)
+tutti_sym(tutti_grad_dense)(tutti_grad grad, tutti_sym like)
 {
     if (!grad.rows.node)
         return grad.value;
@@ -470,8 +470,8 @@ tutti_sym(tutti_gradient_of)(tutti_sym y, tutti_sym x)
     return tutti_grad_dense(grad, x);
 }
 
-void tutti_on_gradient(tutti_sym sym, tutti_grad (*fn)(tutti_sym, tutti_grad, void *),
-                       void *context)
+void(tutti_on_gradient)(tutti_sym sym, tutti_grad (*fn)(tutti_sym, tutti_grad, void *),
+                        void *context)
 {
     if (!sym.node)
         return;

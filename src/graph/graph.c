@@ -178,7 +178,7 @@ int tutti_output_count(tutti_sym sym)
     return sym.node ? sym.node->output_count : 0;
 }
 
-tutti_sym tutti_output_of(tutti_sym sym, int index)
+tutti_sym(tutti_output_of)(tutti_sym sym, int index)
 {
     if (!sym.node)
         return sym;
@@ -226,6 +226,11 @@ static tutti_status check_outputs(const tutti_infer *rule)
         if (!typed)
             return tutti_fail(TUTTI_INTERNAL,
                               "%s '%s': the shape rule left output %d without a type",
+                              rule->op->name, rule->name, i);
+        if (type->handle && !(i == 0 && (rule->op->flags & TUTTI_OP_HANDLE)))
+            return tutti_fail(TUTTI_INTERNAL,
+                              "%s '%s': the shape rule made output %d a handle, as the type of a "
+                              "variable among the inputs is one; a value has .handle = false",
                               rule->op->name, rule->name, i);
         for (int d = 0; d < type->rank; d++)
             if (type->dims[d] < TUTTI_ANY)

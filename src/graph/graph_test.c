@@ -767,3 +767,34 @@ TUTTI_TEST(operators_of_users_are_checked)
     CHECK_CONTAINS(tutti_error_message(), "the dimension -8 (axis 0)");
     tutti_graph_destroy(g);
 }
+
+/* Copies the type of a variable's handle, and with it that it is one. */
+static tutti_status infer_first(tutti_infer *node)
+{
+    node->outputs[0] = node->inputs[0];
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(a_rule_that_makes_a_handle_is_refused)
+{
+    static const tutti_op op = {.struct_size = sizeof op,
+                                .name = "test.makes_a_handle",
+                                .version = 1,
+                                .doc = "test.makes_a_handle(v): a rule that forgets .handle",
+                                .category = "test",
+                                .flags =
+                                    TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE,
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .outputs = 1,
+                                .infer = infer_first,
+                                .reference = do_nothing};
+    CHECK_OK(tutti_op_register(&op));
+    tutti_graph *g = new_graph();
+    tutti_sym v = tutti_variable(g, tutti_ones(2));
+    CHECK(!tutti_sym_ok(tutti_apply_op(g, op.name, 1, &v, 0, NULL)));
+    CHECK_STATUS(tutti_graph_check(g), TUTTI_INTERNAL);
+    CHECK_CONTAINS(tutti_error_message(), "made output 0 a handle");
+    CHECK_CONTAINS(tutti_error_message(), "graph_test.c");
+    tutti_graph_destroy(g);
+}

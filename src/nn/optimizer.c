@@ -40,7 +40,7 @@ static tutti_sym state(tutti_graph *graph, const char *scope, const char *name, 
     return variable;
 }
 
-tutti_sym tutti_learning_rate(tutti_graph *graph, tutti_optimizer optimizer)
+tutti_sym(tutti_learning_rate)(tutti_graph *graph, tutti_optimizer optimizer)
 {
     if (!graph || !optimizer.def)
         return TUTTI_NO_SYM;

@@ -8,14 +8,6 @@
 #include "graph/graph.h"
 #include "tutti/ops.h"
 
-/* Inside the library a builder call keeps the place that the user's own call has noted, so that a
- * node made by a gradient rule or a composite names the user's line and not ours. Unit tests, which
- * include base/test.h first, are users. */
-#ifndef TUTTI_TEST
-#undef TUTTI_AT
-#define TUTTI_AT(call) (call)
-#endif
-
 /* Builders for operators without attributes. A poison input gives poison. */
 tutti_sym tutti__unary(const tutti_op *op, tutti_sym x);
 tutti_sym tutti__binary(const tutti_op *op, tutti_sym a, tutti_sym b);

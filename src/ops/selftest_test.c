@@ -76,3 +76,46 @@ TUTTI_TEST(selftest_finds_what_is_wrong)
     op.reference = lazy_kernel;
     expect(&op, TUTTI_CHECK_FAILED, "two runs differ in output 0");
 }
+
+/* v = 2 v, written into the variable only, as devices that give both one memory would forgive. */
+static tutti_status double_in_place(const tutti_call *call)
+{
+    for (int64_t i = 0; i < tutti_view_count(&call->inputs[0]); i++)
+        tutti_view_set(&call->inputs[0], i, 2 * tutti_view_get(&call->inputs[0], i));
+    return TUTTI_OK;
+}
+
+static tutti_status double_both(const tutti_call *call)
+{
+    TUTTI_TRY(double_in_place(call));
+    for (int64_t i = 0; i < tutti_view_count(&call->outputs[0]); i++)
+        tutti_view_set(&call->outputs[0], i, tutti_view_get(&call->inputs[0], i));
+    return TUTTI_OK;
+}
+
+static tutti_status infer_doubled(tutti_infer *node)
+{
+    node->outputs[0] = node->inputs[0];
+    node->outputs[0].handle = false;
+    return TUTTI_OK;
+}
+
+TUTTI_TEST(selftest_finds_updates_that_write_one_place_only)
+{
+    static const char *const samples[] = {"&f32[2,3]", NULL};
+    tutti_op op = {.struct_size = sizeof op,
+                   .name = "mine.double",
+                   .version = 1,
+                   .doc = "double(v): v = 2 v; y = v",
+                   .category = "mine",
+                   .flags = TUTTI_OP_STATEFUL | TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE,
+                   .min_inputs = 1,
+                   .max_inputs = 1,
+                   .outputs = 1,
+                   .infer = infer_doubled,
+                   .reference = double_both,
+                   .samples = samples};
+    CHECK_OK(tutti_op_selftest(&op));
+    op.reference = double_in_place;
+    expect(&op, TUTTI_CHECK_FAILED, "output 0");
+}

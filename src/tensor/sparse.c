@@ -7,7 +7,6 @@
 #include "tensor/type.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
 
 /* The contents at hand: contiguous in host memory. */
@@ -68,23 +67,26 @@ static tutti_status open_sparse(const tutti_sparse *sparse, plain_sparse *ret)
     ret->count = sparse->values->count;
     ret->indices = tutti_tensor_data(ret->held.indices);
     int64_t rank = sparse->dense_shape->type.dims[0];
-    tutti_status status =
-        tutti__type_check(sparse->values->type.dtype, rank > TUTTI_MAX_RANK ? INT_MAX : (int)rank,
-                          tutti_tensor_data(ret->held.dense_shape), &ret->dense);
+    if (rank > TUTTI_MAX_RANK)
+        return tutti_fail(TUTTI_INVALID,
+                          "dense shape of a sparse tensor: %" PRId64 " dimensions, at most %d",
+                          rank, TUTTI_MAX_RANK);
+    tutti_status status = tutti__type_check(sparse->values->type.dtype, (int)rank,
+                                            tutti_tensor_data(ret->held.dense_shape), &ret->dense);
     return status == TUTTI_OK ? TUTTI_OK : tutti__error_prefix(status, "dense shape of a sparse");
 }
 
 static tutti_status check_entry(const plain_sparse *sparse, int64_t entry)
 {
-    char text[TUTTI_TYPE_TEXT], shape[TUTTI_TYPE_TEXT];
+    char shape[TUTTI_TYPE_TEXT];
     int rank = sparse->dense.rank;
     const int64_t *index = sparse->indices + entry * rank;
     for (int axis = 0; axis < rank; axis++)
         if (index[axis] < 0 || index[axis] >= sparse->dense.dims[axis])
             return tutti_fail(TUTTI_OUT_OF_RANGE,
-                              "sparse tensor: entry %" PRId64 " has indices %s, outside the dense "
-                              "shape %s",
-                              entry, tutti__dims_text(rank, index, text),
+                              "sparse tensor: entry %" PRId64 " has index %" PRId64
+                              " along axis %d, outside the dense shape %s",
+                              entry, index[axis], axis,
                               tutti__dims_text(rank, sparse->dense.dims, shape));
     return TUTTI_OK;
 }

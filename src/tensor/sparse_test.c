@@ -115,7 +115,7 @@ TUTTI_TEST(sparse_refuses_what_does_not_fit)
     bool untouched = true;
     CHECK_STATUS(tutti_sparse_check(&sparse, &untouched), TUTTI_OUT_OF_RANGE);
     CHECK_CONTAINS(tutti_error_message(),
-                   "entry 1 has indices [1,3], outside the dense shape [2,3]");
+                   "entry 1 has index 3 along axis 1, outside the dense shape [2,3]");
     CHECK_STATUS(tutti_sparse_to_dense(&sparse, &none), TUTTI_OUT_OF_RANGE);
     tutti_tensor_set_int(sparse.indices, 3, -1);
     CHECK_STATUS(tutti_sparse_check(&sparse, &untouched), TUTTI_OUT_OF_RANGE);

@@ -171,6 +171,9 @@ tutti_status tutti_broadcast_dims(int rank_a, const int64_t *a, int rank_b, cons
     if (!rank_ok(rank_a) || !rank_ok(rank_b))
         return tutti_fail(TUTTI_INVALID, "broadcast: ranks %d and %d, both need 0 to %d", rank_a,
                           rank_b, TUTTI_MAX_RANK);
+    if ((rank_a > 0 && !a) || (rank_b > 0 && !b))
+        return tutti_fail(TUTTI_INVALID, "broadcast: ranks %d and %d, but the dims are NULL",
+                          rank_a, rank_b);
     int rank = rank_a > rank_b ? rank_a : rank_b;
     int64_t dims[TUTTI_MAX_RANK];
     for (int back = 1; back <= rank; back++) {

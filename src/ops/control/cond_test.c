@@ -214,9 +214,9 @@ TUTTI_TEST(cond_reports_mistakes_in_its_branches)
     expect(square, NULL, "cond, else branch: no function is given");
     expect(makes_variable, square, "cond, then branch: variable 'cond/then/w'");
     expect(square, makes_variable, "make it outside, and give it as an argument");
-    expect(makes_placeholder, square, "cond, then branch: placeholder 'cond/then/p' is made");
+    expect(makes_placeholder, square, "cond, then branch: placeholder 'cond/then/p' (");
     expect(square, makes_placeholder, "is made in the body; make it outside, and give it as an");
-    expect(takes_twice, square, "parameter 'cond/then/parameter': has the index of 'parameter_1'");
+    expect(takes_twice, square, "has the index of 'parameter_1' (");
     expect(writes, square, "cond, then branch: assign 'cond/then/assign'");
     expect(square, writes, "bodies write no variables; return the new value and assign it outside");
     expect(meets, square, "cond, then branch: all_reduce 'cond/then/all_reduce'");

@@ -27,12 +27,28 @@ tutti_status tutti__need_parameters(const tutti_infer *node, const tutti_graph *
     return TUTTI_OK;
 }
 
-/* What a loop variable is after any number of rounds: dimensions that both sides know. */
-static tutti_status settle(const tutti_infer *node, int i, const tutti_type *start,
-                           const tutti_type *step, tutti_type *ret)
+/* What a sub-graph takes as argument i; NULL: it does not look at it. */
+static const tutti_type *parameter_type(const tutti_graph *graph, int64_t i)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        if (!graph->nodes.data[n]->dead && tutti__is(graph->nodes.data[n], "parameter") &&
+            tutti__int(graph->nodes.data[n], "index") == i)
+            return &graph->nodes.data[n]->types[0];
+    return NULL;
+}
+
+/* What a loop variable is after any number of rounds: dimensions that both sides know. Where the
+ * step takes a dimension that it does not know, rounds may differ in it. */
+static tutti_status settle(const tutti_infer *node, int i, const tutti_graph *body, tutti_type *ret)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
-    if (step->handle || !tutti__types_agree(start, step))
+    const tutti_type *start = &node->inputs[i], *step = tutti__edge_type(body->results.data[i]),
+                     *taken = parameter_type(body, i);
+    tutti_type loose = *start;
+    for (int axis = 0; axis < start->rank; axis++)
+        if (!taken || taken->dims[axis] == TUTTI_ANY)
+            loose.dims[axis] = TUTTI_ANY;
+    if (step->handle || !tutti__types_agree(&loose, step))
         return RULE_FAIL(
             node, TUTTI_INVALID,
             "loop variable %d starts as %s, but the step gives %s; a loop variable keeps "
@@ -40,7 +56,7 @@ static tutti_status settle(const tutti_infer *node, int i, const tutti_type *sta
             i, tutti_type_text(start, a), tutti_type_text(step, b));
     *ret = *start;
     for (int axis = 0; axis < start->rank; axis++)
-        if (step->dims[axis] == TUTTI_ANY)
+        if (step->dims[axis] != start->dims[axis])
             ret->dims[axis] = TUTTI_ANY;
     return TUTTI_OK;
 }
@@ -69,7 +85,6 @@ tutti_status tutti__infer_loop(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID, "the step has %zu results for %lld loop variables",
                          body->results.count, (long long)loop_count);
     for (int i = 0; i < loop_count; i++)
-        TUTTI_TRY(settle(node, i, &node->inputs[i], tutti__edge_type(body->results.data[i]),
-                         &node->outputs[i]));
+        TUTTI_TRY(settle(node, i, body, &node->outputs[i]));
     return TUTTI_OK;
 }

@@ -424,7 +424,7 @@ TUTTI_TEST(while_reports_mistakes)
     expect(no_answer, multiply, "the condition gives i64[], needs a bool scalar");
     expect(below, multiply, "while, condition: less");
     expect(below_three, makes_variable, "is made in the body; make it outside");
-    expect(asks_placeholder, multiply, "placeholder 'while/condition/more' is made in the body");
+    expect(asks_placeholder, multiply, "placeholder 'while/condition/more' (");
 }
 
 /* A loop over no variables gave a symbol of nothing and no mistake. */

@@ -34,7 +34,8 @@ static tutti_status check(const tutti_type *x, int64_t size)
             "channels, at most 16384",
             tutti_type_text(x, text));
     if (size < 1 || size > INT32_MAX)
-        return tutti_fail(TUTTI_INVALID, "lrn: size is %lld, needs at least 1", (long long)size);
+        return tutti_fail(TUTTI_INVALID, "lrn: size is %lld, needs 1 to %d", (long long)size,
+                          INT32_MAX);
     return TUTTI_OK;
 }
 

@@ -125,7 +125,8 @@ static tutti_status check_numbers(const tutti_infer *node, const char *name, int
         return RULE_FAIL(node, TUTTI_INVALID, "%s has %d numbers, needs %d", name, given, count);
     for (int i = 0; i < given; i++)
         if (!isfinite(values[i]) || values[i] <= lowest || values[i] > 1e9)
-            return RULE_FAIL(node, TUTTI_INVALID, "%s has %g", name, values[i]);
+            return RULE_FAIL(node, TUTTI_INVALID, "%s has %g, needs numbers above %g, at most 1e9",
+                             name, values[i], lowest);
     return TUTTI_OK;
 }
 

@@ -218,7 +218,7 @@ int tutti_trainable_variables(const tutti_graph *graph, int capacity, tutti_sym 
         tutti_node *node = graph->nodes.data[i];
         if (node->dead || !tutti__is(node, "variable") || !tutti__int(node, "trainable"))
             continue;
-        if (count < capacity)
+        if (count < capacity && ret_variables)
             ret_variables[count] = tutti__sym(node, 0);
         count++;
     }
