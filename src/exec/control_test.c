@@ -152,7 +152,7 @@ TUTTI_TEST(control_loops_and_differentiates_loops)
     power("far:0", false);
 }
 
-static void longer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+static void doubles(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                    void *context)
 {
     TUTTI_UNUSED(count);
@@ -167,7 +167,7 @@ static void grow(const char *device, bool deterministic)
     bench b = start_as(device, deterministic);
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY),
               n = tutti_placeholder(b.graph, TUTTI_F32), results[2];
-    tutti_while(below, longer, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
+    tutti_while(below, doubles, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
                 TUTTI_SYMS(n), results);
     tutti_sym total = tutti_sum(tutti_square(results[1])); /* behind a value of unknown size */
     tutti_sym slope = tutti_gradient_of(total, x);
@@ -301,6 +301,45 @@ TUTTI_TEST(control_keeps_all_bodies_of_a_program)
         CHECK_INT(info.cached_programs, 1);
     }
     tutti_tensor_release(in);
+    tutti_session_close(s);
+    tutti_graph_destroy(g);
+}
+
+static void appends(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
+                   void *context)
+{
+    TUTTI_UNUSED(count);
+    TUTTI_UNUSED(context);
+    ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
+    ret[1] = tutti_concat(0, args[1], tutti_reshape(args[0], 1));
+}
+
+/* A value that grows makes a program for each of its shapes, of the step and not of the condition,
+ * which does not look at it; and they are kept for longer than other programs. */
+TUTTI_TEST(loops_compile_once_for_each_shape_that_a_body_uses)
+{
+    enum { ROUNDS = 7 };
+    tutti_session_info info;
+    tutti_graph *g;
+    tutti_session *s;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&s, g, .device = "cpu:0", .cache_limit = 2));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY), n = tutti_placeholder(g, TUTTI_F32),
+              results[2];
+    tutti_while(below, appends, NULL, TUTTI_SYMS(tutti_scalar(g, TUTTI_F32, 0), x), TUTTI_SYMS(n),
+                results);
+    tutti_tensor *in = vector(1, (float[]){0}), *limit = scalar(ROUNDS), *out;
+    for (int run = 0; run < 3; run++) {
+        CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}, {n, limit}),
+                           .fetch = TUTTI_FETCH({results[1], &out})));
+        CHECK_INT(tutti_tensor_count(out), ROUNDS + 1);
+        CHECK_NEAR(tutti_tensor_get(out, ROUNDS), ROUNDS - 1, 0);
+        tutti_tensor_release(out);
+        tutti_session_describe(s, &info);
+        CHECK_INT(info.compiles, 1 + 1 + ROUNDS); /* the run, the condition, the steps */
+    }
+    tutti_tensor_release(in);
+    tutti_tensor_release(limit);
     tutti_session_close(s);
     tutti_graph_destroy(g);
 }

@@ -220,6 +220,11 @@ static tutti_plan_cache *cache_for(tutti_engine *engine, const tutti_graph *grap
     return request->inside ? tutti__bodies_cache(request->inside, graph) : &engine->cache;
 }
 
+static size_t limit_of(const tutti_engine *engine, const tutti_ask *request)
+{
+    return (size_t)engine->options.cache_limit * (request->inside ? TUTTI_BODY_SHAPES : 1);
+}
+
 tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
                                     const tutti_ask *request, const tutti_type *types,
                                     bool *ret_new, tutti_plan **ret)
@@ -239,8 +244,7 @@ tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
             tutti__cache_forget(&engine->cache, request->constants);
             cache = cache_for(engine, graph, request);
             if (cache)
-                tutti__cache_keep(cache, (size_t)engine->options.cache_limit, &key, plan,
-                                  engine->lookups);
+                tutti__cache_keep(cache, limit_of(engine, request), &key, plan, engine->lookups);
             pthread_mutex_unlock(&engine->lock);
         }
     }

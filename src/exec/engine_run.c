@@ -1,9 +1,11 @@
 /* engine_run.c: runs through the cache of plans, and runs of sub-graphs through those that their
  * plan keeps. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/world.h"
+#include "exec/bodies.h"
 #include "exec/engine_inside.h"
 #include "exec/rehearse.h"
 
@@ -41,6 +43,22 @@ static tutti_status run_rest(tutti_engine *engine, tutti_plan *plan, const tutti
     return status;
 }
 
+static tutti_status fill_feeds(int count, const tutti_body_feed *needed, int input_count,
+                               tutti_tensor *const *inputs, tutti_edge *ret_feeds,
+                               tutti_tensor **ret_values)
+{
+    for (int i = 0; i < count; i++) {
+        if (needed[i].input < 0 || needed[i].input >= input_count)
+            return tutti_fail(TUTTI_INVALID,
+                              "parameter '%s' of a sub-graph has the index %" PRId64
+                              ", its caller gives %d",
+                              needed[i].edge.node->name, needed[i].input, input_count);
+        ret_feeds[i] = needed[i].edge;
+        ret_values[i] = inputs[needed[i].input];
+    }
+    return TUTTI_OK;
+}
+
 /* The graph is the body, its parameters are the feeds. */
 static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti_graph *body,
                                int input_count, tutti_tensor *const *inputs,
@@ -48,31 +66,19 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
 {
     tutti_edge few[32], *feeds = few;
     tutti_tensor *few_values[32], **values = few_values;
-    if (input_count > 32) {
-        feeds = malloc((size_t)input_count * sizeof *feeds);
-        values = malloc((size_t)input_count * sizeof *values);
+    tutti_engine *engine = run->owner;
+    const tutti_body_feed *needed;
+    int count;
+    pthread_mutex_lock(&engine->lock);
+    tutti_status status = tutti__bodies_feeds(run->plan, body, &count, &needed);
+    pthread_mutex_unlock(&engine->lock);
+    TUTTI_TRY(status);
+    if (count > 32) {
+        feeds = malloc((size_t)count * sizeof *feeds);
+        values = malloc((size_t)count * sizeof *values);
     }
-    tutti_status status =
-        feeds && values ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to call a sub-graph");
-    int count = 0;
-    for (size_t i = 0; status == TUTTI_OK && i < body->nodes.count; i++) {
-        tutti_node *node = body->nodes.data[i];
-        int64_t index = tutti__is(node, "parameter") ? tutti__int(node, "index") : -1;
-        if (node->op->flags & TUTTI_OP_UPDATES)
-            status = tutti_fail(
-                TUTTI_UNSUPPORTED,
-                "%s '%s' writes a variable inside cond or while; return the value and assign it outside",
-                node->op->name, node->name);
-        if (node->op->flags & TUTTI_OP_COLLECTIVE)
-            status = tutti_fail(
-                TUTTI_UNSUPPORTED,
-                "%s '%s' meets other devices inside cond or while, where they cannot; put it outside",
-                node->op->name, node->name);
-        if (index >= 0 && index < input_count) {
-            feeds[count] = (tutti_edge){node, 0};
-            values[count++] = inputs[index];
-        }
-    }
+    status = feeds && values ? fill_feeds(count, needed, input_count, inputs, feeds, values)
+                             : tutti_fail(TUTTI_NO_MEMORY, "no memory to call a sub-graph");
     tutti_ask request = {.feed_count = count,
                          .feeds = feeds,
                          .values = values,
@@ -84,7 +90,7 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
                          .spread_already = true,
                          .device = device->name};
     if (status == TUTTI_OK)
-        status = tutti__engine_run(run->owner, body, &request, ret_results);
+        status = tutti__engine_run(engine, body, &request, ret_results);
     if (feeds != few)
         free(feeds);
     if (values != few_values)
