@@ -2,7 +2,10 @@
  * step counter and the element's index, so a run can be repeated, and a tensor cut in pieces has
  * the same numbers as the whole one. Two nodes differ even with one seed; every step gives new
  * numbers. On a tape, where nodes have no lasting names, one that was not given a name counts by
- * its place among the unnamed random nodes of its step. */
+ * its place among the unnamed random nodes of its step.
+ *
+ * The step counter is a variable, "tutti/random_counter", made on first use: it begins with 0, every
+ * run that draws adds 1, checkpoints hold it, and tutti_session_set goes back or on. */
 #ifndef TUTTI_OPS_RANDOM_H
 #define TUTTI_OPS_RANDOM_H
 
@@ -21,7 +24,7 @@ typedef struct tutti_random_options {
 } tutti_random_options;
 
 /* Uniform in [low, high): tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 64, 10), .seed = 7).
- * Integers too. */
+ * Integers too. Numbers and bounds of f16 and bf16 are rounded. */
 TUTTI_API tutti_sym tutti_random_uniform(tutti_graph *graph, double low, double high,
                                          tutti_type type, const tutti_random_options *options);
 #define tutti_random_uniform(graph, low, high, type, ...)                                          \

@@ -406,6 +406,16 @@ TUTTI_TEST(only_floats_are_differentiated)
     end_bench(&b);
 }
 
+TUTTI_TEST(queues_are_not_differentiated)
+{
+    bench b = new_bench(2, (double[]){0.3, -0.7});
+    tutti_sym queue = tutti_fifo_queue(b.graph, 4, TUTTI_TYPE(TUTTI_F32));
+    CHECK(!tutti_sym_ok(tutti_gradient_of(tutti_sin(b.x), queue)));
+    CHECK_STATUS(tutti_graph_check(b.graph), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "x 'queue' is a queue; values and variables have");
+    end_bench(&b);
+}
+
 TUTTI_TEST(strangers_are_not_differentiated)
 {
     bench b = new_bench(2, (double[]){0.3, -0.7}), other = new_bench(1, (double[]){1});

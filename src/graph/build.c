@@ -207,12 +207,14 @@ tutti_sym(tutti_apply_named)(tutti_graph *graph, const char *op_name, const char
                              int input_count, const tutti_sym *inputs, int attr_count,
                              const tutti_attr *attrs)
 {
-    const tutti_op *op = op_name ? tutti_op_find(op_name) : NULL;
+    if (!op_name)
+        return tutti__poison(graph, TUTTI_INVALID, "no operator is named: its name is NULL");
+    const tutti_op *op = tutti_op_find(op_name);
     if (!op)
         return tutti__poison(
             graph, TUTTI_NOT_FOUND,
             "there is no operator '%s'; 'tutti ops' lists them, tutti_op_register adds one",
-            op_name ? op_name : "(null)");
+            op_name);
     if (input_count < 0 || attr_count < 0)
         return tutti__poison(
             graph, TUTTI_INVALID,

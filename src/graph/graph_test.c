@@ -68,7 +68,7 @@ TUTTI_TEST(the_first_mistake_is_kept_with_its_place)
 TUTTI_TEST(mistakes_of_building_name_what_was_wrong)
 {
     static const char *const parts[] = {"there is no operator 'swish'",
-                                        "(null)",
+                                        "no operator is named",
                                         "has 1 inputs, needs 2",
                                         "input 0 is not a symbol",
                                         "has no attribute 'axis'; it takes none",

@@ -170,12 +170,14 @@ tutti_sym(tutti_resize)(tutti_sym x, const tutti_resize_options *given)
     int rank = tutti_sym_ok(x) ? tutti_sym_type(x).rank : 0;
     int count = o.axes.count > 0 ? o.axes.count : rank > 2 ? rank - 2 : 0;
     count = count < TUTTI_MAX_RANK ? count : TUTTI_MAX_RANK; /* more axes are refused */
-    bool cut = false;
+    bool cut = false, sized = false;
     for (int i = 0; i < 2 * count && i < (int)TUTTI_COUNT(o.roi); i++)
         cut = cut || o.roi[i] != 0;
+    for (int i = 0; i < count; i++)
+        sized = sized || o.sizes[i] != 0;
     return TUTTI_NARY(
         &tutti_op_resize, inputs, tutti__axes_attr("axes", &o.axes),
-        TUTTI_INTS("sizes", o.sizes[0] != 0 ? count : 0, o.sizes),
+        TUTTI_INTS("sizes", sized ? count : 0, o.sizes),
         TUTTI_FLOATS("scales", o.scales[0] != 0 ? count : 0, o.scales),
         TUTTI_STR("mode", text_or(o.mode, "nearest")),
         TUTTI_STR("coordinates", text_or(o.coordinates, "half_pixel")),

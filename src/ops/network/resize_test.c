@@ -112,6 +112,16 @@ TUTTI_TEST(resize_moves_any_element_type)
              0, 3, 9, -1);
 }
 
+TUTTI_TEST(resize_takes_a_size_of_zero)
+{
+    tutti_graph *g = tutti__test_graph();
+    tutti_sym y = tutti_resize(WAVE(g, 0, 1, 3, 4, 1), .sizes = {0, 3});
+    CHECK_OK(tutti_graph_check(g));
+    CHECK_INT(tutti_sym_type(y).dims[1], 0);
+    CHECK_INT(tutti_sym_type(y).dims[2], 3);
+    tutti_graph_destroy(g);
+}
+
 TUTTI_TEST(resize_says_what_is_wrong)
 {
     CHECK_REFUSES("resize", "f32[1,2,2,1] | mode=nearest", TUTTI_INVALID, "neither sizes nor");
