@@ -17,6 +17,9 @@ typedef struct use {
 typedef struct planner {
     tutti_program *program;
     use **uses; /* by root value: makers and readers of it and of its views */
+    /* With several streams, by instruction and stream: one more than the last instruction of the
+     * stream that has finished before this one or any later one starts. */
+    int32_t (*finished)[TUTTI_MAX_STREAMS];
 } planner;
 
 /* Roots that were merged point to what they became a part of. */
@@ -201,6 +204,36 @@ static tutti_status check_sizes(const tutti_program *program)
     return TUTTI_OK;
 }
 
+static bool note_finished(planner *p)
+{
+    const tutti_program *program = p->program;
+    size_t count = program->instruction_count;
+    p->finished = tutti__arena_array(&p->program->arena, count + 1, sizeof *p->finished);
+    for (int k = 0; p->finished && k < TUTTI_MAX_STREAMS; k++) {
+        p->finished[count][k] = INT32_MAX;
+        for (size_t i = count; i-- > 0;)
+            p->finished[i][k] = program->clock[i][k] < p->finished[i + 1][k]
+                                    ? program->clock[i][k]
+                                    : p->finished[i + 1][k];
+    }
+    return p->finished != NULL;
+}
+
+/* The first instruction from which on all start when this one has finished. */
+static int32_t all_start_after(const planner *p, int32_t instruction)
+{
+    size_t low = (size_t)instruction + 1, high = p->program->instruction_count;
+    int stream = p->program->instructions[instruction].stream;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->finished[middle][stream] > instruction)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return (int32_t)low;
+}
+
 /* From when to when a root is wanted. */
 static tutti_packed lifetime(const planner *p, size_t root)
 {
@@ -210,6 +243,10 @@ static tutti_packed lifetime(const planner *p, size_t root)
     for (const use *u = p->uses[root]; u; u = u->next) {
         one.first = u->instruction < one.first ? u->instruction : one.first;
         one.last = u->instruction > one.last ? u->instruction : one.last;
+    }
+    for (const use *u = p->uses[root]; u && one.last < INT32_MAX; u = u->next) {
+        int32_t gone = p->finished ? all_start_after(p, u->instruction) : u->instruction + 1;
+        one.gone = gone > one.gone ? gone : one.gone;
     }
     return one;
 }
@@ -242,7 +279,7 @@ static tutti_status place_roots(planner *p)
     for (size_t i = 0; i < program->value_count; i++)
         count += lies_in_arena(p, i);
     tutti_packed *roots = tutti__arena_array(&program->arena, count + 1, sizeof *roots);
-    if (!roots)
+    if (!roots || (program->clock && !note_finished(p)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     count = 0;
     for (size_t i = 0; i < program->value_count; i++)

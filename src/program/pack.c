@@ -143,18 +143,18 @@ static size_t find_gap(const packing *p, size_t placed, const tutti_packed *valu
     return found != SIZE_MAX ? found : end;
 }
 
-/* Those that are still wanted at a moment. */
+/* Those that may collide with what is made at a moment or later. */
 static size_t keep_wanted(packing *p, size_t placed, int32_t moment)
 {
     size_t kept = 0;
     for (size_t i = 0; i < placed; i++)
-        if (p->placed[i]->last >= moment)
+        if (p->placed[i]->gone == 0 || p->placed[i]->gone > moment)
             p->placed[kept++] = p->placed[i];
     return kept;
 }
 
 /* Bytes that placing in the order of the queue takes; SIZE_MAX as soon as it is `limit` or more.
- * `forgets`: the queue is by the moment of making, and what is over then is in nobody's way. */
+ * `forgets`: the queue is by the moment of making, and what is gone then is in nobody's way. */
 static size_t place_all(packing *p, bool tightest, bool forgets, size_t limit)
 {
     size_t bytes = 0, placed = 0;
@@ -257,8 +257,8 @@ static size_t try_orders(packing *p, size_t bound)
     size_t best = SIZE_MAX, count = p->pack->count;
     size_t tries = count > MANY_VALUES ? 1 : sizeof ways / sizeof *ways;
     for (size_t w = 0; w < tries && best > bound; w++) {
-        bool forgets = p->pack->in_turn && ways[w].order == by_making;
-        if (forgets && !ways[w].tightest) {
+        bool forgets = ways[w].order == by_making;
+        if (p->pack->in_turn && forgets && !ways[w].tightest) {
             best = keep_better(p, place_in_turn(p, best), best);
             continue;
         }

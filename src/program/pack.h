@@ -12,6 +12,8 @@ typedef struct tutti_packed {
     size_t offset;       /* to be found */
     size_t crowd; /* the most that is wanted at once while it is; 0, tutti__pack_bound writes it,
                      but where there are too many values for the orders that ask for it */
+    int32_t gone; /* values first wanted at this moment or later collide with it no more; 0: any
+                     may */
 } tutti_packed;
 
 /* The sizes of all values add up to PTRDIFF_MAX / 2 at most, so that no end of a value wraps. */

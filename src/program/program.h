@@ -66,6 +66,9 @@ typedef struct tutti_program_result {
     bool copy;         /* its value lies in memory that is not the result's own */
 } tutti_program_result;
 
+/* A target that has more runs on so many of them. */
+#define TUTTI_MAX_STREAMS 8
+
 typedef struct tutti_program {
     tutti_arena arena; /* of all the arrays here */
     tutti_graph *graph;
@@ -84,7 +87,7 @@ typedef struct tutti_program {
     bool shares;         /* values that are exchanged lie side by side in memory of their own */
     bool updates;        /* some variable is written */
     bool shadows;        /* new values are made before the commit, from those of the snapshot */
-    int32_t (*clock)[8]; /* of streams.c; NULL with one stream */
+    int32_t (*clock)[TUTTI_MAX_STREAMS]; /* of streams.c; NULL with one stream */
 } tutti_program;
 
 /* Lowers a partition for a device that runs kernels: order, aliases, kernels, streams, memory. */

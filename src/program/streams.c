@@ -9,16 +9,28 @@
 
 #include "program/program.h"
 
-#define MAX_STREAMS 8
-
 typedef TUTTI_VEC(int32_t) indices;
+
+/* What was done to some memory since it was last written. What came before, its writer has waited
+ * for. */
+typedef struct memory {
+    int32_t writer; /* or -1 */
+    struct reader {
+        int32_t instruction;
+        struct reader *next;
+    } *readers;
+} memory;
 
 typedef struct streams {
     tutti_program *program;
     int count;
-    int32_t (*clock)[MAX_STREAMS]; /* by instruction, before it starts */
+    int32_t (*clock)[TUTTI_MAX_STREAMS]; /* by instruction, before it starts */
+    int32_t last[TUTTI_MAX_STREAMS];     /* instruction of each stream so far, or -1 */
+    memory *memories;              /* by variable's slot, then by root value */
     int32_t *node_instruction;     /* by node id: its last instruction, or -1 */
     indices waits;                 /* of the instruction at hand */
+    int32_t *waiting;              /* by instruction: who waited for it last */
+    int32_t at;                    /* the instruction at hand */
     uint32_t *seen;                /* by node id: number of the last search that came by */
     uint32_t search;
     const tutti_node **stack;
@@ -26,10 +38,10 @@ typedef struct streams {
 
 static bool wait_for(streams *s, int32_t instruction)
 {
-    for (size_t i = 0; i < s->waits.count; i++)
-        if (s->waits.data[i] == instruction)
-            return true;
-    return instruction < 0 || TUTTI_VEC_PUSH(&s->waits, instruction);
+    if (instruction < 0 || s->waiting[instruction] == s->at)
+        return true;
+    s->waiting[instruction] = s->at;
+    return TUTTI_VEC_PUSH(&s->waits, instruction);
 }
 
 static void look_at(streams *s, size_t *depth, const tutti_node *node)
@@ -64,12 +76,13 @@ static bool wait_for_all_before(streams *s, const tutti_node *node, bool inputs)
     return true;
 }
 
-static bool same_memory(const tutti_program *program, int32_t a, int32_t b)
+static memory *memory_of(streams *s, int32_t value)
 {
-    const tutti_program_value *x = &program->values[a], *y = &program->values[b];
-    if (x->space == TUTTI_IN_VARIABLE && y->space == TUTTI_IN_VARIABLE)
-        return x->slot == y->slot;
-    return x->root == y->root;
+    size_t root = (size_t)s->program->values[value].root;
+    const tutti_program_value *whole = &s->program->values[root];
+    return &s->memories[whole->space == TUTTI_IN_VARIABLE
+                            ? whole->slot
+                            : (size_t)s->program->variable_count + root];
 }
 
 /* An update writes where its handles lead: the variable, or what stands in for it until the commit.
@@ -81,34 +94,47 @@ static bool writes_input(const tutti_instruction *instruction, int input)
            input < node->input_count && tutti__edge_type(node->inputs[input])->handle;
 }
 
-/* Everything that touches memory which this instruction writes, and the makers of what it reads. */
-static bool collect(streams *s, int32_t index)
+static bool wait_for_users(streams *s, int32_t value, bool writes)
 {
-    const tutti_instruction *me = &s->program->instructions[index];
+    const memory *m = memory_of(s, value);
+    bool ok = wait_for(s, m->writer);
+    for (const struct reader *r = writes ? m->readers : NULL; r && ok; r = r->next)
+        ok = wait_for(s, r->instruction);
+    return ok;
+}
+
+static bool note_use(streams *s, int32_t value, bool writes)
+{
+    memory *m = memory_of(s, value);
+    if (writes) {
+        *m = (memory){.writer = s->at};
+    } else if (m->writer != s->at) {
+        struct reader *one = tutti__arena_take(&s->program->arena, sizeof *one);
+        if (!one)
+            return false;
+        *one = (struct reader){s->at, m->readers};
+        m->readers = one;
+    }
+    return true;
+}
+
+/* Everything that touches memory which this instruction writes, and the makers of what it reads. */
+static bool collect(streams *s)
+{
+    const tutti_instruction *me = &s->program->instructions[s->at];
     bool ok = true;
     for (int i = 0; i < me->input_count; i++)
         ok = ok && wait_for(s, s->program->values[s->program->values[me->inputs[i]].root].maker);
     if (me->node)
         ok = ok && wait_for_all_before(s, me->node, me->run != tutti__copy_bytes);
-    for (int32_t before = 0; ok && before < index; before++) {
-        const tutti_instruction *other = &s->program->instructions[before];
-        bool touches = false;
-        for (int o = 0; o < me->output_count; o++) {
-            for (int i = 0; i < other->input_count; i++)
-                touches = touches || same_memory(s->program, me->outputs[o], other->inputs[i]);
-            for (int i = 0; i < other->output_count; i++)
-                touches = touches || same_memory(s->program, me->outputs[o], other->outputs[i]);
-        }
-        for (int k = 0; k < me->input_count; k++) {
-            for (int i = 0; i < other->output_count; i++)
-                touches = touches || same_memory(s->program, me->inputs[k], other->outputs[i]);
-            for (int i = 0; i < other->input_count; i++)
-                touches = touches || ((writes_input(me, k) || writes_input(other, i)) &&
-                                      same_memory(s->program, me->inputs[k], other->inputs[i]));
-        }
-        if (touches)
-            ok = wait_for(s, before);
-    }
+    for (int i = 0; i < me->input_count; i++)
+        ok = ok && wait_for_users(s, me->inputs[i], writes_input(me, i));
+    for (int o = 0; o < me->output_count; o++)
+        ok = ok && wait_for_users(s, me->outputs[o], true);
+    for (int o = 0; o < me->output_count; o++)
+        ok = ok && note_use(s, me->outputs[o], true);
+    for (int i = 0; i < me->input_count; i++)
+        ok = ok && note_use(s, me->inputs[i], writes_input(me, i));
     return ok;
 }
 
@@ -122,19 +148,12 @@ static void join(streams *s, int32_t index, int32_t before)
         s->clock[index][stream] = before + 1;
 }
 
-static int32_t last_of_stream(const tutti_program *program, int stream, int32_t before)
+static tutti_status assign(streams *s, int *turn)
 {
-    for (int32_t i = before - 1; i >= 0; i--)
-        if (program->instructions[i].stream == stream)
-            return i;
-    return -1;
-}
-
-static tutti_status assign(streams *s, int32_t index, int *turn)
-{
+    int32_t index = s->at;
     tutti_instruction *me = &s->program->instructions[index];
     s->waits.count = 0;
-    if (!collect(s, index))
+    if (!collect(s))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     int32_t newest = -1;
     for (size_t i = 0; i < s->waits.count; i++)
@@ -146,11 +165,10 @@ static tutti_status assign(streams *s, int32_t index, int *turn)
         me->stream = 0;
     if ((size_t)index == s->program->commit_at)
         for (int k = 1; k < s->count; k++)
-            if (!wait_for(s, last_of_stream(s->program, k, index)))
+            if (!wait_for(s, s->last[k]))
                 return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
-    int32_t previous = last_of_stream(s->program, me->stream, index);
-    if (previous >= 0)
-        join(s, index, previous);
+    if (s->last[me->stream] >= 0)
+        join(s, index, s->last[me->stream]);
     me->awaits = tutti__arena_array(&s->program->arena, s->waits.count + 1, sizeof *me->awaits);
     if (!me->awaits)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
@@ -162,6 +180,7 @@ static tutti_status assign(streams *s, int32_t index, int *turn)
         before->signals = true;
         join(s, index, s->waits.data[i]);
     }
+    s->last[me->stream] = index;
     return TUTTI_OK;
 }
 
@@ -177,21 +196,29 @@ tutti_status tutti__program_streams(tutti_program *program)
     streams s = {.program = program, .count = program->device->target->streams};
     if (s.count <= 1 || program->instruction_count == 0)
         return TUTTI_OK;
-    s.count = s.count > MAX_STREAMS ? MAX_STREAMS : s.count;
+    s.count = s.count > TUTTI_MAX_STREAMS ? TUTTI_MAX_STREAMS : s.count;
     size_t nodes = program->graph->nodes.count;
+    size_t memories = (size_t)program->variable_count + program->value_count;
     s.clock = tutti__arena_array(&program->arena, program->instruction_count, sizeof *s.clock);
+    s.waiting = tutti__arena_array(&program->arena, program->instruction_count, sizeof *s.waiting);
+    s.memories = tutti__arena_array(&program->arena, memories + 1, sizeof *s.memories);
     s.node_instruction = tutti__arena_array(&program->arena, nodes + 1, sizeof *s.node_instruction);
     s.seen = tutti__arena_array(&program->arena, nodes + 1, sizeof *s.seen);
     s.stack = tutti__arena_array(&program->arena, nodes + 1, sizeof *s.stack);
-    if (!s.clock || !s.node_instruction || !s.seen || !s.stack)
+    if (!s.clock || !s.waiting || !s.memories || !s.node_instruction || !s.seen || !s.stack)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     program->clock = s.clock;
     for (size_t i = 0; i < nodes; i++)
         s.node_instruction[i] = -1;
+    for (size_t i = 0; i < memories; i++)
+        s.memories[i].writer = -1;
+    for (int k = 0; k < s.count; k++)
+        s.last[k] = -1;
     int turn = 0;
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; status == TUTTI_OK && i < program->instruction_count; i++) {
-        status = assign(&s, (int32_t)i, &turn);
+        s.at = (int32_t)i;
+        status = assign(&s, &turn);
         if (program->instructions[i].run != tutti__copy_bytes)
             s.node_instruction[program->instructions[i].node->id] = (int32_t)i;
     }
