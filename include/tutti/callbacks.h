@@ -162,8 +162,8 @@ TUTTI_API tutti_callback *tutti_json_lines(void);
  * Shows what fit shows: the bar, plain lines, JSON or nothing, and with --logs writes files for
  * TensorBoard. Ctrl-C ends the loop after the step, of several processes that train what is named
  * in the options after the same one: all have to call tutti_progress_epoch and tutti_progress_step
- * alike, and tutti_interrupted and tutti_job_ok tell of it when all have heard. The job owns it;
- * NULL is fine everywhere. */
+ * alike. These two look for it, and tutti_interrupted and tutti_job_ok tell of it when they have
+ * (all processes'). The job owns it; NULL is fine everywhere. */
 typedef struct tutti_progress tutti_progress;
 /* Whose state --save and --resume keep: one of them, or none. With --save FILE the loop's state is
  * saved as FILE.checkpoint after the first step, every epoch, every N steps with --set

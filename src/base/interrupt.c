@@ -13,10 +13,10 @@
 
 #define PATIENCE_SECONDS 2 /* of a step that was asked to be the last */
 
-static volatile sig_atomic_t asked; /* by a signal to any process of the job */
-static volatile sig_atomic_t got;   /* one to this process */
-static struct timespec when;        /* that one came */
-static volatile sig_atomic_t joint; /* so many wait until all processes have heard of it */
+static volatile sig_atomic_t asked;     /* by a signal to any process of the job */
+static volatile sig_atomic_t got;       /* one to this process */
+static struct timespec when;            /* that one came */
+static volatile sig_atomic_t deferring; /* so many look for it at one place of a step */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int depth;    /* under lock */
 static bool watched; /* the watcher is there; under lock */
@@ -51,7 +51,7 @@ static void on_signal(int number)
     } else {
         clock_gettime(CLOCK_MONOTONIC, &when);
         got = number;
-        if (!joint)
+        if (!deferring)
             asked = number;
         sem_post(&heard);
     }
@@ -99,10 +99,10 @@ int tutti__interrupt_signal(void)
     return asked ? asked : got;
 }
 
-void tutti__interrupt_together(bool on)
+void tutti__interrupt_defer(bool on)
 {
     pthread_mutex_lock(&lock);
-    joint += on ? 1 : -1;
+    deferring += on ? 1 : -1;
     pthread_mutex_unlock(&lock);
 }
 

@@ -55,9 +55,9 @@ void tutti__job_discard(tutti_job *job);
 int tutti__interrupt_signal(void);
 void tutti__interrupt_hear(int number);
 /* From on to off, a signal to this process counts as asked for (tutti_interrupted, tutti_job_ok)
- * only when it is heard by tutti__interrupt_hear: after the same step on all processes. They nest.
- */
-void tutti__interrupt_together(bool on);
+ * only when it is heard by tutti__interrupt_hear: after the same step on all processes, and for all
+ * who look during a step alike. They nest. */
+void tutti__interrupt_defer(bool on);
 /* Whether the signal was SIGTERM: a scheduler wants the machine back. */
 bool tutti__preempted(void);
 

@@ -262,10 +262,10 @@ static void the_same_kind(void)
 
 static void one_of_several_processes(void)
 {
-    tutti__interrupt_together(true);
+    tutti__interrupt_defer(true);
     raise(SIGTERM);
     CHECK(!tutti_interrupted() && tutti__interrupt_signal() == SIGTERM);
-    tutti__interrupt_together(false);
+    tutti__interrupt_defer(false);
     CHECK(!tutti_interrupted() && !tutti__preempted());
 }
 

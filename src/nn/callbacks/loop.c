@@ -21,20 +21,29 @@ static tutti_strategy *shared_by(const tutti_progress *p)
     return s && tutti_strategy_workers(s) > 1 && s->team && s->team->world ? s : NULL;
 }
 
-/* Of several processes none ends before all do: each of them would wait for the others. */
+static void hear_own_signal(void)
+{
+    tutti__interrupt_hear(tutti__interrupt_signal());
+}
+
+/* A signal ends the loop at one place of a step (ask), so that whether the epoch is over, what is
+ * saved and whether more data comes follow from one answer. Of several processes none ends before
+ * all do: each of them would wait for the others. */
 static void listen(tutti_progress *p, bool on)
 {
     if (p->listening == on)
         return;
     p->listening = on;
-    if (on)
+    if (on) {
         p->together = shared_by(p) != NULL;
-    if (on)
+        tutti__interrupt_defer(true);
         tutti__interrupt_begin();
-    if (p->together)
-        tutti__interrupt_together(on);
-    if (!on)
+    } else {
         tutti__interrupt_end();
+        tutti__interrupt_defer(false);
+        if (!p->together)
+            hear_own_signal();
+    }
 }
 
 /* Whether the last step, or what came after it, was one: where it failed, as when another process
@@ -49,11 +58,13 @@ static bool went_well(tutti_progress *p)
     return tutti__job_able(p->job);
 }
 
-/* After the same step on all processes: has any of them got a signal? */
+/* Has there been a signal? Of several processes, after the same step: has any of them got one? */
 static void ask(tutti_progress *p)
 {
     tutti_strategy *strategy = p->together ? shared_by(p) : NULL;
     tutti_asked all = {.rate = NAN, .step = p->fit.event.step};
+    if (!p->together)
+        hear_own_signal();
     if (!strategy)
         return;
     p->asked = p->fit.event.step + TUTTI_STEPS_UNASKED;

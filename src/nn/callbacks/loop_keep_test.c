@@ -17,6 +17,7 @@ enum { ROWS = 40, BATCH = 8, EPOCHS = 3, STEPS = EPOCHS * ROWS / BATCH };
 typedef struct way {
     bool tape; /* by TUTTI_EACH_BATCH and the tape, or by a session, tutti_next_batch, a queue */
     int interrupt; /* Ctrl-C comes in this step; 0: never */
+    bool late;     /* behind it, before the next one has its batch */
     int fail;      /* this step of the tape fails; 0: none */
     bool building; /* when it is written down, not when it runs */
     bool every;    /* step is saved */
@@ -77,9 +78,13 @@ static bool end_step(const way *how, tutti_progress *p, double loss, result *ret
 {
     tutti_progress_mean(p, "loss", loss);
     ret->first = ret->first < 0 ? tutti_progress_steps(p) : ret->first;
-    if (tutti_progress_steps(p) + 1 == how->interrupt)
+    bool now = tutti_progress_steps(p) + 1 == how->interrupt;
+    if (now && !how->late)
         raise(SIGINT);
-    return tutti_progress_step(p, BATCH);
+    bool goes_on = tutti_progress_step(p, BATCH);
+    if (now && how->late)
+        raise(SIGINT);
+    return goes_on;
 }
 
 /* A loss that cannot be. */
@@ -231,6 +236,25 @@ TUTTI_TEST(a_loop_with_the_tape_goes_on_to_the_same_bits)
 TUTTI_TEST(a_loop_with_a_session_and_a_queue_goes_on_to_the_same_bits)
 {
     check_way(false);
+}
+
+/* The rest of an epoch is not lost to a signal that only some of a step sees. */
+TUTTI_TEST(a_loop_that_is_interrupted_between_steps_goes_on_to_the_same_bits)
+{
+    char folder[] = "/tmp/tutti-loop-XXXXXX", path[64], command[128];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/x", folder);
+    result whole = run((way){.tape = true, .save = path});
+    for (int cut = 1; cut < STEPS; cut += 2) {
+        way how = {.tape = true, .save = path, .interrupt = cut, .late = true};
+        int done = cut % (ROWS / BATCH) == 0 ? cut : cut + 1; /* an epoch's end, or the next step */
+        CHECK_INT(run(how).steps, done);
+        result after = run((way){.tape = true, .save = path, .resume = true});
+        CHECK_INT(after.first, done);
+        check_same(&after, &whole);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_INT(system(command), 0);
 }
 
 TUTTI_TEST(a_step_that_fails_is_not_counted_and_not_saved)
