@@ -1,4 +1,5 @@
-/* saver.h: one thread that writes files while training goes on, one piece of work at a time. */
+/* saver.h: one thread that writes files while training goes on, one piece of work at a time. A
+ * child that was forked has a thread of its own. */
 #ifndef TUTTI_NN_SAVER_H
 #define TUTTI_NN_SAVER_H
 
@@ -7,7 +8,8 @@
 typedef struct tutti_saver tutti_saver;
 tutti_status tutti__saver_create(tutti_saver **ret);
 void tutti__saver_destroy(tutti_saver *saver); /* waits; NULL is fine */
-/* Starts a piece of work; the one before must have been waited for. */
+/* Starts a piece of work; the one before must have been waited for. Where no thread can be begun it
+ * is done at once, and a line in the log says so. */
 void tutti__saver_start(tutti_saver *saver, tutti_status (*work)(void *context), void *context);
 /* Until nothing is being written, for TUTTI_SAVE_DEADLINE seconds (600) at most; the error of the
  * last piece of work, once. */
