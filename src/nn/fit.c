@@ -265,7 +265,9 @@ const tutti_history *tutti_fit_model(tutti_model *model, tutti_dataset *data,
                                      const tutti_fit_options *options)
 {
     tutti_fit *fit = calloc(1, sizeof *fit);
-    tutti_status status = fit ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to train");
+    tutti_status status = TUTTI_OK;
+    if (!fit)
+        status = tutti__model_fail(model, tutti_fail(TUTTI_NO_MEMORY, "no memory to train"));
     for (int i = 0; i < options->callbacks.count; i++) {
         if (status == TUTTI_OK)
             status = tutti__fit_add(fit, options->callbacks.list[i]);

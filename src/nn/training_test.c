@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job.h"
+#include "base/shortage.h"
 #include "base/test.h"
 
 /* x = 1 for every example; y = class 0 for three of four. */
@@ -187,4 +189,19 @@ TUTTI_TEST(a_summary_counts_parameters_flops_and_memory)
     CHECK_CONTAINS(text, "optimizer 425.08 KiB"); /* two slots of 54410 floats */
     free(text);
     CHECK_INT(tutti_close(job), 0);
+}
+
+TUTTI_TEST(a_training_that_has_no_memory_to_begin_is_an_error)
+{
+    tutti__shortage_or_skip();
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_dataset *data = lopsided(job, 64);
+    tutti_model *m = logits(job, NULL, NULL);
+    CHECK_OK(tutti_compile(m, .optimizer = tutti_sgd(0.5), .loss = tutti_mse()));
+    tutti_shortage shortage = tutti__shortage_begin();
+    bool trained = tutti_fit(m, data, .quiet = true) != NULL;
+    tutti__shortage_end(&shortage);
+    CHECK(!trained);
+    CHECK_INT(tutti_job_check(job), TUTTI_NO_MEMORY);
+    tutti__job_discard(job);
 }
