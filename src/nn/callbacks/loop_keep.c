@@ -15,6 +15,7 @@
 #include "exec/eager.h"
 #include "exec/share.h"
 #include "io/number.h"
+#include "io/safetensors.h"
 #include "io/safetensors_files.h"
 #include "nn/alike.h"
 #include "nn/callbacks/loop.h"
@@ -199,7 +200,8 @@ static tutti_status save_weights(const tutti_loop_keeper *k)
         count += status == TUTTI_OK;
     }
     if (status == TUTTI_OK)
-        status = tutti_safetensors_save(path, count, list);
+        status = tutti__safetensors_save(path, count, list, 0, NULL,
+                                         tutti__checkpoint_shard_bytes(), true);
     for (size_t i = 0; i < count; i++)
         tutti_tensor_release(list[i].tensor);
     free(list);

@@ -224,6 +224,12 @@ static void check_way(bool tape)
     result over = run((way){.tape = tape, .save = path, .resume = true});
     CHECK_INT(over.first, -1); /* nothing is left to do */
     check_same(&over, &whole);
+    for (int i = 0; i < 2; i++) { /* of the last checkpoints and of the weights */
+        char previous[128];
+        snprintf(previous, sizeof previous, "%s%s.safetensors.previous", path,
+                 i ? "" : ".checkpoint");
+        CHECK_INT(access(previous, F_OK), 0);
+    }
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK_INT(system(command), 0);
 }
