@@ -17,6 +17,7 @@ tutti_job *tutti_open(int *argc, char ***argv)
     if (!job)
         return &nothing;
     tutti__standard_descriptors();
+    tutti__standard_file_limit();
     job->exit_code = 1;
     const char *name = argc && argv && *argc > 0 && (*argv)[0] ? (*argv)[0] : "tutti";
     const char *slash = strrchr(name, '/');

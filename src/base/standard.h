@@ -1,9 +1,12 @@
-/* standard.h: descriptors 0 to 2. */
+/* standard.h: what a process was started with: descriptors 0 to 2, and a signal. */
 #ifndef TUTTI_BASE_STANDARD_H
 #define TUTTI_BASE_STANDARD_H
 
 /* Those that are closed, as a daemon's may be, become /dev/null: else the next socket or pipe would
  * be what everybody prints to. */
 void tutti__standard_descriptors(void);
+/* A file that becomes larger than the process may write (ulimit -f) is an error of the writing, not
+ * the end of the process, unless the program handles SIGXFSZ itself. */
+void tutti__standard_file_limit(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/standard.h"
 
 /* Past the cache go whole blocks only, from memory that is aligned like them. The stage stays in a
  * core's cache, so that filling it costs little beside what the system would do page by page. */
@@ -73,6 +75,7 @@ static int open_mode(tutti_file *file)
     case TUTTI_FILE_REPLACE_UNREAD:
         return tutti__open_beside(file->path, file->name, file->name_size);
     case TUTTI_FILE_APPEND:
+        tutti__standard_file_limit();
         return open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
     default:
         return open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -85,13 +88,16 @@ tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode
     TUTTI_UNUSED(self);
     tutti_file *file = calloc(1, sizeof *file);
     if (file != NULL) {
-        *file = (tutti_file){.fd = -1, .mode = mode, .name_size = strlen(path) + 64};
-        file->path = strdup(path);
-        file->name = malloc(file->name_size);
+        *file = (tutti_file){.fd = -1, .mode = mode};
+        file->path = replaces(file) ? tutti__behind_links(path) : strdup(path);
+        file->name_size = file->path != NULL ? strlen(file->path) + 64 : 0;
+        file->name = file->path != NULL ? malloc(file->name_size) : NULL;
     }
     if (file == NULL || file->path == NULL || file->name == NULL) {
+        int error = file != NULL && file->path == NULL ? errno : ENOMEM;
         forget(file);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path);
+        return error != ENOMEM ? tutti__fail_path(error, "write", path)
+                               : tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path);
     }
     bool special = replaces(file) && tutti__is_special(path);
     file->fd = special ? -1 : open_mode(file);
@@ -204,7 +210,7 @@ tutti_status tutti__real_write_at(void *self, tutti_file *file, int64_t offset, 
 static int sync_bytes(tutti_file *file)
 {
     int error = end_stage(file);
-    return error != 0 ? error : fsync(file->fd) != 0 ? errno : 0;
+    return error != 0 ? error : tutti__sync(file->fd);
 }
 
 tutti_status tutti__real_sync_file(void *self, tutti_file *file)
@@ -238,8 +244,8 @@ tutti_status tutti__real_close_file(void *self, tutti_file *file, bool keep)
     int error = 0;
     if (replaces(file))
         error = finish_replacement(file, keep);
-    else if (file->mode == TUTTI_FILE_APPEND && keep && fsync(file->fd) != 0)
-        error = errno;
+    else if (file->mode == TUTTI_FILE_APPEND && keep)
+        error = tutti__sync(file->fd);
     tutti_status status =
         error == 0 ? TUTTI_OK : tutti__fail_path(error, "finish writing", file->path);
     forget(file);
@@ -298,6 +304,28 @@ tutti_status tutti__real_remove_file(void *self, const char *path)
     return remove(path) == 0 ? TUTTI_OK : tutti__fail_path(errno, "remove", path);
 }
 
+static bool is_link(const char *path)
+{
+    struct stat about;
+    return lstat(path, &about) == 0 && S_ISLNK(about.st_mode);
+}
+
+/* The file that a symbolic link points to stays on its own file system: it is renamed there, and
+ * `second` points to it. 0 or an errno. */
+static int move_behind_link(const char *path, const char *beside, const char *second)
+{
+    char moved[PATH_MAX + 16], *file = realpath(path, NULL);
+    if (file == NULL)
+        return errno;
+    snprintf(moved, sizeof moved, "%s.previous", file);
+    int error =
+        rename(file, moved) != 0 || symlink(moved, beside) != 0 || rename(beside, second) != 0
+            ? errno
+            : 0;
+    free(file);
+    return error;
+}
+
 /* Where a file system knows no second names, the file moves to the second. */
 tutti_status tutti__real_link_file(void *self, const char *path, const char *second)
 {
@@ -306,14 +334,17 @@ tutti_status tutti__real_link_file(void *self, const char *path, const char *sec
     if (snprintf(beside, sizeof beside, "%s.link", second) >= (int)sizeof beside)
         return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", second);
     unlink(beside);
-    if (link(path, beside) == 0) {
+    if (linkat(AT_FDCWD, path, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) == 0) {
         int error = rename(beside, second) == 0 ? 0 : errno;
         unlink(beside); /* it stays where both were names of one file already */
         return error == 0 ? TUTTI_OK : tutti__fail_path(error, "rename", beside);
     }
     if (errno == ENOENT)
         return tutti__fail_path(errno, "link", path);
-    return rename(path, second) == 0 ? TUTTI_OK : tutti__fail_path(errno, "rename", path);
+    int error = is_link(path)               ? move_behind_link(path, beside, second)
+                : rename(path, second) != 0 ? errno
+                                            : 0;
+    return error == 0 ? TUTTI_OK : tutti__fail_path(error, "rename", path);
 }
 
 /* Where a file system knows no locks, nothing tells the dead from the living: the file stays. */

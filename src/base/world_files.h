@@ -13,6 +13,11 @@ bool tutti__is_special(const char *path);
 /* Creates a new file beside `path`; the name written to `name` was free. It is locked while it is
  * open, which tells it from one whose writer died. Returns -1 with errno. */
 int tutti__open_beside(const char *path, char *name, size_t name_size);
+/* Makes what was written to the file durable; 0 or an errno. What cannot be synced is done with. */
+int tutti__sync(int fd);
+/* The file that writing to `path` is about: at the end of symbolic links, if there are any, also
+ * where it is not there yet. From malloc; NULL with errno. */
+char *tutti__behind_links(const char *path);
 /* Makes a rename to `path` durable; 0 or an errno. `name` is room to work in, of strlen(path) + 64
  * bytes. */
 int tutti__sync_folder(const char *path, char *name, size_t name_size);

@@ -2,13 +2,19 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
 #endif
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/test.h"
 #include "base/world.h"
+#include "base/world_files.h"
 
 static char folder[64], path[96];
 
@@ -163,5 +169,102 @@ TUTTI_TEST(world_removes_only_what_was_abandoned)
     CHECK_OK(w->remove_abandoned(w->self, temporary)); /* gone is fine */
     CHECK_INT(names_in_folder(w), 1);
     CHECK_OK(w->remove_file(w->self, path));
+    CHECK_OK(w->remove_file(w->self, folder));
+}
+
+static bool is_link(const char *name)
+{
+    struct stat about;
+    return lstat(name, &about) == 0 && S_ISLNK(about.st_mode);
+}
+
+static void check_file(const tutti_world *w, const char *name, const char *expected)
+{
+    void *data;
+    size_t size;
+    CHECK_OK(w->read_file(w->self, name, 100, &data, &size));
+    CHECK_STR(data, expected);
+    free(data);
+}
+
+/* Links from one folder to a file in another, once by way of a second link, which is relative. */
+static void check_links(const tutti_world *w, const char *elsewhere)
+{
+    char file[200], second[200], previous[200];
+    snprintf(file, sizeof file, "%s/file", elsewhere);
+    snprintf(second, sizeof second, "%s/second", elsewhere);
+    snprintf(previous, sizeof previous, "%s/previous", folder);
+    CHECK_INT(symlink("file", second), 0);
+    CHECK_INT(symlink(second, path), 0);
+    CHECK_OK(w->write_file(w->self, path, "one", 3)); /* where the link points to nothing yet */
+    check_file(w, file, "one");
+    CHECK_OK(write_text(w, TUTTI_FILE_REPLACE, "two", true));
+    check_file(w, file, "two");
+    CHECK_OK(write_text(w, TUTTI_FILE_APPEND, " and", true));
+    CHECK_OK(w->link_file(w->self, path, previous));
+    CHECK_OK(write_text(w, TUTTI_FILE_REPLACE_UNREAD, "three", true));
+    check_file(w, file, "three");
+    check_file(w, previous, "two and");
+    CHECK_OK(w->link_file(w->self, path, previous));
+    CHECK_OK(w->write_file(w->self, path, "four", 4));
+    check_file(w, file, "four");
+    check_file(w, previous, "three");
+    CHECK(is_link(path) && is_link(second) && !is_link(file));
+    CHECK_INT(names_in_folder(w), 2);
+}
+
+TUTTI_TEST(world_writes_the_file_behind_a_link)
+{
+    char elsewhere[2][64] = {"/tmp/tutti-linked-XXXXXX", "/dev/shm/tutti-linked-XXXXXX"};
+    for (int i = 0; i < 2; i++) { /* on this file system, and mostly on another one */
+        const tutti_world *w = begin();
+        char command[300];
+        CHECK(mkdtemp(elsewhere[i]) != NULL);
+        check_links(w, elsewhere[i]);
+        snprintf(command, sizeof command, "rm -r %s %s", folder, elsewhere[i]);
+        CHECK_INT(system(command), 0);
+    }
+}
+
+TUTTI_TEST(world_refuses_links_that_lead_in_a_circle)
+{
+    const tutti_world *w = begin();
+    tutti_file *file;
+    int64_t size;
+    CHECK_INT(symlink("data", path), 0);
+    CHECK_STATUS(w->write_file(w->self, path, "one", 3), TUTTI_IO);
+    CHECK(strstr(tutti_error_message(), path) != NULL);
+    CHECK_STATUS(w->open_file(w->self, path, TUTTI_FILE_REPLACE, &file, &size), TUTTI_IO);
+    CHECK_OK(w->remove_file(w->self, path));
+    CHECK_OK(w->remove_file(w->self, folder));
+}
+
+TUTTI_TEST(what_cannot_be_synced_is_done_with)
+{
+    int ends[2];
+    CHECK_INT(pipe(ends), 0);
+    CHECK_INT(tutti__sync(ends[1]), 0);
+    close(ends[0]);
+    close(ends[1]);
+    CHECK_INT(tutti__sync(ends[1]), EBADF);
+}
+
+/* In a child, which the signal would kill. */
+TUTTI_TEST(a_file_beyond_the_limit_is_a_message)
+{
+    const tutti_world *w = begin();
+    static char bytes[100000];
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit limit = {5000, 5000};
+        signal(SIGXFSZ, SIG_DFL);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        tutti_status written = w->write_file(w->self, path, bytes, sizeof bytes);
+        _exit(written == TUTTI_IO && strstr(tutti_error_message(), "File too large") ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    CHECK_INT(names_in_folder(w), 0);
     CHECK_OK(w->remove_file(w->self, folder));
 }

@@ -4,6 +4,7 @@
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #include "base/memory.h"
 #include "base/pool.h"
+#include "base/standard.h"
 #include "base/world_files.h"
 
 tutti_status tutti__fail_path(int error, const char *verb, const char *path)
@@ -209,6 +211,7 @@ bool tutti__is_special(const char *path)
 int tutti__open_beside(const char *path, char *name, size_t name_size)
 {
     static atomic_uint serial;
+    tutti__standard_file_limit();
     for (int attempt = 0; attempt < 1000; attempt++) {
         snprintf(name, name_size, "%s.%ld-%u.tmp", path, (long)getpid(),
                  atomic_fetch_add(&serial, 1));
@@ -224,6 +227,49 @@ int tutti__open_beside(const char *path, char *name, size_t name_size)
     return -1;
 }
 
+/* Devices, pipes and some file systems know no fsync. */
+int tutti__sync(int fd)
+{
+    int error = 0;
+    do
+        error = fsync(fd) == 0 ? 0 : errno;
+    while (error == EINTR);
+    return error == EINVAL || error == EROFS || error == ENOTSUP || error == ENOSYS ? 0 : error;
+}
+
+/* The link's text, from the link's folder on unless it begins at the root; NULL with errno. */
+static char *follow(const char *link)
+{
+    const char *slash = strrchr(link, '/');
+    size_t folder = slash != NULL ? (size_t)(slash - link) + 1 : 0;
+    char *path = malloc(folder + PATH_MAX);
+    ssize_t size = path != NULL ? readlink(link, path + folder, PATH_MAX - 1) : -1;
+    if (size < 0) {
+        free(path);
+        return NULL;
+    }
+    path[folder + (size_t)size] = '\0';
+    if (path[folder] == '/')
+        memmove(path, path + folder, (size_t)size + 1);
+    else
+        memcpy(path, link, folder);
+    return path;
+}
+
+char *tutti__behind_links(const char *path)
+{
+    char *at = strdup(path);
+    struct stat about;
+    for (int links = 0; at != NULL && lstat(at, &about) == 0 && S_ISLNK(about.st_mode); links++) {
+        char *next = links < 40 ? follow(at) : NULL;
+        if (links >= 40)
+            errno = ELOOP;
+        free(at);
+        at = next;
+    }
+    return at;
+}
+
 /* Writes and syncs; 0 or an errno. */
 static int fill(int fd, const char *data, size_t size)
 {
@@ -236,10 +282,7 @@ static int fill(int fd, const char *data, size_t size)
         } else if (errno != EINTR)
             error = errno;
     }
-    if (error == 0 && fsync(fd) != 0 && errno != EINVAL &&
-        errno != EROFS) /* a device's, a pipe's */
-        error = errno;
-    return error;
+    return error == 0 ? tutti__sync(fd) : error;
 }
 
 /* What is no file, such as /dev/stderr, is written to: a file in its place would be the end of it.
@@ -255,7 +298,6 @@ static tutti_status write_special(const char *path, const void *data, size_t siz
     return error == 0 ? TUTTI_OK : tutti__fail_path(error, "write", path);
 }
 
-/* File systems without it answer EINVAL. */
 int tutti__sync_folder(const char *path, char *name, size_t name_size)
 {
     const char *slash = strrchr(path, '/');
@@ -264,35 +306,40 @@ int tutti__sync_folder(const char *path, char *name, size_t name_size)
     int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return errno;
-    int error = fsync(fd) != 0 && errno != EINVAL ? errno : 0;
+    int error = tutti__sync(fd);
     close(fd);
     return error;
 }
 
-/* Until the rename nothing at `path` changes; after it only the folder's sync can fail. */
+/* Until the rename nothing at `path` changes; after it only the folder's sync can fail. 0 or an
+ * errno. */
+static int replace(const char *path, char *name, size_t name_size, const void *data, size_t size)
+{
+    int fd = tutti__open_beside(path, name, name_size);
+    if (fd < 0)
+        return errno;
+    int error = fill(fd, data, size);
+    if (error == 0 && rename(name, path) != 0)
+        error = errno;
+    if (error != 0)
+        unlink(name);
+    close(fd); /* after the rename: until then its lock says that it is not abandoned */
+    return error == 0 ? tutti__sync_folder(path, name, name_size) : error;
+}
+
 tutti_status tutti__real_write_file(void *self, const char *path, const void *data, size_t size)
 {
     TUTTI_UNUSED(self);
     if (tutti__is_special(path))
         return write_special(path, data, size);
-    size_t name_size = strlen(path) + 64;
+    char *target = tutti__behind_links(path);
+    if (target == NULL)
+        return tutti__fail_path(errno, "write", path);
+    size_t name_size = strlen(target) + 64;
     char *name = malloc(name_size);
-    if (name == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to write '%s'", path);
-    int error = 0, fd = tutti__open_beside(path, name, name_size);
-    if (fd < 0)
-        error = errno;
-    else {
-        error = fill(fd, data, size);
-        if (error == 0 && rename(name, path) != 0)
-            error = errno;
-        if (error != 0)
-            unlink(name);
-        close(fd); /* after the rename: until then its lock says that it is not abandoned */
-        if (error == 0)
-            error = tutti__sync_folder(path, name, name_size);
-    }
+    int error = name != NULL ? replace(target, name, name_size, data, size) : ENOMEM;
     free(name);
+    free(target);
     return error == 0 ? TUTTI_OK : tutti__fail_path(error, "write", path);
 }
 

@@ -57,6 +57,7 @@ static int run(const tutti_command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     tutti__standard_descriptors();
+    tutti__standard_file_limit();
     atexit(check_output);
     tutti_log_install(print_log, NULL);
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||

@@ -59,6 +59,7 @@ static _Noreturn void become_rank(const tutti_station *s, int local, const int o
     if (getppid() != parent)
         _exit(1);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     signal(SIGINT, SIG_DFL); /* before one that has come already is let through */
     sigprocmask(SIG_SETMASK, &none, NULL);
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
