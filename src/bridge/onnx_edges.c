@@ -206,8 +206,9 @@ bool tutti__onnx_value_of(tutti_onnx_export *x, tutti_edge edge, tutti_tensor **
 {
     tutti_tensor *value = NULL;
     const tutti_node *node = NULL;
-    if (value_of(x, edge, 0, &value, &node) != TUTTI_OK)
-        tutti__onnx_write_fail(x, TUTTI_INVALID, "%s", tutti_error_message());
+    tutti_status status = value_of(x, edge, 0, &value, &node);
+    if (status != TUTTI_OK)
+        tutti__onnx_write_fail(x, status, "%s", tutti_error_message());
     if (!value)
         return false;
     *ret_value = value;

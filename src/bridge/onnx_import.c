@@ -142,8 +142,9 @@ static tutti_sym model_input(tutti_onnx_import *m, const tutti_onnx_value *input
     memmove(type.dims, type.dims + 1, sizeof type.dims - sizeof type.dims[0]);
     type.rank--;
     tutti_sym sym = (tutti_input)(model, input->name, type);
-    if (tutti_model_check(model) != TUTTI_OK)
-        tutti__onnx_read_fail(m, TUTTI_INVALID, "%s", tutti_error_message());
+    tutti_status status = tutti_model_check(model);
+    if (status != TUTTI_OK)
+        tutti__onnx_read_fail(m, status, "%s", tutti_error_message());
     return sym;
 }
 
@@ -152,8 +153,9 @@ static void name_output(tutti_onnx_import *m, void *context, const char *name, t
     tutti_model *model = context;
     bool made = sym.node->input_count > 0 && !tutti_sym_type(sym).handle;
     (tutti_output)(model, name, made ? sym : tutti_identity(sym));
-    if (tutti_model_check(model) != TUTTI_OK)
-        tutti__onnx_read_fail(m, TUTTI_INVALID, "output '%s': %s", name, tutti_error_message());
+    tutti_status status = tutti_model_check(model);
+    if (status != TUTTI_OK)
+        tutti__onnx_read_fail(m, status, "output '%s': %s", name, tutti_error_message());
 }
 
 tutti_status tutti__onnx_into_model(const tutti_onnx *onnx, const char *file, tutti_model *model)

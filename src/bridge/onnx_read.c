@@ -28,6 +28,11 @@ void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    /* What the graph had no memory for explains everything that is missed behind it. */
+    if (m->graph && tutti_graph_check(m->graph) == TUTTI_NO_MEMORY) {
+        status = TUTTI_NO_MEMORY;
+        snprintf(text, sizeof text, "%s", tutti_error_message());
+    }
     if (m->node)
         m->status =
             tutti_fail(status, "%s: %s '%s' (opset %lld): %s", m->file, m->node->type,

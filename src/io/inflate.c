@@ -59,6 +59,8 @@ static tutti_status step(tutti_source *self, inflater *f)
             return fail_damaged(self, f);
         return TUTTI_OK;
     }
+    if (code == Z_MEM_ERROR)
+        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to unpack it", self->name);
     return code == Z_OK || code == Z_BUF_ERROR ? TUTTI_OK : fail_damaged(self, f);
 }
 

@@ -12,8 +12,17 @@
 /* A flat block of 8 x 8 takes at least a bit for each component. */
 #define PIXELS_OF_A_BYTE 2048
 
+/* libjpeg tells it by its words only. */
+static bool lacks_memory(tjhandle jpeg)
+{
+    return strstr(tjGetErrorStr2(jpeg), "nsufficient memory") != NULL ||
+           strstr(tjGetErrorStr2(jpeg), "emory allocation failure") != NULL;
+}
+
 static tutti_status fail_jpeg(const char *name, tjhandle jpeg)
 {
+    if (lacks_memory(jpeg))
+        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to decode JPEG", name);
     return tutti_fail(TUTTI_CORRUPT, "%s: JPEG: %s", name, tjGetErrorStr2(jpeg));
 }
 
@@ -128,7 +137,9 @@ static tutti_status encode_with(tjhandle jpeg, tutti_tensor *image, int quality,
     if (tjCompress2(jpeg, tutti_tensor_data(image), (int)dims[1], 0, (int)dims[0],
                     grey ? TJPF_GRAY : TJPF_RGB, &data, &size, grey ? TJSAMP_GRAY : TJSAMP_444,
                     quality, 0) != 0)
-        return tutti_fail(TUTTI_INTERNAL, "cannot encode JPEG: %s", tjGetErrorStr2(jpeg));
+        return lacks_memory(jpeg)
+                   ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a JPEG")
+                   : tutti_fail(TUTTI_INTERNAL, "cannot encode JPEG: %s", tjGetErrorStr2(jpeg));
     tutti__text_bytes(text, data, size);
     tjFree(data);
     return text->failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a JPEG of %lu bytes", size)

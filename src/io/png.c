@@ -32,6 +32,7 @@ typedef struct reader {
     uint8_t *pixels; /* [height, width, found] */
     png_bytepp rows;
     int found; /* channels that libpng gives */
+    bool no_memory;
     bool alpha, colour;
 } reader;
 
@@ -40,6 +41,26 @@ static void on_error(png_structp png, png_const_charp message)
     reader *r = png_get_error_ptr(png);
     snprintf(r->message, sizeof r->message, "%s", message);
     longjmp(r->out, 1);
+}
+
+static png_voidp take_memory(png_structp png, png_alloc_size_t size)
+{
+    reader *r = png_get_mem_ptr(png);
+    void *memory = malloc(size);
+    r->no_memory = r->no_memory || !memory;
+    return memory;
+}
+
+static void give_memory(png_structp png, png_voidp memory)
+{
+    (void)png;
+    free(memory);
+}
+
+static tutti_status fail_decoding(const char *name, const reader *r)
+{
+    return r->no_memory ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to decode PNG", name)
+                        : tutti_fail(TUTTI_CORRUPT, "%s: PNG: %s", name, r->message);
 }
 
 static void on_warning(png_structp png, png_const_charp message)
@@ -95,7 +116,7 @@ static tutti_status take_rows(const char *name, reader *r)
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for its pixels", name);
     for (size_t i = 0; i < height; i++)
         r->rows[i] = r->pixels + i * width;
-    return read_pixels(r) ? TUTTI_OK : tutti_fail(TUTTI_CORRUPT, "%s: PNG: %s", name, r->message);
+    return read_pixels(r) ? TUTTI_OK : fail_decoding(name, r);
 }
 
 /* Pixels of `found` channels (grey; grey, alpha; colours; colours, alpha) as `channels`. */
@@ -117,7 +138,7 @@ static tutti_status decode_with(reader *r, const char *name, size_t size, int ch
                                 int64_t most_pixels, tutti_tensor **ret_image)
 {
     if (!read_header(r))
-        return tutti_fail(TUTTI_CORRUPT, "%s: PNG: %s", name, r->message);
+        return fail_decoding(name, r);
     int64_t height = png_get_image_height(r->png, r->info);
     int64_t width = png_get_image_width(r->png, r->info);
     if (channels == 0)
@@ -142,7 +163,8 @@ static tutti_status decode_png(const char *name, const uint8_t *data, size_t siz
     if (r) {
         r->at = data;
         r->end = data + size;
-        r->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, r, on_error, on_warning);
+        r->png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, r, on_error, on_warning, r,
+                                          take_memory, give_memory);
         r->info = r->png ? png_create_info_struct(r->png) : NULL;
     }
     tutti_status status = r && r->info
@@ -173,10 +195,11 @@ static tutti_status encode_into(tutti_tensor *image, tutti_text *text)
     if (written)
         tutti__text_bytes(text, data, size);
     free(data);
-    tutti_status status = !written
+    bool no_memory = text->failed || (!written && strstr(png.message, "memory"));
+    tutti_status status = no_memory ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a PNG")
+                          : !written
                               ? tutti_fail(TUTTI_INTERNAL, "cannot encode PNG: %s", png.message)
-                          : text->failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a PNG")
-                                         : TUTTI_OK;
+                              : TUTTI_OK;
     png_image_free(&png);
     return status;
 }

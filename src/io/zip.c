@@ -50,8 +50,10 @@ static tutti_status find_ending(tutti_source *source, ending *ret)
     uint8_t *tail;
     int64_t size = source->size < 65535 + END_BYTES ? source->size : 65535 + END_BYTES;
     int64_t base = source->size - size, at = size - END_BYTES;
-    if (at < 0 || (tail = malloc((size_t)size)) == NULL)
+    if (at < 0)
         return fail_at(source, source->size, "at least 22 bytes");
+    if ((tail = malloc((size_t)size)) == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for its directory", source->name);
     tutti_status status = tutti__source_read(source, base, tail, (size_t)size, "the zip directory");
     while (status == TUTTI_OK && at >= 0 &&
            (tutti__get_u32(tail + at) != 0x06054b50 ||

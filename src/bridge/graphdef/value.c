@@ -15,6 +15,11 @@ void tutti__graphdef_fail(tutti_graphdef_import *m, tutti_status status, const c
     va_start(list, format);
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
+    /* What the graph had no memory for explains everything that is missed behind it. */
+    if (m->graph && tutti_graph_check(m->graph) == TUTTI_NO_MEMORY) {
+        status = TUTTI_NO_MEMORY;
+        snprintf(text, sizeof text, "%s", tutti_error_message());
+    }
     m->status = tutti_fail(status, "%s: %s '%s': %s", m->def->file, m->node ? m->node->op : "graph",
                            m->node ? m->node->name : "", text);
     tutti__error_capture(m->status, &m->error);

@@ -37,12 +37,15 @@ static tutti_status expand(const saving *s, const tutti_event *event, char *ret,
             tutti__text_bytes(&text, at++, 1);
         }
     }
-    bool fits = !text.failed && text.size < size;
-    if (fits)
+    tutti_status status = TUTTI_OK;
+    if (text.failed)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a checkpoint's path");
+    else if (text.size >= size)
+        status = tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", s->pattern);
+    else
         snprintf(ret, size, "%s", text.data ? text.data : "");
     tutti__text_free(&text);
-    return fits ? TUTTI_OK
-                : tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", s->pattern);
+    return status;
 }
 
 void tutti__checkpoint_remove(const char *path)
