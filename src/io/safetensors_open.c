@@ -127,6 +127,8 @@ static tutti_status open_any(const char *path, tutti_safetensors **ret)
     if (ends_with(path, ".index.json") || ends_with(path, ".index.json.previous"))
         return tutti__safetensors_open_index(path, ret);
     tutti_source *source;
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
     tutti_status status = tutti__source_file(path, &source);
     if (status != TUTTI_NOT_FOUND) {
         TUTTI_TRY(status);
@@ -140,8 +142,8 @@ static tutti_status open_any(const char *path, tutti_safetensors **ret)
     status = index.failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path)
                           : tutti__safetensors_open_index(index.data, ret);
     tutti__text_free(&index);
-    if (status == TUTTI_NOT_FOUND)
-        tutti__error_restore(&missing);
+    if (status == TUTTI_OK || status == TUTTI_NOT_FOUND)
+        tutti__error_restore(status == TUTTI_OK ? &before : &missing);
     return status;
 }
 

@@ -144,7 +144,8 @@ static size_t bytes_of(const tutti_tensor *value)
 static tutti_status hash_weights(weights *w)
 {
     tutti_weight_info info;
-    for (int i = 0; tutti_weight_at(w->model, i, &info) == TUTTI_OK; i++) {
+    int count = tutti_weight_count(w->model);
+    for (int i = 0; i < count && tutti_weight_at(w->model, i, &info) == TUTTI_OK; i++) {
         tutti_tensor *value;
         if (!is_mirrored(w, info.name))
             continue;

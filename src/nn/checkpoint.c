@@ -224,7 +224,8 @@ static int64_t number(const tutti_safetensors *file, const char *key)
 static tutti_status compare(tutti_model *model, const tutti_safetensors *file, const char *path)
 {
     tutti_weight_info info;
-    for (int i = 0; model->built && tutti_weight_at(model, i, &info) == TUTTI_OK; i++) {
+    int count = model->built ? tutti_weight_count(model) : 0;
+    for (int i = 0; i < count && tutti_weight_at(model, i, &info) == TUTTI_OK; i++) {
         const tutti_safetensor *item = tutti__safetensors_find(file, info.name);
         char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
         if (!item)

@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/params.h"
 #include "base/pool.h"
+#include "base/status.h"
 #include "tables/kernel.h"
 
 /* Instruction sets, each family from plain to best. Sets of another family are never present. */
@@ -99,7 +100,7 @@ size_t tutti__kernel_workspace(const tutti_kernel *kernel, const tutti_kernel_qu
     return kernel->workspace != NULL ? kernel->workspace(query) : 0;
 }
 
-const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_query *query)
+static const tutti_kernel *pick(const char *target, const tutti_kernel_query *query)
 {
     const tutti_kernel *best = NULL;
     int best_score = 0;
@@ -111,6 +112,17 @@ const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_qu
             best_score = score;
         }
     }
+    return best;
+}
+
+/* A kernel that cannot run a node finds that out by trying to prepare for it: its message tells
+ * nobody anything. */
+const tutti_kernel *tutti__kernel_pick(const char *target, const tutti_kernel_query *query)
+{
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    const tutti_kernel *best = pick(target, query);
+    tutti__error_restore(&before);
     return best;
 }
 
@@ -132,8 +144,10 @@ int tutti__kernel_rivals(const char *target, const tutti_kernel_query *query, in
                          const tutti_kernel **ret)
 {
     const tutti_kernel *best = tutti__kernel_pick(target, query);
+    tutti_error before;
     if (best == NULL || !(best->flags & TUTTI_KERNEL_TUNED) || capacity < 1)
         return 0;
+    tutti__error_capture(TUTTI_OK, &before);
     int count = 1, least = best->score(query) / 4;
     ret[0] = best;
     for (const tutti_kernel *const *k = tutti__kernel_table; *k != NULL; k++)
@@ -142,6 +156,7 @@ int tutti__kernel_rivals(const char *target, const tutti_kernel_query *query, in
             if (score > 0 && score >= least)
                 count = add_rival(*k, count, capacity, ret);
         }
+    tutti__error_restore(&before);
     return count;
 }
 

@@ -125,7 +125,8 @@ tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safete
 {
     static const char *const endings[] = {".previous", INDEX ".previous"};
     char previous[4200];
-    tutti_error first;
+    tutti_error before, first;
+    tutti__error_capture(TUTTI_OK, &before);
     tutti_status status = open_one(path, checked, ret);
     if (status == TUTTI_OK || (status != TUTTI_CORRUPT && status != TUTTI_NOT_FOUND))
         return status;
@@ -140,7 +141,7 @@ tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safete
             continue;
         tutti__log(TUTTI_LOG_WARNING, "%s; the generation before it is used instead: %s",
                    first.message, previous);
-        return TUTTI_OK;
+        return tutti__error_restore(&before);
     }
     return tutti__error_restore(&first);
 }

@@ -305,12 +305,15 @@ static tutti_status resume(tutti_progress *p)
 {
     char path[4096];
     tutti_safetensors *file;
+    tutti_error before;
     if (!p->keeper.path)
         return tutti_fail(TUTTI_INVALID, "--resume: nothing says where the checkpoint is; add "
                                          "--save FILE, as it was given before");
     TUTTI_TRY(tutti__checkpoint_path(p->keeper.checkpoint, path, sizeof path));
+    tutti__error_capture(TUTTI_OK, &before);
     tutti_status status = tutti__checkpoint_open(path, true, &file);
     if (status == TUTTI_NOT_FOUND) {
+        tutti__error_restore(&before);
         TUTTI_TRY(compare(p, path, 0));
         tutti__log(TUTTI_LOG_INFO, "--resume: there is no %s yet, training begins anew", path);
         return TUTTI_OK;
