@@ -5,6 +5,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/printable.h"
+
 /* `lock` guards `sink` and `context` as a pair. `installed` lets a line with no sink cost one load.
  * The sink is called without the lock, so it may log and may install. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -23,6 +25,16 @@ void tutti_log_install(tutti_log_sink *sink, void *context)
     pthread_mutex_unlock(&lock);
 }
 
+enum { LINE = 1024 };
+
+TUTTI_PRINTF(2, 0)
+static void write_line(char ret[LINE], const char *format, va_list arguments)
+{
+    char text[LINE];
+    vsnprintf(text, sizeof text, format, arguments);
+    tutti__printable(text, "\n\t", ret, LINE);
+}
+
 TUTTI_PRINTF(2, 0)
 static void hand_over(tutti_log_level level, const char *format, va_list arguments)
 {
@@ -34,8 +46,8 @@ static void hand_over(tutti_log_level level, const char *format, va_list argumen
     pthread_mutex_unlock(&lock);
     if (sink == NULL)
         return;
-    char message[1024];
-    vsnprintf(message, sizeof message, format, arguments);
+    char message[LINE];
+    write_line(message, format, arguments);
     sink(context, level, message);
 }
 
@@ -49,13 +61,13 @@ void tutti__log(tutti_log_level level, const char *format, ...)
 
 void tutti__log_job(tutti_log_level level, const char *format, ...)
 {
-    char line[1024];
+    char line[LINE];
     va_list arguments;
     va_start(arguments, format);
     if (atomic_load_explicit(&spoken, memory_order_relaxed)) {
         hand_over(level, format, arguments);
     } else {
-        vsnprintf(line, sizeof line, format, arguments);
+        write_line(line, format, arguments);
         fprintf(stderr, "tutti: %s\n", line);
     }
     va_end(arguments);

@@ -1,6 +1,7 @@
 /* status.c: status texts and the calling thread's last error message. */
 #include "base/status.h"
 #include "base/given.h"
+#include "base/printable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +46,16 @@ const char *tutti_error_message(void)
  * cut (`length` is what it needed) ends in "...". */
 static void keep_message(char text[MESSAGE_SIZE], int length)
 {
-    if (length >= MESSAGE_SIZE)
-        memcpy(text + MESSAGE_SIZE - 4, "...", 4);
+    char safe[MESSAGE_SIZE] = {0};
+    size_t needed = length > 0 ? (size_t)length : 0, kept;
+    if (!tutti__is_printable(text, "\n\t")) {
+        kept = tutti__printable(text, "\n\t", safe, sizeof safe);
+        needed = kept > needed ? kept : needed;
+        text = safe;
+    }
+    kept = strlen(text);
+    if (needed >= MESSAGE_SIZE)
+        memcpy(text + (kept < MESSAGE_SIZE - 4 ? kept : MESSAGE_SIZE - 4), "...", 4);
     memcpy(last_message, text, MESSAGE_SIZE);
 }
 

@@ -15,8 +15,11 @@ static const char usage[] =
 
 static void print_logs(const tutti_logs *logs, bool json)
 {
-    for (int i = 0; !json && i < logs->count; i++)
-        printf("%s%s %.4f", i ? "  " : "", logs->items[i].name, logs->items[i].value);
+    for (int i = 0; !json && i < logs->count; i++) {
+        printf("%s", i ? "  " : "");
+        tutti__print_name(logs->items[i].name, 0);
+        printf(" %.4f", logs->items[i].value);
+    }
     for (int i = 0; json && i < logs->count; i++) {
         printf(i ? ", " : "{");
         tutti__print_quoted(logs->items[i].name);

@@ -187,7 +187,8 @@ static tutti_status give(size_t count, const tutti_named_tensor *list, const cha
         return tutti_npz_save(path, count, list, false);
     for (size_t i = 0; !json && i < count; i++) {
         char text[TUTTI_TYPE_TEXT];
-        printf("%s %s\n", list[i].name, tutti_type_text(tutti_tensor_type(list[i].tensor), text));
+        tutti__print_name(list[i].name, 0);
+        printf(" %s\n", tutti_type_text(tutti_tensor_type(list[i].tensor), text));
     }
     return TUTTI_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/printable.h"
 #include "base/world.h"
 #include "cli/command.h"
 #include "cli/viewer.h"
@@ -51,6 +52,26 @@ void tutti__print_quoted(const char *text)
     tutti__text_free(&to);
 }
 
+static void print_safe(const char *text, const char *kept, int width)
+{
+    size_t size = tutti__printable(text, kept, NULL, 0) + 1;
+    char *safe = malloc(size);
+    if (safe)
+        tutti__printable(text, kept, safe, size);
+    printf("%-*s", width, safe ? safe : "?");
+    free(safe);
+}
+
+void tutti__print_name(const char *name, int width)
+{
+    print_safe(name, "", width);
+}
+
+void tutti__print_text(const char *text)
+{
+    print_safe(text, "\n\t", 0);
+}
+
 void tutti__print_real(double value)
 {
     if (isfinite(value))
@@ -66,8 +87,11 @@ void tutti__show_tensor(const char *name, const tutti_type *type, int64_t bytes,
         printf("{\"name\":");
         tutti__print_quoted(name);
         printf(",\"type\":\"%s\",\"bytes\":%" PRId64 "}\n", tutti_type_text(type, text), bytes);
-    } else
-        printf("  %-44s %-24s %12" PRId64 "\n", name, tutti_type_text(type, text), bytes);
+    } else {
+        printf("  ");
+        tutti__print_name(name, 44);
+        printf(" %-24s %12" PRId64 "\n", tutti_type_text(type, text), bytes);
+    }
 }
 
 static const tutti_viewer *find_viewer(const tutti_glance *glance)
@@ -106,8 +130,11 @@ static void print_entry(const char *name, const char *kind, int64_t size, bool j
         printf("{\"name\":");
         tutti__print_quoted(name);
         printf(",\"kind\":\"%s\",\"size\":%" PRId64 "}\n", kind, size);
-    } else
-        printf("  %-44s %-32s %12" PRId64 "\n", name, kind, size);
+    } else {
+        printf("  ");
+        tutti__print_name(name, 44);
+        printf(" %-32s %12" PRId64 "\n", kind, size);
+    }
 }
 
 /* What the last error says behind the path that it names. */
@@ -123,7 +150,9 @@ static const char *reason_of(const char *path)
 static void print_unreadable(const char *name, const char *reason, bool json)
 {
     if (!json) {
-        printf("  %-44s cannot be read: %s\n", name, reason);
+        printf("  ");
+        tutti__print_name(name, 44);
+        printf(" cannot be read: %s\n", reason);
         return;
     }
     printf("{\"name\":");

@@ -22,6 +22,10 @@ typedef struct tutti_viewer {
 
 /* What is in a file or folder; the exit code. */
 int tutti__show_path(const char *path, bool json);
+/* A name from a file, filled up to `width` columns of bytes; and a text of several lines. Neither
+ * tells the terminal anything. */
+void tutti__print_name(const char *name, int width);
+void tutti__print_text(const char *text);
 /* "text" as JSON writes it, to standard output. */
 void tutti__print_quoted(const char *text);
 /* The same of a number: JSON has no word but null for one that is not finite. */

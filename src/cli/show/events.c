@@ -60,8 +60,12 @@ static tutti_status read_all(const char *path, tutti_map *tags)
 static void print_tag(const char *name, const tag *t, bool json)
 {
     if (!json) {
-        printf("  %-36s %-12s %6" PRId64 " values, steps %" PRId64 " to %" PRId64 ", last %.6g\n",
-               name, t->plugin, t->count, t->first, t->last, t->value);
+        printf("  ");
+        tutti__print_name(name, 36);
+        printf(" ");
+        tutti__print_name(t->plugin, 12);
+        printf(" %6" PRId64 " values, steps %" PRId64 " to %" PRId64 ", last %.6g\n", t->count,
+               t->first, t->last, t->value);
         return;
     }
     printf("{\"tag\":");

@@ -30,7 +30,8 @@ static tutti_status show(const tutti_glance *glance, bool json)
     }
     status = tutti_graph_print(graph, &text);
     if (status == TUTTI_OK) {
-        printf("  %zu nodes\n%s", tutti_graph_node_count(graph), text);
+        printf("  %zu nodes\n", tutti_graph_node_count(graph));
+        tutti__print_text(text);
         free(text);
     }
     tutti_graph_destroy(graph);

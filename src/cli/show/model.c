@@ -42,7 +42,7 @@ static tutti_status tell(tutti_job *job, const char *text, size_t size, bool jso
         status = tutti_summary(model, 1, &summary);
     if (status != TUTTI_OK)
         return status;
-    fputs(summary, stdout);
+    tutti__print_text(summary);
     free(summary);
     return TUTTI_OK;
 }

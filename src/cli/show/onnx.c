@@ -14,7 +14,7 @@ static tutti_status show(const tutti_glance *glance, bool json)
     tutti_text text = {0};
     tutti_status status = tutti__onnx_describe(glance->path, json, &text);
     if (status == TUTTI_OK && text.data)
-        fputs(text.data, stdout);
+        tutti__print_text(text.data);
     tutti__text_free(&text);
     return status;
 }

@@ -21,7 +21,11 @@ static void show_metadata(const tutti_safetensors *file, bool json)
         if (strstr(each->key, "crc32c"))
             continue;
         if (!json) {
-            printf("  %-44s %s\n", each->key, tutti__json_text(each, ""));
+            printf("  ");
+            tutti__print_name(each->key, 44);
+            printf(" ");
+            tutti__print_text(tutti__json_text(each, ""));
+            printf("\n");
             continue;
         }
         printf("{\"metadata\":");
