@@ -107,6 +107,9 @@ tutti_status tutti__strategy_devices(tutti_strategy *s)
                        : s->kind->devices ? s->kind->devices
                                           : tutti__param_text(&device_param);
     char entry[64];
+    if (list[0] == 0 && !s->options.devices)
+        return tutti_fail(TUTTI_INVALID, "TUTTI_DEVICE is empty; give it a device like cpu:0, or "
+                                         "take it out of the environment");
     for (const char *at = list; *at;) {
         size_t length = strcspn(at, ",");
         while (length > 0 && at[0] == ' ') {

@@ -32,6 +32,7 @@ tutti_status tutti__team_imagine(int size, int first, const char *device, tutti_
 static tutti_status fill(tutti_strategy *s, int replicas, int first)
 {
     const char *device = s->options.devices ? s->options.devices : tutti__param_text(&device_param);
+    TUTTI_TRY(tutti__strategy_take_shards(s));
     s->local = 1;
     s->devices = calloc(1, sizeof *s->devices);
     s->device_names = calloc(1, sizeof *s->device_names);

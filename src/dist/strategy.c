@@ -51,8 +51,20 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
     s->options.engine = keep_text(s, s->options.engine);
     s->options.compression = keep_text(s, s->options.compression);
     s->options.sparse = keep_text(s, s->options.sparse);
-    if (s->options.shards <= 0)
-        s->options.shards = (int)tutti__param_int(&shards_param);
+}
+
+tutti_status tutti__strategy_take_shards(tutti_strategy *s)
+{
+    enum { MOST = 1024 };
+    int64_t shards;
+    if (s->options.shards > MOST)
+        return tutti_fail(TUTTI_INVALID, "a batch is cut into 1 to %d shards, not %d", MOST,
+                          s->options.shards);
+    if (s->options.shards <= 0) {
+        TUTTI_TRY(tutti__param_in(&shards_param, 1, MOST, &shards));
+        s->options.shards = (int)shards;
+    }
+    return TUTTI_OK;
 }
 
 /* Every worker would train the whole job for itself, and all would write the same files. */
@@ -176,9 +188,7 @@ tutti_status tutti__strategy_check_wire(const tutti_strategy *s, int hosts)
 static tutti_status open_strategy(tutti_strategy *s)
 {
     tutti_comm *world;
-    if (s->options.shards < 1 || s->options.shards > 1024)
-        return tutti_fail(TUTTI_INVALID, "a batch is cut into 1 to 1024 shards, not %d",
-                          s->options.shards);
+    TUTTI_TRY(tutti__strategy_take_shards(s));
     if (s->options.deterministic && s->options.shard > TUTTI_SHARD_ELEMENT)
         return tutti_fail(TUTTI_INVALID,
                           "deterministic mode gives the same batches to any number of workers, and "

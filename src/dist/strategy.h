@@ -43,6 +43,8 @@ struct tutti_strategy {
 /* ---- strategy.c ---- */
 /* Of that name, with a copy of the options, and nothing opened. */
 tutti_strategy *tutti__strategy_new(const char *name, const tutti_strategy_options *options);
+/* Where none were given, those of TUTTI_SHARDS; refuses what cannot be. */
+tutti_status tutti__strategy_take_shards(tutti_strategy *s);
 /* How a job with a batch of so many rows is spread. */
 tutti_spread tutti__strategy_spread(const tutti_strategy *strategy, int64_t batch);
 /* The same where processes have as many rows as they agreed on last. */
