@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/job.h"
+#include "base/log.h"
 #include "base/nearest.h"
 #include "base/params.h"
 #include "base/plain.h"
@@ -376,6 +377,7 @@ void tutti__flags_apply(tutti_job *job)
             tutti__param_set(params[i].param, tutti_flag_text(job, params[i].flag, NULL));
     }
     job->seed = (uint64_t)tutti_flag_int(job, "seed", 1);
+    tutti__log_quieten(tutti_flag_on(job, "quiet"));
 }
 
 void tutti__flags_unread(tutti_job *job)

@@ -1,5 +1,6 @@
 /* job_test.c: flags, errors and ownership of a job. */
 #include "base/job.h"
+#include "base/log.h"
 
 #include <math.h>
 #include <signal.h>
@@ -151,6 +152,7 @@ TUTTI_TEST(flags_without_value_are_on_or_off)
         tutti_job *job = tutti_open(&argc, &argv);
         CHECK(tutti_flag_on(job, "resume"));
         CHECK(tutti_flag_on(job, "quiet") == cases[i].on);
+        CHECK(tutti__log_quiet() == cases[i].on);
         CHECK(tutti_flag_on(job, "forecast") == cases[i].on);
         CHECK((tutti_job_check(job) != TUTTI_OK) == cases[i].wrong);
         if (cases[i].wrong)

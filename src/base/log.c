@@ -13,6 +13,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_log_sink *installed_sink;
 static void *installed_context;
 static atomic_bool installed;
+static atomic_bool quiet;
 static atomic_bool spoken; /* a program has said where lines go, or that they go nowhere */
 
 void tutti_log_install(tutti_log_sink *sink, void *context)
@@ -57,6 +58,16 @@ void tutti__log(tutti_log_level level, const char *format, ...)
     va_start(arguments, format);
     hand_over(level, format, arguments);
     va_end(arguments);
+}
+
+void tutti__log_quieten(bool on)
+{
+    atomic_store_explicit(&quiet, on, memory_order_relaxed);
+}
+
+bool tutti__log_quiet(void)
+{
+    return atomic_load_explicit(&quiet, memory_order_relaxed);
 }
 
 void tutti__log_job(tutti_log_level level, const char *format, ...)

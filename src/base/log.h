@@ -10,4 +10,9 @@
 void tutti__log(tutti_log_level level, const char *format, ...) TUTTI_PRINTF(2, 3);
 void tutti__log_job(tutti_log_level level, const char *format, ...) TUTTI_PRINTF(2, 3);
 
+/* --quiet: what the command's sink leaves out of it, lines that are no warnings. A program's own
+ * sink gets them all. */
+void tutti__log_quieten(bool on);
+bool tutti__log_quiet(void);
+
 #endif

@@ -26,7 +26,8 @@ static void help(FILE *to)
 static void print_log(void *context, tutti_log_level level, const char *message)
 {
     (void)context;
-    if (level != TUTTI_LOG_DEBUG)
+    tutti_log_level least = tutti__log_quiet() ? TUTTI_LOG_WARNING : TUTTI_LOG_INFO;
+    if (level >= least)
         fprintf(stderr, "tutti: %s\n", message);
 }
 
