@@ -68,10 +68,18 @@ static void *large_alloc(size_t size)
     return data;
 }
 
+/* Reading the limit takes time at the start: programs with little memory never do. */
+bool tutti__memory_exceeds(size_t size)
+{
+    enum { LITTLE = 64 << 20 };
+    int64_t held = tutti__memory_now();
+    uint64_t sum = size + (held > 0 ? (uint64_t)held : 0);
+    return sum > LITTLE && (sum < size || sum > (uint64_t)tutti__memory_limit());
+}
+
 void *tutti__aligned_alloc(size_t alignment, size_t size)
 {
-    /* Small sizes never ask for the limit: reading it takes time at the start. */
-    if (size > (1u << 30) && size > (uint64_t)tutti__memory_limit())
+    if (tutti__memory_exceeds(size))
         return NULL;
     if (size >= 2 * HUGE_PAGE && alignment <= HUGE_PAGE)
         return large_alloc(size);

@@ -16,6 +16,8 @@ void tutti__memory_count(int64_t bytes); /* negative: given back */
 int64_t tutti__memory_now(void);
 int64_t tutti__memory_most(void);
 void tutti__memory_mark(void);
+/* Whether so many bytes more are beyond the limit, with what the library has taken. */
+bool tutti__memory_exceeds(size_t size);
 
 /* NULL when there is no room. `size` is a multiple of `alignment`. */
 void *tutti__aligned_alloc(size_t alignment, size_t size);

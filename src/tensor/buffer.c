@@ -24,9 +24,17 @@ static tutti_status host_allocate(void *self, size_t size, void **ret)
                           size);
     size_t padded = (size + TUTTI_HOST_ALIGNMENT - 1) / TUTTI_HOST_ALIGNMENT * TUTTI_HOST_ALIGNMENT;
     void *data = tutti__large_take(padded);
-    if (data == NULL)
+    if (data == NULL) {
+        tutti__large_make_room(padded);
         data =
             tutti__aligned_alloc(TUTTI_HOST_ALIGNMENT, padded > 0 ? padded : TUTTI_HOST_ALIGNMENT);
+    }
+    if (data == NULL && tutti__memory_exceeds(padded))
+        return tutti_fail(
+            TUTTI_NO_MEMORY,
+            "host memory: no room for %zu bytes: %lld of the %lld that the machine or "
+            "the control group allows are taken; a smaller batch takes less",
+            size, (long long)tutti__memory_now(), (long long)tutti__memory_limit());
     if (data == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "host memory: no room for %zu bytes", size);
     tutti__memory_count((int64_t)padded);

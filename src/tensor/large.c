@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 #define SMALLEST ((size_t)256 << 10) /* below this malloc is as good */
 #define MOST_BYTES ((size_t)512 << 20)
 #define BLOCKS 8
@@ -29,6 +31,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static block blocks[BLOCKS];
 static size_t kept;
 
+/* Small control groups keep less. */
+static size_t most_kept(size_t wanted)
+{
+    enum { LITTLE = 64 << 20 };
+    if (wanted <= LITTLE)
+        return LITTLE;
+    int64_t share = tutti__memory_limit() / 8;
+    return share < (int64_t)MOST_BYTES ? (size_t)share : MOST_BYTES;
+}
+
 void *tutti__large_take(size_t size)
 {
     void *data = NULL;
@@ -51,7 +63,8 @@ bool tutti__large_keep(void *data, size_t size)
     if (size < SMALLEST || !KEEP)
         return false;
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < BLOCKS && !done && kept + size <= MOST_BYTES; i++)
+    bool fits = kept + size <= most_kept(kept + size);
+    for (int i = 0; i < BLOCKS && !done && fits; i++)
         if (!blocks[i].data) {
             blocks[i] = (block){data, size};
             kept += size;
@@ -59,4 +72,16 @@ bool tutti__large_keep(void *data, size_t size)
         }
     pthread_mutex_unlock(&lock);
     return done;
+}
+
+void tutti__large_make_room(size_t size)
+{
+    pthread_mutex_lock(&lock);
+    bool full = kept > 0 && tutti__memory_exceeds(size + kept);
+    for (int i = 0; i < BLOCKS && full; i++) {
+        free(blocks[i].data);
+        blocks[i] = (block){0};
+    }
+    kept = full ? 0 : kept;
+    pthread_mutex_unlock(&lock);
 }

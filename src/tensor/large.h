@@ -11,5 +11,7 @@
 void *tutti__large_take(size_t size);
 /* Keeps a block; false when it is too small or there is no room: the caller frees it. */
 bool tutti__large_keep(void *data, size_t size);
+/* Frees what is kept where so many bytes more, beside it, are beyond the limit. */
+void tutti__large_make_room(size_t size);
 
 #endif
