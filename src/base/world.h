@@ -6,10 +6,11 @@
 #include "base/status.h"
 
 /* How a file is opened. REPLACE writes a temporary file beside the path, which takes its place when
- * it is closed with `keep`; until then nothing at the path changes. REPLACE_UNREAD is the same for
- * what is written often and seldom read: where the file system can, it goes past its cache. APPEND
- * writes at the end of the file itself, made when it is missing, so that others can follow it as it
- * grows. */
+ * it is closed with `keep`; until then nothing at the path changes. A path that is a symbolic link
+ * stays one: the file that it points to is replaced, by one beside that. REPLACE_UNREAD is the same
+ * for what is written often and seldom read: where the file system can, it goes past its cache.
+ * APPEND writes at the end of the file itself, made when it is missing, so that others can follow
+ * it as it grows. */
 typedef enum tutti_file_mode {
     TUTTI_FILE_READ,
     TUTTI_FILE_REPLACE,
@@ -48,7 +49,8 @@ typedef struct tutti_world {
     tutti_status (*map_file)(void *self, const char *path, size_t limit, void **ret_data,
                              size_t *ret_size);
     void (*unmap_file)(void *self, void *data, size_t size);
-    /* Writes atomically: temporary file beside it, fsync, rename, fsync of the folder. */
+    /* Writes atomically: temporary file beside it, fsync, rename, fsync of the folder; behind
+     * symbolic links like REPLACE. */
     tutti_status (*write_file)(void *self, const char *path, const void *data, size_t size);
     /* Makes a folder, and those above it that are missing; one that is there is fine. */
     tutti_status (*make_folder)(void *self, const char *path);
@@ -71,7 +73,8 @@ typedef struct tutti_world {
     tutti_status (*list_folder)(void *self, const char *path, char ***ret_names, size_t *ret_count);
     /* Removes a file, or an empty folder. */
     tutti_status (*remove_file)(void *self, const char *path);
-    /* Gives the file at `path` a second name, in the place of what had that name before. */
+    /* Gives the file at `path` (behind symbolic links) a second name, in the place of what had that
+     * name before. */
     tutti_status (*link_file)(void *self, const char *path, const char *second);
     /* Removes a temporary file of REPLACE or write_file ("<path>.<process>-<number>.tmp") when its
      * writer is no more. One that is still being written stays; that is no error. */
