@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "base/world.h"
 
 char *tutti__cgroup_text(const char *folder, const char *file)
@@ -15,11 +16,14 @@ char *tutti__cgroup_text(const char *folder, const char *file)
     if (length < 0 || (size_t)length >= sizeof path)
         return NULL;
     const tutti_world *world = tutti__world();
+    tutti_error before; /* that a file is not there is no error */
     void *data;
     size_t size;
-    if (world->read_file(world->self, path, 1 << 16, &data, &size) != TUTTI_OK)
-        return NULL;
-    return data;
+    tutti__error_capture(TUTTI_OK, &before);
+    if (world->read_file(world->self, path, 1 << 16, &data, &size) == TUTTI_OK)
+        return data;
+    tutti__error_restore(&before);
+    return NULL;
 }
 
 /* Least limit from mount + group up to the mount. A group that the mount does not show (a container

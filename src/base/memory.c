@@ -47,11 +47,16 @@ static int64_t find_limit(void)
 int64_t tutti__memory_limit(void)
 {
     static _Atomic int64_t known; /* two threads may find it at once: they find the same */
+    static _Thread_local bool finding;
     int64_t limit = atomic_load_explicit(&known, memory_order_relaxed);
-    if (limit == 0) {
-        limit = find_limit();
-        atomic_store_explicit(&known, limit, memory_order_relaxed);
-    }
+    if (limit != 0)
+        return limit;
+    if (finding) /* the files that tell it are read into memory, too */
+        return INT64_MAX;
+    finding = true;
+    limit = find_limit();
+    finding = false;
+    atomic_store_explicit(&known, limit, memory_order_relaxed);
     return limit;
 }
 

@@ -13,3 +13,16 @@ TUTTI_TEST(memory_beyond_the_machine_is_refused)
     CHECK(small != NULL);
     free(small);
 }
+
+/* The limit is looked for when much is held, in files that take memory themselves. */
+TUTTI_TEST(memory_is_granted_to_a_program_that_asks_for_its_limit_late)
+{
+    int64_t much = 100 << 20;
+    tutti_fail(TUTTI_INVALID, "a message of before");
+    tutti__memory_count(much);
+    void *small = tutti__aligned_alloc(64, 4096);
+    tutti__memory_count(-much);
+    CHECK(small != NULL || tutti__memory_limit() < much);
+    CHECK_CONTAINS(tutti_error_message(), "a message of before");
+    free(small);
+}
