@@ -9,7 +9,7 @@
 
 #include "base/isa.h"
 #include "device/cpu/matmul_batch.h"
-#include "device/cpu/vector.h"
+#include "device/cpu/vector_f64.h"
 
 #if VEC_LANES == 16 || VEC_NEON /* sets with 32 registers */
 enum { ROWS = 8 };
@@ -24,27 +24,6 @@ enum {
     PANEL_PIECE = 8,
     FEW = 8, /* rows for which nothing but the last columns of b is packed */
 };
-
-typedef double dvec __attribute__((vector_size(VEC_BYTES)));
-typedef double dvec_unaligned __attribute__((vector_size(VEC_BYTES), aligned(8), may_alias));
-
-VEC_INLINE dvec load(const double *p)
-{
-    return *(const dvec_unaligned *)p;
-}
-
-VEC_INLINE dvec multiply_add(dvec a, dvec b, dvec c)
-{
-#if VEC_NEON
-    return vfmaq_f64(c, a, b);
-#elif defined(__AVX512F__)
-    return _mm512_fmadd_pd(a, b, c);
-#elif defined(__AVX2__)
-    return _mm256_fmadd_pd(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
 
 typedef struct f64_plan {
     int64_t m, n, k, a_row, a_step;
@@ -67,15 +46,14 @@ VEC_INLINE void tile(int rows, const block *w, const double *a, const double *b,
     const int64_t row = w->plan->a_row, along = w->plan->a_step, depth = w->depth;
     dvec sum[ROWS][2];
     VEC_UNROLL for (int i = 0; i < rows; i++) VEC_UNROLL for (int j = 0; j < 2; j++) sum[i][j] =
-        w->first > 0 ? load(c + i * ldc + j * LANES) : (dvec){0};
+        w->first > 0 ? dvec_load(c + i * ldc + j * LANES) : (dvec){0};
     for (int64_t p = 0; p < depth; p++, b += ldb, a += along) {
         dvec line[2];
-        VEC_UNROLL for (int j = 0; j < 2; j++) line[j] = load(b + j * LANES);
+        VEC_UNROLL for (int j = 0; j < 2; j++) line[j] = dvec_load(b + j * LANES);
         VEC_UNROLL for (int i = 0; i < rows; i++)
         {
             dvec scalar = a[i * row] - (dvec){0};
-            VEC_UNROLL for (int j = 0; j < 2; j++) sum[i][j] =
-                multiply_add(line[j], scalar, sum[i][j]);
+            VEC_UNROLL for (int j = 0; j < 2; j++) sum[i][j] = dvec_fma(line[j], scalar, sum[i][j]);
         }
     }
     VEC_UNROLL for (int i = 0; i < rows; i++) VEC_UNROLL for (int j = 0; j < 2; j++) *

@@ -1,78 +1,39 @@
 /* activation.c: tile loops of activation functions. */
-#include "device/cpu/tile/loops.h"
+#include "device/cpu/tile/activation.h"
+#include "device/cpu/tile/loops_f64.h"
 
 #define SELU_SCALE 1.0507009873554804934193349852946
 #define SELU_ALPHA 1.6732632423543772848170429916717
-#define ROOT 0.79788456080286535588 /* sqrt(2 / pi) */
 #define POSITIVE vec_gt(x, S(0.0f))
 #define BETWEEN(x, low, high) ((x) <= (low) ? (low) : (x) > (high) ? (high) : (x))
-
-static inline double sigmoid(double x)
-{
-    double e = exp(-fabs(x));
-    return (x < 0 ? e : 1) / (1 + e);
-}
-
-static inline double softplus(double x)
-{
-    return (x > 0 || x != x ? x : 0) + log1p(exp(-fabs(x)));
-}
-
-static inline double mish(double x)
-{
-    double e = exp(-fabs(x)), n = x > 0 ? 1 + 2 * e : e * (e + 2);
-    return x * n / (x > 0 ? n + 2 * e * e : n + 2);
-}
-
-/* Far below 0 nothing is left, also of -inf. */
-static inline double gelu(double x)
-{
-    double above = erfc(-x * 0.70710678118654752440);
-    return above == 0 ? -0.0 : 0.5 * x * above;
-}
-
-static inline double gelu_slope(double x)
-{
-    double above = 0.5 * erfc(-x * 0.70710678118654752440), bell = exp(-0.5 * x * x);
-    return bell > 0 ? above + x * bell * (0.5 * ROOT) : copysign(above, x);
-}
-
-/* |x| times what of the label z the logit x is wrong about; see ops/network/sigmoid_cross_entropy.c
- */
-static inline double wrong_part(double x, double z)
-{
-    double wrong = x > 0 ? 1 - z : z;
-    return wrong == 0 ? 0 : fabs(x) * wrong;
-}
-
-static inline vec vec_wrong_part(vec x, vec z)
-{
-    vec wrong = vec_select(POSITIVE, 1.0f - z, z);
-    return vec_select(vec_eq(wrong, S(0.0f)), S(0.0f), vec_abs(x) * wrong);
-}
 
 TILE_1(relu, vec_relu(x), x > 0 || x != x ? x : 0)
 TILE_1(relu6, vec_clip(x, S(0.0f), S(6.0f)), BETWEEN(x, 0, 6))
 TILE_1(leaky_relu, vec_select(POSITIVE, x, p[0] * x), x > 0 ? x : p[0] * x)
-TILE_1(elu, vec_select(POSITIVE, x, p[0] * vec_expm1(x)), x > 0 ? x : p[0] * expm1(x))
-TILE_1(selu, vec_select(POSITIVE, x, vec_expm1(x) * (float)SELU_ALPHA) * (float)SELU_SCALE,
-       SELU_SCALE *(x > 0 ? x : SELU_ALPHA * expm1(x)))
-TILE_1(gelu, vec_gelu(x), gelu(x))
-TILE_1(gelu_slope, vec_gelu_slope(x), gelu_slope(x))
-TILE_1(gelu_tanh, vec_gelu_tanh(x), 0.5 * x * (1 + tanh(ROOT * (x + 0.044715 * x * x * x))))
-TILE_1(silu, vec_silu(x), x / (1 + exp(-x)))
-TILE_1(sigmoid, vec_sigmoid(x), sigmoid(x))
-TILE_1(softplus, vec_softplus(x), softplus(x))
+TILE_VECTORS_1(elu, vec_select(POSITIVE, x, p[0] * vec_expm1(x)),
+               dvec_select(dvec_gt(x, D(0.0)), x, p[0] * dvec_expm1(x)),
+               x > 0 ? x : p[0] * expm1(x))
+TILE_VECTORS_1(selu, vec_select(POSITIVE, x, vec_expm1(x) * (float)SELU_ALPHA) * (float)SELU_SCALE,
+               dvec_select(dvec_gt(x, D(0.0)), x, dvec_expm1(x) * SELU_ALPHA) * SELU_SCALE,
+               SELU_SCALE *(x > 0 ? x : SELU_ALPHA * expm1(x)))
+TILE_VECTORS_1(gelu, vec_gelu(x), dvec_gelu(x), gelu(x))
+TILE_VECTORS_1(gelu_slope, vec_gelu_slope(x), dvec_gelu_slope(x), gelu_slope(x))
+TILE_VECTORS_1(gelu_tanh, vec_gelu_tanh(x), dvec_gelu_tanh(x),
+               0.5 * x * (1 + tanh(ROOT * (x + 0.044715 * x * x * x))))
+TILE_VECTORS_1(silu, vec_silu(x), dvec_silu(x), silu(x))
+TILE_VECTORS_1(sigmoid, vec_sigmoid(x), dvec_sigmoid(x), sigmoid(x))
+TILE_VECTORS_1(softplus, vec_softplus(x), dvec_softplus(x), softplus(x))
 TILE_1(softsign,
        vec_select(vec_eq(vec_abs(x), S(INFINITY)), vec_copysign(S(1.0f), x),
                   x / (vec_abs(x) + 1.0f)),
        fabs(x) == (double)INFINITY ? copysign(1, x) : x / (1 + fabs(x)))
 TILE_1(hard_sigmoid, vec_clip(x + 3.0f, S(0.0f), S(6.0f)) / 6.0f, BETWEEN(x + 3, 0, 6) / 6)
 TILE_1(hard_swish, vec_hard_swish(x), x *(BETWEEN(x + 3, 0, 6) / 6))
-TILE_1(mish, vec_mish(x), mish(x))
+TILE_VECTORS_1(mish, vec_mish(x), dvec_mish(x), mish(x))
 TILE_2(prelu, vec_select(vec_gt(a, S(0.0f)), a, b *a), a > 0 ? a : b * a)
-TILE_2(sigmoid_cross_entropy, vec_wrong_part(a, b) + vec_log1p(vec_exp(-vec_abs(a))),
-       wrong_part(a, b) + log1p(exp(-fabs(a))))
+TILE_VECTORS_2(sigmoid_cross_entropy, vec_wrong_part(a, b) + vec_log1p(vec_exp(-vec_abs(a))),
+               dvec_wrong_part(a, b) + dvec_log1p(dvec_exp(-dvec_abs(a))),
+               wrong_part(a, b) + log1p(exp(-fabs(a))))
 
 static const tutti_tile_op ops[] = {
     TILE_ROW("relu", 1, relu),

@@ -1,22 +1,59 @@
 /* exponential.c: tile loops of exponential, logarithmic, trigonometric and error functions. */
-#include "device/cpu/tile/loops.h"
+#include "device/cpu/tile/loops_f64.h"
 
-TILE_1(exponential, vec_exp(x), exp(x))
-TILE_1(exponential_less_one, vec_expm1(x), expm1(x))
-TILE_1(logarithm, vec_log(x), log(x))
-TILE_1(logarithm_of_one_plus, vec_log1p(x), log1p(x))
-TILE_1(hyperbolic_tangent, vec_tanh(x), tanh(x))
-TILE_1(error, vec_erf(x), erf(x))
-TILE_C_1(tangent, tanf(x), tan(x))
-TILE_C_1(arc_sine, asinf(x), asin(x))
-TILE_C_1(arc_cosine, acosf(x), acos(x))
-TILE_C_1(arc_tangent, atanf(x), atan(x))
-TILE_C_1(hyperbolic_sine, sinhf(x), sinh(x))
-TILE_C_1(hyperbolic_cosine, coshf(x), cosh(x))
+TILE_VECTORS_1(exponential, vec_exp(x), dvec_exp(x), exp(x))
+TILE_VECTORS_1(exponential_less_one, vec_expm1(x), dvec_expm1(x), expm1(x))
+TILE_VECTORS_1(logarithm, vec_log(x), dvec_log(x), log(x))
+TILE_VECTORS_1(logarithm_of_one_plus, vec_log1p(x), dvec_log1p(x), log1p(x))
+TILE_VECTORS_1(hyperbolic_tangent, vec_tanh(x), dvec_tanh(x), tanh(x))
+TILE_VECTORS_1(error, vec_erf(x), dvec_erf(x), erf(x))
+TILE_SCALARS_1(arc_sine_loop_f32, float, asinf(x))
+TILE_SCALARS_1(arc_cosine_loop_f32, float, acosf(x))
+TILE_SCALARS_1(arc_tangent_loop_f32, float, atanf(x))
+TILE_SCALARS_1(tangent_loop_f32, float, tanf(x))
+TILE_DOUBLES_1(arc_sine, dvec_asin(x), asin(x))
+TILE_DOUBLES_1(arc_cosine, dvec_acos(x), acos(x))
+TILE_DOUBLES_1(arc_tangent, dvec_atan(x), atan(x))
+TILE_SCALARS_1(hyperbolic_sine_loop_f32, float, sinhf(x))
+TILE_SCALARS_1(hyperbolic_cosine_loop_f32, float, coshf(x))
+TILE_DOUBLES_1(hyperbolic_sine, dvec_sinh(x), sinh(x))
+TILE_DOUBLES_1(hyperbolic_cosine, dvec_cosh(x), cosh(x))
 TILE_SCALARS_2(power_loop_f32, float, powf(a, b))
-TILE_SCALARS_2(power_loop_f64, double, pow(a, b))
-TILE_SCALARS_1(sine_loop_f64, double, sin(x))
-TILE_SCALARS_1(cosine_loop_f64, double, cos(x))
+
+#if VEC_FUSED
+/* What vectors cannot do is done by C's function, one by one. */
+static __attribute__((noinline)) dvec far_trig(dvec x, dvec y, double (*exact)(double))
+{
+    for (int i = 0; i < DVEC_LANES; i++)
+        if (!(fabs(x[i]) <= D_TRIG_MOST))
+            y[i] = exact(x[i]);
+    return y;
+}
+#define TRIG(x, inner, exact)                                                                      \
+    __extension__({                                                                                \
+        dvec near = inner(x);                                                                      \
+        dvec_any_bits(~(dvec_abs(x) <= D_TRIG_MOST)) ? far_trig(x, near, exact) : near;            \
+    })
+
+static __attribute__((noinline)) dvec far_power(dvec a, dvec b, dvec y, divec near)
+{
+    for (int i = 0; i < DVEC_LANES; i++)
+        if (!near[i])
+            y[i] = pow(a[i], b[i]);
+    return y;
+}
+
+VEC_INLINE dvec power_of_vectors(dvec a, dvec b)
+{
+    const divec near = d_pow_holds(a, b);
+    const dvec y = d_pow(a, b);
+    return dvec_any_bits(~near) ? far_power(a, b, y, near) : y;
+}
+#endif
+TILE_DOUBLES_1(sine, TRIG(x, d_sin, sin), sin(x))
+TILE_DOUBLES_1(cosine, TRIG(x, d_cos, cos), cos(x))
+TILE_DOUBLES_1(tangent, TRIG(x, d_tan, tan), tan(x))
+TILE_DOUBLES_2(power, power_of_vectors(a, b), pow(a, b))
 
 /* What is left of a after whole multiples of b, with b's sign; b's zero when nothing is. */
 static inline double modulo(double a, double b)
