@@ -18,7 +18,7 @@ static int score(const tutti_kernel_query *query)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_elementwise) = {
     .name = "elementwise.tile",
-    .version = 2,
+    .version = 3,
     .op = TUTTI_KERNEL_ELEMENTWISE,
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -92,7 +92,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_elementwise_direct) = {
     .name = "elementwise.direct",
-    .version = 2,
+    .version = 3,
     .op = TUTTI_KERNEL_ELEMENTWISE,
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -19,7 +19,7 @@ static int score(const tutti_kernel_query *query)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_fused_elementwise) = {
     .name = "fused.elementwise",
-    .version = 2,
+    .version = 3,
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

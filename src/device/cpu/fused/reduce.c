@@ -22,7 +22,7 @@ static int score(const tutti_kernel_query *query)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_fused_reduce) = {
     .name = "fused.reduce",
-    .version = 2,
+    .version = 3,
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

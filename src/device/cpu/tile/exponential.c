@@ -1,5 +1,6 @@
 /* exponential.c: tile loops of exponential, logarithmic, trigonometric and error functions. */
 #include "device/cpu/tile/loops_f64.h"
+#include "device/cpu/tile/math_arc.h"
 
 TILE_VECTORS_1(exponential, vec_exp(x), dvec_exp(x), exp(x))
 TILE_VECTORS_1(exponential_less_one, vec_expm1(x), dvec_expm1(x), expm1(x))
@@ -7,17 +8,11 @@ TILE_VECTORS_1(logarithm, vec_log(x), dvec_log(x), log(x))
 TILE_VECTORS_1(logarithm_of_one_plus, vec_log1p(x), dvec_log1p(x), log1p(x))
 TILE_VECTORS_1(hyperbolic_tangent, vec_tanh(x), dvec_tanh(x), tanh(x))
 TILE_VECTORS_1(error, vec_erf(x), dvec_erf(x), erf(x))
-TILE_SCALARS_1(arc_sine_loop_f32, float, asinf(x))
-TILE_SCALARS_1(arc_cosine_loop_f32, float, acosf(x))
-TILE_SCALARS_1(arc_tangent_loop_f32, float, atanf(x))
-TILE_SCALARS_1(tangent_loop_f32, float, tanf(x))
-TILE_DOUBLES_1(arc_sine, dvec_asin(x), asin(x))
-TILE_DOUBLES_1(arc_cosine, dvec_acos(x), acos(x))
-TILE_DOUBLES_1(arc_tangent, dvec_atan(x), atan(x))
-TILE_SCALARS_1(hyperbolic_sine_loop_f32, float, sinhf(x))
-TILE_SCALARS_1(hyperbolic_cosine_loop_f32, float, coshf(x))
-TILE_DOUBLES_1(hyperbolic_sine, dvec_sinh(x), sinh(x))
-TILE_DOUBLES_1(hyperbolic_cosine, dvec_cosh(x), cosh(x))
+TILE_VECTORS_1(arc_sine, vec_asin(x), dvec_asin(x), asin(x))
+TILE_VECTORS_1(arc_cosine, vec_acos(x), dvec_acos(x), acos(x))
+TILE_VECTORS_1(arc_tangent, vec_atan(x), dvec_atan(x), atan(x))
+TILE_VECTORS_1(hyperbolic_sine, vec_sinh(x), dvec_sinh(x), sinh(x))
+TILE_VECTORS_1(hyperbolic_cosine, vec_cosh(x), dvec_cosh(x), cosh(x))
 TILE_SCALARS_2(power_loop_f32, float, powf(a, b))
 
 #if VEC_FUSED
@@ -111,7 +106,7 @@ DIVISION_LOOP(modulo_loop_f32, modulo, copysign(rest + (below ? b : 0), b))
 DIVISION_LOOP(floor_divide_loop_f32, floor_divide, copysign(whole - (below ? 1.0 : 0.0), exact))
 
 /* Arguments beyond TRIG_MOST need more bits of pi: C's function, one by one. */
-VEC_INLINE void trig(const tutti_tile_args *t, int quarter, float (*exact)(float))
+VEC_INLINE void trig(const tutti_tile_args *t, vec (*near)(vec), float (*exact)(float))
 {
     const float *from = t->x[0];
     float *to = t->y, before[VEC_LANES], after[VEC_LANES];
@@ -119,7 +114,7 @@ VEC_INLINE void trig(const tutti_tile_args *t, int quarter, float (*exact)(float
         int64_t rest = t->count - i < VEC_LANES ? t->count - i : VEC_LANES;
         vec x = rest < VEC_LANES ? tile_load_rest(from + i, rest) : vec_load(from + i);
         vec_store(before, x);
-        vec_store(after, vec_trig(x, quarter));
+        vec_store(after, near(x));
         bool far = false;
         VEC_UNROLL for (int k = 0; k < VEC_LANES; k++) far |= !(fabsf(before[k]) <= TRIG_MOST);
         for (int k = 0; far && k < VEC_LANES; k++)
@@ -131,12 +126,17 @@ VEC_INLINE void trig(const tutti_tile_args *t, int quarter, float (*exact)(float
 
 static void sine_loop_f32(const tutti_tile_args *t)
 {
-    trig(t, 0, sinf);
+    trig(t, vec_sin, sinf);
 }
 
 static void cosine_loop_f32(const tutti_tile_args *t)
 {
-    trig(t, 1, cosf);
+    trig(t, vec_cos, cosf);
+}
+
+static void tangent_loop_f32(const tutti_tile_args *t)
+{
+    trig(t, vec_tan, tanf);
 }
 
 static const tutti_tile_op ops[] = {

@@ -311,23 +311,40 @@ VEC_INLINE vec reduce_by_half_pi(vec x, vec n)
 #endif
 }
 
-/* sin (quarter 0) or cos (quarter 1) of |x| <= TRIG_MOST: x = n pi/2 + r. */
+/* sin and cos of the rest r of |x| <= TRIG_MOST, x = n pi/2 + r; gives n + ROUNDER. */
 #define TRIG_MOST 8192.0f
-VEC_INLINE vec vec_trig(vec x, int quarter)
+VEC_INLINE vec trig_parts(vec x, vec *ret_sin, vec *ret_cos)
 {
     vec rounded = HORNER(x, S(0.636619772f), ROUNDER), n = rounded - ROUNDER;
     vec r = reduce_by_half_pi(x, n);
-    ivec quadrant = (ivec)rounded + quarter;
     vec z = r * r;
     vec s = HORNER(HORNER(S(2.86567956e-6f), z, -1.98559923e-4f), z, 8.33338592e-3f);
     vec cube = HORNER(z, r, 0.0f); /* 0, never -0: of r = -0 the sum is -0 then */
-    s = vec_fma(HORNER(s, z, -1.66666672e-1f), cube, r);
+    *ret_sin = vec_fma(HORNER(s, z, -1.66666672e-1f), cube, r);
     vec c = HORNER(HORNER(S(2.44677067e-5f), z, -1.38877297e-3f), z, 4.16666567e-2f);
-    c = HORNER(HORNER(c, z, -0.5f), z, 1.0f);
+    *ret_cos = HORNER(HORNER(c, z, -0.5f), z, 1.0f);
+    return rounded;
+}
+
+/* sin (quarter 0) or cos (quarter 1) of |x| <= TRIG_MOST. */
+VEC_INLINE vec vec_trig(vec x, int quarter)
+{
+    vec s, c;
+    ivec quadrant = (ivec)trig_parts(x, &s, &c) + quarter;
     /* The mask is made by integers: all ones where the quadrant is odd. */
     ivec odd = -(quadrant & 1);
     ivec y = ((ivec)c & odd) | ((ivec)s & ~odd);
     return (vec)(y ^ (ivec)((uvec)(quadrant & 2) << 30));
+}
+
+VEC_INLINE vec vec_sin(vec x)
+{
+    return vec_trig(x, 0);
+}
+
+VEC_INLINE vec vec_cos(vec x)
+{
+    return vec_trig(x, 1);
 }
 
 #endif

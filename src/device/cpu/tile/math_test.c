@@ -47,7 +47,9 @@ static const struct {
     {"exp", exp},         {"expm1", expm1},       {"log", log},   {"log1p", log1p},
     {"tanh", tanh},       {"erf", erf},           {"sin", sin},   {"cos", cos},
     {"sigmoid", sigmoid}, {"softplus", softplus}, {"gelu", gelu}, {"silu", silu},
-    {"rsqrt", rsqrt},     {"mish", mish},         {"sqrt", sqrt},
+    {"rsqrt", rsqrt},     {"mish", mish},         {"sqrt", sqrt}, {"tan", tan},
+    {"asin", asin},       {"acos", acos},         {"atan", atan}, {"sinh", sinh},
+    {"cosh", cosh},
 };
 
 /* Distance in units of the last place of the exact value. Results below 1e-36 may become 0. */
