@@ -4,8 +4,8 @@
 #ifndef TUTTI_DEVICE_CPU_POOL_MAX_GRADIENT_H
 #define TUTTI_DEVICE_CPU_POOL_MAX_GRADIENT_H
 
+#include "device/cpu/pool/lines.h"
 #include "device/cpu/pool/pool.h"
-#include "device/cpu/vector.h"
 
 typedef struct max_gradient {
     const pool_plan *plan;
@@ -49,6 +49,62 @@ static inline void max_give_one(bool relu, const pool_window *p, int64_t width, 
     x_grad[best] += relu && !(x[best] > 0) ? 0 : grad;
 }
 
+VEC_INLINE vec max_load(const float *from, int64_t rest)
+{
+    return rest > 0 ? tile_load_rest(from, rest) : vec_load(from);
+}
+
+VEC_INLINE void max_store(float *to, vec x, int64_t rest)
+{
+    if (rest > 0)
+        tile_store_rest(to, x, rest);
+    else
+        vec_store(to, x);
+}
+
+/* One tap of `count` windows side by side, as max_give does it. */
+VEC_INLINE void max_give_tap(int64_t count, const float *x, const float *most, float *left,
+                             float *x_grad)
+{
+    for (int64_t k = 0; k < count; k += VEC_LANES) {
+        const int64_t rest = count - k < VEC_LANES ? count - k : 0;
+        vec value = max_load(x + k, rest), mine = max_load(left + k, rest);
+        vmask here = vec_eq(value, max_load(most + k, rest)) | vec_ne(value, value);
+        max_store(x_grad + k, max_load(x_grad + k, rest) + vec_select(here, mine, vec_splat(0)),
+                  rest);
+        max_store(left + k, vec_select(here, vec_splat(0), mine), rest);
+    }
+}
+
+/* Columns [first, end) of a row, see lines.h; all windows have a gradient of 0 but those that the
+ * strides leave. x, grad and x_grad are of the image and the row. */
+VEC_INLINE void max_give_line(bool relu, const pool_plan *plan, const pool_lines *l, int64_t row,
+                              int64_t first, int64_t end, const float *x, const float *grad,
+                              float *x_grad)
+{
+    const tutti_windows *w = &plan->w;
+    const int64_t channels = plan->channels, width = w->in[1] * channels;
+    const int64_t spread = pool_spread(l, end - first, channels);
+    const pool_window p = pool_window_at(w, row, first);
+    const int64_t corner = p.top * width + p.left * channels, rows = p.bottom - p.top;
+    float most[POOL_LINE], left[POOL_LINE];
+    memcpy(most, x + corner, (size_t)spread * sizeof *most);
+    memset(left, 0, (size_t)spread * sizeof *left);
+    pool_put(l, grad + first * channels, end - first, channels, left);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i == 0; j < w->size[1]; j++) {
+            const float *from = x + corner + i * width + j * l->tap;
+            ROW_MAP(most, spread, vec_maximum(ROW_AT(most), ROW_AT(from)));
+        }
+    if (relu)
+        ROW_MAP(left, spread, vec_select(vec_gt(ROW_AT(most), S(0)), ROW_AT(left), S(0)));
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < w->size[1]; j++) {
+            int64_t at = corner + i * width + j * l->tap;
+            max_give_tap(spread, x + at, most, left, x_grad + at);
+        }
+}
+
 /* Piece: one image, because windows may overlap. */
 VEC_INLINE void max_gradient_image(bool relu, const max_gradient *w, int64_t image)
 {
@@ -61,8 +117,18 @@ VEC_INLINE void max_gradient_image(bool relu, const max_gradient *w, int64_t ima
     bool pairs = tiles && windows->size[0] == 2 && windows->size[1] == 2;
     if (!tiles)
         memset(x_grad, 0, (size_t)size * sizeof *x_grad);
+    const pool_lines l = pool_lines_of(windows, channels);
     for (int64_t row = 0; row < windows->out[0]; row++)
         for (int64_t column = 0; column < windows->out[1]; column++, grad += channels) {
+            if (column == l.first && column < l.end) {
+                const float *line = grad - column * channels;
+                for (; column < l.end; column = pool_block_end(&l, column))
+                    max_give_line(relu, w->plan, &l, row, column, pool_block_end(&l, column), x,
+                                  line, x_grad);
+                grad = line + column * channels;
+                if (column == windows->out[1])
+                    break;
+            }
             pool_window p = pool_window_at(windows, row, column);
             int64_t c = 0, at = (p.top * windows->in[1] + p.left) * channels,
                     rows = p.bottom - p.top, columns = p.right - p.left,

@@ -17,7 +17,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_max_pool2d_backward_images) = {
     .name = "max_pool2d_backward.images",
-    .version = 2,
+    .version = 3,
     .op = "max_pool2d_backward",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,

@@ -57,7 +57,7 @@ static tutti_status run(const tutti_call *call)
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_relu_pool_gradient) = {
     .name = "fused.relu_pool_gradient",
-    .version = 1,
+    .version = 2,
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
