@@ -1,4 +1,6 @@
 /* resize_kernel_test.c: resizing against its reference. */
+#include <stdio.h>
+
 #include "base/test.h"
 #include "device/cpu/kernel_check.h"
 
@@ -33,4 +35,35 @@ TUTTI_TEST(grid_sample_kernels_agree_with_their_references)
                               "f32[2,11,13,2]{-1.4:1.4} f32[2,11,13,20] | padding=border "
                               "dims=[2,9,8,20]",
                               1e-5) > 0);
+}
+
+/* Places inside, over the edges, far outside and none at all; elements that are not numbers count
+ * only where they are used. */
+TUTTI_TEST(grid_sample_kernels_of_images_agree_with_their_references)
+{
+    static const int channels[] = {1, 2, 3, 5, 8, 19};
+    static const char *const forms[] = {"", "padding=border", "align_corners=true",
+                                        "padding=border align_corners=true"};
+    char text[200];
+    for (size_t i = 0; i < TUTTI_COUNT(channels); i++)
+        for (size_t f = 0; f < TUTTI_COUNT(forms); f++) {
+            int c = channels[i];
+            snprintf(text, sizeof text, "f32[2,9,8,%d] f32[2,11,13,2]{-1.4:1.4} | %s", c, forms[f]);
+            CHECK(tutti__kernel_check("grid_sample", text, 1e-5) > 1);
+            snprintf(text, sizeof text,
+                     "f32[2,11,13,2]{-1.4:1.4} f32[2,11,13,%d] | dims=[2,9,8,%d] %s", c, c,
+                     forms[f]);
+            CHECK(tutti__kernel_check("grid_sample_backward_input", text, 1e-5) > 1);
+            snprintf(text, sizeof text,
+                     "f32[2,9,8,%d] f32[2,11,13,2]{-1.4:1.4} f32[2,11,13,%d] | %s", c, c, forms[f]);
+            CHECK(tutti__kernel_check("grid_sample_backward_grid", text, 1e-5) > 1);
+            snprintf(text, sizeof text,
+                     "f32[1,2,1,%d] f32[1,1,8,2]{=-1,1,nan,0,inf,-inf,1e30,-1e30,0,0,-2,2,-1.5,0.5,"
+                     "1,nan} | %s",
+                     c, forms[f]);
+            CHECK(tutti__kernel_check("grid_sample", text, 1e-5) > 1);
+        }
+    CHECK(tutti__kernel_check("grid_sample",
+                              "f32[1,2,2,1]{=nan,1,2,3} f32[1,2,2,2]{=0.5,0.5,0.75,0,2,2,0.6,-0.6}",
+                              1e-5) > 1);
 }
