@@ -77,30 +77,34 @@ tutti_status tutti__roi(const tutti_call *call, const double *regions, int64_t i
     return TUTTI_OK;
 }
 
+bool tutti__roi_side(const tutti_roi *roi, int axis, int64_t bin, int64_t place,
+                     tutti_roi_side *ret)
+{
+    const tutti_roi_axis *a = &roi->axes[axis];
+    double part = (double)bin + ((double)place + 0.5) / (double)a->grid;
+    double t = part / (double)a->bins, at = a->start + t * a->length;
+    double last = (double)(a->size - 1);
+    bool still = at <= 0 || at >= last; /* where moving it changes nothing */
+    if (!(at >= -1 && at <= (double)a->size))
+        return false;
+    at = at < 0 ? 0 : at > last ? last : at;
+    int64_t low = (int64_t)at;
+    ret->index[0] = low;
+    ret->index[1] = low < a->size - 1 ? low + 1 : low;
+    ret->weight[1] = at - (double)low;
+    ret->weight[0] = 1 - ret->weight[1];
+    ret->slope[0] = still ? 0 : -roi->scale;
+    ret->slope[1] = still ? 0 : roi->scale;
+    ret->start = a->clamped ? 1 : 1 - t;
+    ret->end = a->clamped ? 0 : t;
+    return true;
+}
+
 tutti_roi_place tutti__roi_place(const tutti_roi *roi, const int64_t bin[2], const int64_t place[2])
 {
     tutti_roi_place p = {0};
-    for (int axis = 0; axis < 2; axis++) {
-        const tutti_roi_axis *a = &roi->axes[axis];
-        double part = (double)bin[axis] + ((double)place[axis] + 0.5) / (double)a->grid;
-        double t = part / (double)a->bins, at = a->start + t * a->length;
-        double last = (double)(a->size - 1);
-        bool still = at <= 0 || at >= last; /* where moving it changes nothing */
-        if (!(at >= -1 && at <= (double)a->size)) {
-            p.outside = true;
-            return p;
-        }
-        at = at < 0 ? 0 : at > last ? last : at;
-        int64_t low = (int64_t)at;
-        p.axes[axis].index[0] = low;
-        p.axes[axis].index[1] = low < a->size - 1 ? low + 1 : low;
-        p.axes[axis].weight[1] = at - (double)low;
-        p.axes[axis].weight[0] = 1 - p.axes[axis].weight[1];
-        p.axes[axis].slope[0] = still ? 0 : -roi->scale;
-        p.axes[axis].slope[1] = still ? 0 : roi->scale;
-        p.axes[axis].start = a->clamped ? 1 : 1 - t;
-        p.axes[axis].end = a->clamped ? 0 : t;
-    }
+    for (int axis = 0; axis < 2 && !p.outside; axis++)
+        p.outside = !tutti__roi_side(roi, axis, bin[axis], place[axis], &p.axes[axis]);
     return p;
 }
 

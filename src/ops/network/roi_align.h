@@ -25,14 +25,16 @@ typedef struct tutti_roi {
     int64_t image;
 } tutti_roi;
 
-/* A place: two pixels along each axis with their weights, the weights' slopes along the place, and
+/* A place along one axis: two pixels with their weights, the weights' slopes along the place, and
  * how much of the region's start and end there is in it. */
+typedef struct tutti_roi_side {
+    int64_t index[2];
+    double weight[2], slope[2], start, end;
+} tutti_roi_side;
+
 typedef struct tutti_roi_place {
     bool outside; /* then it is 0 */
-    struct {
-        int64_t index[2];
-        double weight[2], slope[2], start, end;
-    } axes[2];
+    tutti_roi_side axes[2];
 } tutti_roi_place;
 
 #define ROI_ATTRS                                                                                  \
@@ -54,6 +56,10 @@ tutti_status tutti__roi(const tutti_call *call, const double *regions, int64_t i
 /* Place (row, column) of the bin at (row, column). */
 tutti_roi_place tutti__roi_place(const tutti_roi *roi, const int64_t bin[2],
                                  const int64_t place[2]);
+
+/* Place number `place` of bin number `bin` along an axis; false where it is outside. */
+bool tutti__roi_side(const tutti_roi *roi, int axis, int64_t bin, int64_t place,
+                     tutti_roi_side *ret);
 
 /* Offset in x of pixel (a, b) of a place, channel 0. */
 static inline int64_t tutti__roi_pixel(const tutti_roi *roi, const tutti_roi_place *p, int a, int b,

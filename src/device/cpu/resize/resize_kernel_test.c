@@ -67,3 +67,35 @@ TUTTI_TEST(grid_sample_kernels_of_images_agree_with_their_references)
                               "f32[1,2,2,1]{=nan,1,2,3} f32[1,2,2,2]{=0.5,0.5,0.75,0,2,2,0.6,-0.6}",
                               1e-5) > 1);
 }
+
+/* Regions inside, over the edges, outside, without length, of two images; many places in a bin. */
+TUTTI_TEST(roi_align_kernels_agree_with_their_references)
+{
+    static const char *const forms[] = {
+        "size=[2,3] sampling_ratio=2", "size=[3,2]", "size=[1,1] sampling_ratio=1",
+        "size=[2,2] sampling_ratio=3 half_pixel=false spatial_scale=0.5",
+        "size=[2,70] sampling_ratio=40"};
+    static const int channels[] = {1, 3, 8, 21};
+    static const char regions[] =
+        "f32[6,4]{=0.3,0.6,4.4,3.7,1.2,0.9,3.1,4.1,-2,-3,9,12,-9,-9,-7,-6,2,2,2,2,5.5,6.5,8,9} "
+        "i64[6]{=1,0,1,0,1,0}";
+    char text[240];
+    tutti__kernel_check_op("roi_align");
+    tutti__kernel_check_op("roi_align_backward");
+    for (size_t f = 0; f < TUTTI_COUNT(forms); f++)
+        for (size_t i = 0; i < TUTTI_COUNT(channels); i++) {
+            int c = channels[i];
+            snprintf(text, sizeof text, "f32[2,7,6,%d] %s | %s", c, regions, forms[f]);
+            CHECK(tutti__kernel_check("roi_align", text, 1e-5) > 0);
+            snprintf(text, sizeof text, "f32[2,7,6,%d] %s f32[6,%d,%d,%d] | %s", c, regions,
+                     f == 1   ? 3
+                     : f == 2 ? 1
+                              : 2,
+                     f == 0   ? 3
+                     : f == 2 ? 1
+                     : f == 4 ? 70
+                              : 2,
+                     c, forms[f]);
+            CHECK(tutti__kernel_check("roi_align_backward", text, 2e-5) > 0);
+        }
+}
