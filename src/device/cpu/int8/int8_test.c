@@ -95,3 +95,14 @@ TUTTI_TEST(int8_tiles_are_exact)
             }
     }
 }
+
+TUTTI_TEST(kernel_dynamic_quantize_linear_matches)
+{
+    static const char *const samples[] = {
+        "f32[3,7]{-3:5}",         "f32[70001]{-1:9}",    "f32[33]{1:2}",
+        "f32[19]{-4:-2}",         "f32[40]{=nan}",       "f32[0]",
+        "f32[5]{=nan,-1,2,-0,1}", "f32[4]{=inf,1,-1,0}", "f32[]"};
+    tutti__kernel_check_op("dynamic_quantize_linear");
+    for (size_t i = 0; i < TUTTI_COUNT(samples); i++)
+        CHECK(tutti__kernel_check("dynamic_quantize_linear", samples[i], 0) > 0);
+}

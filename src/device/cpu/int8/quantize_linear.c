@@ -1,9 +1,8 @@
 /* quantize_linear.c: f32 as bytes with one scale and zero for all, or one for each index of an
  * axis.
  */
-#include <math.h>
-
 #include "base/isa.h"
+#include "device/cpu/int8/quantize.h"
 #include "device/cpu/tile/loops.h"
 #include "program/kernel.h"
 
@@ -19,17 +18,6 @@ typedef struct work {
     int64_t count, size, inner, runs, length, runs_of_piece;
     bool is_signed;
 } work;
-
-/* round(x / scale) + zero, between the type's bounds; NaN becomes the zero. */
-VEC_INLINE uint8_t quantized(float x, float scale, float zero, bool is_signed)
-{
-    const float low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
-    float value = rintf(x / scale) + zero;
-    value = value != value ? zero : value;
-    value = value < low ? low : value;
-    value = value > high ? high : value;
-    return (uint8_t)(int32_t)value;
-}
 
 /* Those of [first, first + count). */
 static void zeros_at(const work *w, int64_t first, int64_t count, float *ret_zeros)
