@@ -4,8 +4,8 @@
  * numbers. On a tape, where nodes have no lasting names, one that was not given a name counts by
  * its place among the unnamed random nodes of its step.
  *
- * The step counter is a variable, "tutti/random_counter", made on first use: it begins with 0, every
- * run that draws adds 1, checkpoints hold it, and tutti_session_set goes back or on. */
+ * The step counter is a variable, "tutti/random_counter", made on first use: it begins with 0,
+ * every run that draws adds 1, checkpoints hold it, and tutti_session_set goes back or on. */
 #ifndef TUTTI_OPS_RANDOM_H
 #define TUTTI_OPS_RANDOM_H
 

@@ -34,7 +34,8 @@ typedef struct tutti_session_options {
                            TUTTI_DEVICE, "cpu:0" */
     double deadline_seconds; /* of a run's blocking calls; default 300 */
     bool deterministic;      /* only kernels whose results do not depend on the batch's cut */
-    int cache_limit;         /* compiled programs kept, and of each sub-graph 4 times as many; default 128 */
+    int cache_limit; /* compiled programs kept, and of each sub-graph 4 times as many; default 128
+                      */
     tutti_mesh_options mesh;
     tutti_strategy *strategy; /* how runs are spread; NULL: not at all. Must outlive the session */
     int64_t memory_limit; /* bytes that the values of a run with gradients may take on each device

@@ -1,7 +1,7 @@
 /* bodies.h: plans of the sub-graphs that a plan runs (branches, steps and conditions of loops).
  * They belong to it and go with it: so a program keeps all of its bodies, however many there are,
- * and of each TUTTI_BODY_SHAPES times as many shapes as the engine keeps programs of its own: a loop
- * whose values grow has one in each round. The engine's lock guards them. */
+ * and of each TUTTI_BODY_SHAPES times as many shapes as the engine keeps programs of its own: a
+ * loop whose values grow has one in each round. The engine's lock guards them. */
 #ifndef TUTTI_EXEC_BODIES_H
 #define TUTTI_EXEC_BODIES_H
 
@@ -9,8 +9,8 @@
 
 #define TUTTI_BODY_SHAPES 4
 
-/* A parameter that its results need, and which of the call's inputs it is. Shapes of the others make
- * no new plan. */
+/* A parameter that its results need, and which of the call's inputs it is. Shapes of the others
+ * make no new plan. */
 typedef struct tutti_body_feed {
     tutti_edge edge;
     int64_t input;

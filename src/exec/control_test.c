@@ -153,7 +153,7 @@ TUTTI_TEST(control_loops_and_differentiates_loops)
 }
 
 static void doubles(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
-                   void *context)
+                    void *context)
 {
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
@@ -306,7 +306,7 @@ TUTTI_TEST(control_keeps_all_bodies_of_a_program)
 }
 
 static void appends(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
-                   void *context)
+                    void *context)
 {
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);

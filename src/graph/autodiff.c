@@ -403,9 +403,10 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
         TUTTI_TRY(tutti__sym_usable(graph, xs[i], "differentiation: x", i));
     for (int i = 0; i < x_count; i++)
         if (tutti_sym_type(xs[i]).handle && !tutti__is(xs[i].node, "variable"))
-            return tutti_fail(TUTTI_INVALID,
-                              "differentiation: x '%s' is a %s; values and variables have gradients",
-                              xs[i].node->name, xs[i].node->op->name);
+            return tutti_fail(
+                TUTTI_INVALID,
+                "differentiation: x '%s' is a %s; values and variables have gradients",
+                xs[i].node->name, xs[i].node->op->name);
     for (int i = 0; i < y_count; i++)
         if (!tutti_dtype_is_float(tutti_sym_type(ys[i]).dtype))
             return tutti_fail(TUTTI_INVALID,

@@ -84,9 +84,9 @@ typedef struct tutti_program {
     size_t arena_size, shared_size;
     size_t arena_bound; /* most bytes that are wanted at once: no plan of this order takes less */
     const tutti_shared_memory *shared;
-    bool shares;         /* values that are exchanged lie side by side in memory of their own */
-    bool updates;        /* some variable is written */
-    bool shadows;        /* new values are made before the commit, from those of the snapshot */
+    bool shares;  /* values that are exchanged lie side by side in memory of their own */
+    bool updates; /* some variable is written */
+    bool shadows; /* new values are made before the commit, from those of the snapshot */
     int32_t (*clock)[TUTTI_MAX_STREAMS]; /* of streams.c; NULL with one stream */
 } tutti_program;
 

@@ -18,7 +18,7 @@ typedef struct memory {
     struct reader {
         int32_t instruction;
         struct reader *next;
-    } *readers;
+    } * readers;
 } memory;
 
 typedef struct streams {
@@ -26,12 +26,12 @@ typedef struct streams {
     int count;
     int32_t (*clock)[TUTTI_MAX_STREAMS]; /* by instruction, before it starts */
     int32_t last[TUTTI_MAX_STREAMS];     /* instruction of each stream so far, or -1 */
-    memory *memories;              /* by variable's slot, then by root value */
-    int32_t *node_instruction;     /* by node id: its last instruction, or -1 */
-    indices waits;                 /* of the instruction at hand */
-    int32_t *waiting;              /* by instruction: who waited for it last */
-    int32_t at;                    /* the instruction at hand */
-    uint32_t *seen;                /* by node id: number of the last search that came by */
+    memory *memories;                    /* by variable's slot, then by root value */
+    int32_t *node_instruction;           /* by node id: its last instruction, or -1 */
+    indices waits;                       /* of the instruction at hand */
+    int32_t *waiting;                    /* by instruction: who waited for it last */
+    int32_t at;                          /* the instruction at hand */
+    uint32_t *seen;                      /* by node id: number of the last search that came by */
     uint32_t search;
     const tutti_node **stack;
 } streams;

@@ -113,11 +113,11 @@ VEC_INLINE void max_gradient_image(bool relu, const max_gradient *w, int64_t ima
     const float *x = w->x + image * size,
                 *grad = w->grad + image * windows->out[0] * windows->out[1] * channels;
     float *x_grad = w->x_grad + image * size;
-    bool tiles = w->plan->tiles && channels % VEC_LANES == 0; /* then every element is written */
+    const pool_lines l = pool_lines_of(windows, channels); /* which add */
+    bool tiles = w->plan->tiles && channels % VEC_LANES == 0 && l.first == l.end;
     bool pairs = tiles && windows->size[0] == 2 && windows->size[1] == 2;
-    if (!tiles)
+    if (!tiles) /* else every element is written */
         memset(x_grad, 0, (size_t)size * sizeof *x_grad);
-    const pool_lines l = pool_lines_of(windows, channels);
     for (int64_t row = 0; row < windows->out[0]; row++)
         for (int64_t column = 0; column < windows->out[1]; column++, grad += channels) {
             if (column == l.first && column < l.end) {

@@ -36,8 +36,9 @@ TUTTI_TEST(kernel_max_pools_match)
 /* Few channels, rows longer than a line of the kernel, windows over the sides. */
 TUTTI_TEST(kernel_max_pools_of_few_channels_match)
 {
-    static const char *const images[] = {"1,5,1100,1", "2,7,23,2", "1,4,401,3", "3,12,17,7",
-                                         "2,5,9,12",   "1,2,2,1",  "2,8,8,31"};
+    static const char *const images[] = {"1,5,1100,1", "2,7,23,2", "1,4,401,3",
+                                         "3,12,17,7",  "2,5,9,12", "1,2,2,1",
+                                         "2,8,8,31",   "2,8,10,8", "2,6,6,16"};
     static const char *const forms[] = {"",
                                         "| window=[3,3] strides=[2,2] padding=same",
                                         "| window=[2,2] strides=[1,1]",
