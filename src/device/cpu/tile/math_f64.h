@@ -1,7 +1,7 @@
 /* math_f64.h: elementary functions on vectors of doubles, without branches, where multiply-adds are
  * fused (VEC_FUSED); elsewhere C's functions are called.
  *
- * At most 2 units in the last place (tan 3, gelu 6).
+ * At most 2 units in the last place (sigmoid and tan 3, gelu 6).
  * Infinities, NaN, zeros with their signs and numbers below the normal ones give what C's functions
  * give.
  *

@@ -43,7 +43,7 @@ static const struct {
     {"log", logl, 1},
     {"log1p", log1pl, 1},
     {"tanh", tanhl, 1},
-    {"sigmoid", sigmoid, 2},
+    {"sigmoid", sigmoid, 2.5},
     {"sin", sinl, 1},
     {"cos", cosl, 1},
     {"tan", tanl, 3},
