@@ -567,6 +567,9 @@ test_interrupt_reaches_everyone() {
     has out stopped 3
 }
 
+# Before a command: it hears of signals that the tests themselves were started to ignore (nohup).
+heard=(env --default-signal=HUP,INT,QUIT)
+
 # What the table of `tutti run --help` says.
 test_exit_codes_after_signals() {
     local launcher signal ending expected
@@ -574,9 +577,9 @@ test_exit_codes_after_signals() {
         IFS=: read -r signal ending expected <<< "$each"
         rm -f out # the last one's "ready"
         if [ "$ending" = none ]; then
-            "$tutti" run -n 2 --restarts 1 sh -c 'echo ready; exec sleep 20' > out 2>&1 &
+            "${heard[@]}" "$tutti" run -n 2 --restarts 1 sh -c 'echo ready; exec sleep 20' > out 2>&1 &
         else
-            "$tutti" run -n 2 --restarts 1 sh -c "trap 'exit $ending' TERM INT; echo ready; while :; do sleep 0.05; done" > out 2>&1 &
+            "${heard[@]}" "$tutti" run -n 2 --restarts 1 sh -c "trap 'exit $ending' TERM INT; echo ready; while :; do sleep 0.05; done" > out 2>&1 &
         fi
         launcher=$!
         await out ready 2
@@ -605,7 +608,7 @@ end
             fake_hosts
             hosts=a@$ip:1,b@$ip:1
         fi
-        PATH=$folder/bin:$PATH "$tutti" run --hosts $hosts sh "$folder/save.sh" > out 2>&1 &
+        PATH=$folder/bin:$PATH "${heard[@]}" "$tutti" run --hosts $hosts sh "$folder/save.sh" > out 2>&1 &
         launcher=$!
         await out ready 2
         kill -USR1 $launcher
