@@ -49,30 +49,18 @@ static inline void max_give_one(bool relu, const pool_window *p, int64_t width, 
     x_grad[best] += relu && !(x[best] > 0) ? 0 : grad;
 }
 
-VEC_INLINE vec max_load(const float *from, int64_t rest)
-{
-    return rest > 0 ? tile_load_rest(from, rest) : vec_load(from);
-}
-
-VEC_INLINE void max_store(float *to, vec x, int64_t rest)
-{
-    if (rest > 0)
-        tile_store_rest(to, x, rest);
-    else
-        vec_store(to, x);
-}
-
 /* One tap of `count` windows side by side, as max_give does it. */
 VEC_INLINE void max_give_tap(int64_t count, const float *x, const float *most, float *left,
                              float *x_grad)
 {
     for (int64_t k = 0; k < count; k += VEC_LANES) {
         const int64_t rest = count - k < VEC_LANES ? count - k : 0;
-        vec value = max_load(x + k, rest), mine = max_load(left + k, rest);
-        vmask here = vec_eq(value, max_load(most + k, rest)) | vec_ne(value, value);
-        max_store(x_grad + k, max_load(x_grad + k, rest) + vec_select(here, mine, vec_splat(0)),
-                  rest);
-        max_store(left + k, vec_select(here, vec_splat(0), mine), rest);
+        vec value = tile_load_some(x + k, rest), mine = tile_load_some(left + k, rest);
+        vmask here = vec_eq(value, tile_load_some(most + k, rest)) | vec_ne(value, value);
+        tile_store_some(x_grad + k,
+                        tile_load_some(x_grad + k, rest) + vec_select(here, mine, vec_splat(0)),
+                        rest);
+        tile_store_some(left + k, vec_select(here, vec_splat(0), mine), rest);
     }
 }
 

@@ -64,20 +64,6 @@ static int64_t find_taps(const roi_work *w, const tutti_roi *roi, int axis, int6
     return count;
 }
 
-/* VEC_LANES channels, or the first `rest` where it is not 0. */
-VEC_INLINE vec channels_at(const float *x, int64_t rest)
-{
-    return rest > 0 ? tile_load_rest(x, rest) : vec_load(x);
-}
-
-VEC_INLINE void channels_to(float *y, vec value, int64_t rest)
-{
-    if (rest > 0)
-        tile_store_rest(y, value, rest);
-    else
-        vec_store(y, value);
-}
-
 static void sample_bin(const roi_work *w, roi_taps rows, roi_taps columns, const float *x, float *y)
 {
     for (int64_t k = 0; k < w->channels; k += VEC_LANES) {
@@ -87,11 +73,11 @@ static void sample_bin(const roi_work *w, roi_taps rows, roi_taps columns, const
             const float *row = x + rows.list[i].offset + k;
             vec sum = {0};
             for (int64_t j = 0; j < columns.count; j++)
-                sum =
-                    sum + columns.list[j].weight * channels_at(row + columns.list[j].offset, rest);
+                sum = sum +
+                      columns.list[j].weight * tile_load_some(row + columns.list[j].offset, rest);
             total = total + rows.list[i].weight * sum;
         }
-        channels_to(y + k, total, rest);
+        tile_store_some(y + k, total, rest);
     }
 }
 
@@ -101,7 +87,7 @@ static void give_bin(const roi_work *w, roi_taps rows, roi_taps columns, const f
 {
     for (int64_t k = 0; k < w->channels; k += VEC_LANES) {
         const int64_t rest = w->channels - k < VEC_LANES ? w->channels - k : 0;
-        const vec share = channels_at(grad + k, rest);
+        const vec share = tile_load_some(grad + k, rest);
         vec sums[4] = {{0}};
         for (int64_t i = 0; i < rows.count; i++) {
             const roi_tap *r = &rows.list[i];
@@ -110,8 +96,8 @@ static void give_bin(const roi_work *w, roi_taps rows, roi_taps columns, const f
             for (int64_t j = 0; j < columns.count; j++) {
                 const roi_tap *c = &columns.list[j];
                 const int64_t at = r->offset + c->offset + k;
-                const vec pixel = channels_at(x + at, rest);
-                channels_to(to + at, channels_at(to + at, rest) + c->weight * mine, rest);
+                const vec pixel = tile_load_some(x + at, rest);
+                tile_store_some(to + at, tile_load_some(to + at, rest) + c->weight * mine, rest);
                 sum = sum + c->weight * pixel;
                 start = start + c->start * pixel;
                 end = end + c->end * pixel;

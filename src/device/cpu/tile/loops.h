@@ -50,6 +50,20 @@ VEC_INLINE void tile_store_rest(float *to, vec value, int64_t count)
 #endif
 }
 
+/* VEC_LANES elements, or the first `rest` where that is not 0. */
+VEC_INLINE vec tile_load_some(const float *from, int64_t rest)
+{
+    return rest > 0 ? tile_load_rest(from, rest) : vec_load(from);
+}
+
+VEC_INLINE void tile_store_some(float *to, vec value, int64_t rest)
+{
+    if (rest > 0)
+        tile_store_rest(to, value, rest);
+    else
+        vec_store(to, value);
+}
+
 /* A function of one vector, then the loop over it. */
 #define TILE_FLOATS_1(name, expression)                                                            \
     VEC_INLINE vec name##_of(vec x, const vec p[2])                                                \
