@@ -39,13 +39,11 @@ static void mean_of_line(const pool_work *p, const float *image, int64_t row, in
     tutti__window_taps(&p->w, 0, row, &top, &bottom);
     image += tutti__window_start(&p->w, 1, first) * channels;
     const float inverse = 1 / (float)((bottom - top) * p->w.size[1]);
-    for (int64_t i = top; i < bottom; i++) {
-        const float *x =
-            image + (tutti__window_start(&p->w, 0, row) + i * p->w.dilation[0]) * width;
-        if (i == top)
-            memcpy(line, x, (size_t)(spread + p->lines.reach) * sizeof *line);
-        else
-            ROW_MAP(line, spread + p->lines.reach, ROW_AT(line) + ROW_AT(x));
+    const float *x = image + (tutti__window_start(&p->w, 0, row) + top * p->w.dilation[0]) * width;
+    memcpy(line, x, (size_t)(spread + p->lines.reach) * sizeof *line);
+    for (int64_t i = top + 1; i < bottom; i++) {
+        x += p->w.dilation[0] * width;
+        ROW_MAP(line, spread + p->lines.reach, ROW_AT(line) + ROW_AT(x));
     }
     for (int64_t j = 1; j < p->w.size[1]; j++) {
         const float *before = j == 1 ? line : sums, *more = line + j * p->lines.tap;

@@ -48,12 +48,11 @@ static void pool_line(const work *w, const float *x, int64_t row, int64_t first,
     const int64_t spread = pool_spread(&w->lines, columns, channels);
     const pool_window p = pool_window_at(windows, row, first);
     float line[POOL_LINE], most[POOL_LINE];
-    for (int64_t i = p.top; i < p.bottom; i++) {
-        const float *from = x + (i * windows->in[1] + p.left) * channels;
-        if (i == p.top)
-            memcpy(line, from, (size_t)(spread + w->lines.reach) * sizeof *line);
-        else
-            ROW_MAP(line, spread + w->lines.reach, vec_maximum(ROW_AT(line), ROW_AT(from)));
+    const float *from = x + (p.top * windows->in[1] + p.left) * channels;
+    memcpy(line, from, (size_t)(spread + w->lines.reach) * sizeof *line);
+    for (int64_t i = p.top + 1; i < p.bottom; i++) {
+        from += windows->in[1] * channels;
+        ROW_MAP(line, spread + w->lines.reach, vec_maximum(ROW_AT(line), ROW_AT(from)));
     }
     for (int64_t j = 1; j < windows->size[1]; j++) {
         const float *before = j == 1 ? line : most, *more = line + j * w->lines.tap;
