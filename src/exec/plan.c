@@ -1,7 +1,6 @@
 /* plan.c: extract, specialise, rewrite, cut, place, partition, compile. */
 #include "exec/plan.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,14 +230,9 @@ static tutti_status spread(const tutti_engine_options *options, const tutti_ask 
 /* Random numbers need no initialiser: their counter begins with 0. */
 static tutti_status begin_counter(tutti_state *state, tutti_state_variable *counter)
 {
-    static pthread_mutex_t once =
-        PTHREAD_MUTEX_INITIALIZER; /* of all who compile, the first sets it */
     tutti_tensor *zero;
     TUTTI_TRY(tutti_tensor_from(TUTTI_I64, 0, NULL, &(int64_t){0}, &zero));
-    pthread_mutex_lock(&once);
-    bool begins = !tutti__state_has_value(state, counter->name);
-    tutti_status status = begins ? tutti__variable_set(state, counter, zero) : TUTTI_OK;
-    pthread_mutex_unlock(&once);
+    tutti_status status = tutti__variable_begin(state, counter, zero);
     tutti_tensor_release(zero);
     return status;
 }

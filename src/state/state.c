@@ -13,6 +13,7 @@ tutti_status tutti__state_create(tutti_state **ret)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&state->lock, NULL);
+    pthread_mutex_init(&state->begins, NULL);
     pthread_cond_init(&state->idle, &monotonic);
     pthread_condattr_destroy(&monotonic);
     *ret = state;
@@ -57,6 +58,7 @@ void tutti__state_destroy(tutti_state *state)
     tutti__expected_free(&state->expected);
     tutti__left_out_free(&state->left_out);
     pthread_mutex_destroy(&state->lock);
+    pthread_mutex_destroy(&state->begins);
     pthread_cond_destroy(&state->idle);
     free(state);
 }

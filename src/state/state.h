@@ -241,6 +241,9 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
                                  tutti_tensor **ret);
 tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor *value);
+/* The same, unless it has a value: of threads that do this at once, the first sets it. */
+tutti_status tutti__variable_begin(tutti_state *state, tutti_state_variable *variable,
+                                   tutti_tensor *value);
 /* The value on one device only; false where it has none there. */
 tutti_status tutti__variable_set_on(tutti_state *state, tutti_state_variable *variable,
                                     const char *device, tutti_tensor *value, bool *ret_set);

@@ -124,3 +124,14 @@ tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *varia
     tutti_tensor_release(host);
     return status;
 }
+
+tutti_status tutti__variable_begin(tutti_state *state, tutti_state_variable *variable,
+                                   tutti_tensor *value)
+{
+    pthread_mutex_lock(&state->begins);
+    tutti_status status = tutti__state_has_value(state, variable->name)
+                              ? TUTTI_OK
+                              : tutti__variable_set(state, variable, value);
+    pthread_mutex_unlock(&state->begins);
+    return status;
+}
