@@ -48,7 +48,7 @@ typedef struct tutti_optimizer {
  *   after each update, at first w.
  * schedule: who trains (fit) writes its rate into the learning rate before each step;
  *   tutti_minimize alone only starts with it.
- * learning_rate, too, is kept as f32, also for f64 weights.
+ * learning_rate: kept as f32, also for f64 weights.
  * name: of the scope of its variables; by default the optimizer's kind. Applying another optimizer
  *   of that name, with other settings, to the same graph or tape is an error. */
 #define TUTTI_OPTIMIZER_SETTINGS                                                                   \

@@ -42,7 +42,7 @@ static const struct flag {
     {"save", "FILE", "writes the trained model there"},
     {"logs", "DIR", "writes event files for TensorBoard there"},
     {"resume", NULL, "goes on from the newest checkpoint"},
-    {"quiet", NULL, "prints nothing but errors"},
+    {"quiet", NULL, "prints warnings and errors only"},
     {"json", NULL, "prints one JSON object per epoch instead of the progress bar"},
     {"set", "KEY=VALUE", "any other setting; may be repeated"},
     {"help", NULL, "prints this"},

@@ -29,7 +29,7 @@ static const char usage[] =
     "  --logs DIR             writes event files for TensorBoard\n"
     "  --resume               goes on from the newest checkpoint, to the same bits\n"
     "  --set save_every=N     saves FILE.checkpoint every N steps, not only every epoch\n"
-    "  --quiet                prints nothing but errors\n"
+    "  --quiet                prints warnings and errors only\n"
     "  --json                 one JSON object an epoch, and a last one\n"
     "  --set KEY=VALUE        any other setting; expect=V: exit code 1 below this accuracy\n\n"
     "exit codes: 0 success, 1 the training failed or ended below what was expected, 2 wrong usage,\n"

@@ -1,15 +1,6 @@
 /* grid_sample.c: images sampled at places, and the gradients of image and places, in floats.
  * Coordinates and weights are computed in doubles, once for all channels of a place. */
-#include "ops/network/grid_sample.h"
-#include "device/cpu/row/row.h"
-
-enum { PLACES = 64 }; /* of one piece */
-
-typedef struct grid_work {
-    tutti_grid g;
-    const float *x, *grid, *grad;
-    float *to;
-} grid_work;
+#include "device/cpu/resize/grid_work.h"
 
 /* One element of the image that a place uses. */
 typedef struct grid_tap {
@@ -131,31 +122,21 @@ static int score(const tutti_kernel_query *query)
 
 static tutti_status run_sample(const tutti_call *call)
 {
-    grid_work w = {.g = tutti__grid(call, &call->inputs[0], &call->inputs[1]),
-                   .x = call->inputs[0].data,
-                   .grid = call->inputs[1].data,
-                   .to = call->outputs[0].data};
+    grid_work w = grid_work_of_places(call);
     tutti_parallel(call, (w.g.batch * w.g.outputs + PLACES - 1) / PLACES, sample_piece, &w);
     return TUTTI_OK;
 }
 
 static tutti_status run_spread(const tutti_call *call)
 {
-    grid_work w = {.g = tutti__grid(call, &call->outputs[0], &call->inputs[0]),
-                   .grid = call->inputs[0].data,
-                   .grad = call->inputs[1].data,
-                   .to = call->outputs[0].data};
+    grid_work w = grid_work_of_image(call);
     tutti_parallel(call, w.g.batch, spread_piece, &w);
     return TUTTI_OK;
 }
 
 static tutti_status run_slope(const tutti_call *call)
 {
-    grid_work w = {.g = tutti__grid(call, &call->inputs[0], &call->inputs[1]),
-                   .x = call->inputs[0].data,
-                   .grid = call->inputs[1].data,
-                   .grad = call->inputs[2].data,
-                   .to = call->outputs[0].data};
+    grid_work w = grid_work_of_places(call);
     tutti_parallel(call, (w.g.batch * w.g.outputs + PLACES - 1) / PLACES, slope_piece, &w);
     return TUTTI_OK;
 }

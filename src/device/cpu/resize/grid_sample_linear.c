@@ -1,17 +1,8 @@
 /* grid_sample_linear.c: images sampled at places between four pixels, and the gradients of image
  * and places, in floats. What PLACES places use is found for all of them side by side, in doubles;
  * places whose four pixels lie in the image, as most do, then ask nothing about them. */
-#include "device/cpu/row/row.h"
+#include "device/cpu/resize/grid_work.h"
 #include "device/cpu/vector_f64.h"
-#include "ops/network/grid_sample.h"
-
-enum { PLACES = 64 }; /* of one piece */
-
-typedef struct linear_work {
-    tutti_grid g;
-    const float *x, *grid, *grad;
-    float *to;
-} linear_work;
 
 /* What places use along an axis: elements base and base + 1, with weights 1 - part and part, whose
  * slopes along the coordinate are -slope and slope. */
@@ -60,7 +51,7 @@ typedef struct linear_places {
     int64_t count;
 } linear_places;
 
-static void find_places(const linear_work *w, int64_t first, int64_t count, linear_places *ret)
+static void find_places(const grid_work *w, int64_t first, int64_t count, linear_places *ret)
 {
     const tutti_grid *g = &w->g;
     const int32_t rows = (int32_t)g->size[0], columns = (int32_t)g->size[1];
@@ -162,7 +153,7 @@ VEC_INLINE void slope_values(const tutti_grid *g, const linear_places *p, int64_
     }
 }
 
-VEC_INLINE void slope_place(const linear_work *w, const linear_places *p, int64_t i, const float *x,
+VEC_INLINE void slope_place(const grid_work *w, const linear_places *p, int64_t i, const float *x,
                             const float *grad, int few, float *to)
 {
     const double row = p->axes[0].part[i], column = p->axes[1].part[i];
@@ -175,7 +166,7 @@ VEC_INLINE void slope_place(const linear_work *w, const linear_places *p, int64_
 typedef enum linear_kind { SAMPLE, SPREAD, SLOPE } linear_kind;
 
 /* Places of one image, the first is number `first` of the batch. */
-VEC_INLINE void run_places(const linear_work *w, linear_kind kind, int few, int64_t first,
+VEC_INLINE void run_places(const grid_work *w, linear_kind kind, int few, int64_t first,
                            const linear_places *p)
 {
     const tutti_grid *g = &w->g;
@@ -197,7 +188,7 @@ VEC_INLINE void run_places(const linear_work *w, linear_kind kind, int few, int6
 }
 
 /* Places [first, end) of one image. */
-VEC_INLINE void run_range(const linear_work *w, linear_kind kind, int64_t first, int64_t end)
+VEC_INLINE void run_range(const grid_work *w, linear_kind kind, int64_t first, int64_t end)
 {
     linear_places p;
     for (; first < end; first += PLACES) {
@@ -213,13 +204,13 @@ VEC_INLINE void run_range(const linear_work *w, linear_kind kind, int64_t first,
     }
 }
 
-static int64_t blocks(const linear_work *w)
+static int64_t blocks(const grid_work *w)
 {
     return (w->g.outputs + PLACES - 1) / PLACES;
 }
 
 /* Piece: up to PLACES places of one image. */
-VEC_INLINE void run_piece(const linear_work *w, linear_kind kind, int64_t piece)
+VEC_INLINE void run_piece(const grid_work *w, linear_kind kind, int64_t piece)
 {
     int64_t image = piece / blocks(w), first = piece % blocks(w) * PLACES;
     int64_t end = first + PLACES < w->g.outputs ? first + PLACES : w->g.outputs;
@@ -239,7 +230,7 @@ static void slope_piece(void *context, int64_t piece)
 /* Piece: one image, whose places may meet. */
 static void spread_piece(void *context, int64_t image)
 {
-    const linear_work *w = context;
+    const grid_work *w = context;
     const int64_t size = w->g.size[0] * w->g.size[1] * w->g.channels;
     memset(w->to + image * size, 0, (size_t)size * sizeof *w->to);
     run_range(w, SPREAD, image * w->g.outputs, (image + 1) * w->g.outputs);
@@ -273,31 +264,21 @@ static int score_spread(const tutti_kernel_query *query)
 
 static tutti_status run_sample(const tutti_call *call)
 {
-    linear_work w = {.g = tutti__grid(call, &call->inputs[0], &call->inputs[1]),
-                     .x = call->inputs[0].data,
-                     .grid = call->inputs[1].data,
-                     .to = call->outputs[0].data};
+    grid_work w = grid_work_of_places(call);
     tutti_parallel(call, w.g.batch * blocks(&w), sample_piece, &w);
     return TUTTI_OK;
 }
 
 static tutti_status run_spread(const tutti_call *call)
 {
-    linear_work w = {.g = tutti__grid(call, &call->outputs[0], &call->inputs[0]),
-                     .grid = call->inputs[0].data,
-                     .grad = call->inputs[1].data,
-                     .to = call->outputs[0].data};
+    grid_work w = grid_work_of_image(call);
     tutti_parallel(call, w.g.batch, spread_piece, &w);
     return TUTTI_OK;
 }
 
 static tutti_status run_slope(const tutti_call *call)
 {
-    linear_work w = {.g = tutti__grid(call, &call->inputs[0], &call->inputs[1]),
-                     .x = call->inputs[0].data,
-                     .grid = call->inputs[1].data,
-                     .grad = call->inputs[2].data,
-                     .to = call->outputs[0].data};
+    grid_work w = grid_work_of_places(call);
     tutti_parallel(call, w.g.batch * blocks(&w), slope_piece, &w);
     return TUTTI_OK;
 }
