@@ -4,8 +4,6 @@
 #include "ops/network/roi_align.h"
 #include "ops/network/window.h"
 
-enum { MOST_PLACES = 1024 }; /* of a bin, along one axis */
-
 tutti_status tutti__roi_infer(const tutti_infer *node, tutti_type *ret_y)
 {
     char text[TUTTI_TYPE_TEXT];
@@ -25,11 +23,11 @@ tutti_status tutti__roi_infer(const tutti_infer *node, tutti_type *ret_y)
     if (images->handle || (images->dtype != TUTTI_I64 && images->dtype != TUTTI_I32))
         return RULE_FAIL(node, TUTTI_INVALID, "images is %s, needs i32 or i64",
                          tutti_type_text(images, text));
-    if (ratio < 0 || ratio > MOST_PLACES || !(scale > 0) || !isfinite(scale))
+    if (ratio < 0 || ratio > TUTTI_ROI_MOST_PLACES || !(scale > 0) || !isfinite(scale))
         return RULE_FAIL(
             node, TUTTI_INVALID,
             "sampling_ratio is %lld, needs 0 to %d; spatial_scale is %g, needs above 0",
-            (long long)ratio, MOST_PLACES, scale);
+            (long long)ratio, TUTTI_ROI_MOST_PLACES, scale);
     if (strcmp(mode, "mean") != 0 && strcmp(mode, "max") != 0)
         return RULE_FAIL(node, TUTTI_INVALID, "mode is \"%s\", needs \"mean\" or \"max\"", mode);
     if (x->dims[1] == 0 || x->dims[2] == 0)
@@ -66,7 +64,7 @@ tutti_status tutti__roi(const tutti_call *call, const double *regions, int64_t i
                              (long long)i, regions[4 * i], regions[4 * i + 1], regions[4 * i + 2],
                              regions[4 * i + 3]);
         double places = ratio > 0 ? (double)ratio : ceil(a->length / (double)a->bins);
-        if (!(places <= MOST_PLACES))
+        if (!(places <= TUTTI_ROI_MOST_PLACES))
             return RULE_FAIL(call, TUTTI_INVALID,
                              "region %lld is %g pixels long, too much for %lld bins; give a "
                              "sampling_ratio",

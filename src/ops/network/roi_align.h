@@ -11,6 +11,7 @@
 #include "ops/network/network.h"
 
 enum { TUTTI_ROI_X, TUTTI_ROI_REGIONS, TUTTI_ROI_IMAGES, TUTTI_ROI_GRAD };
+enum { TUTTI_ROI_MOST_PLACES = 1024 }; /* of a bin, along one axis */
 
 /* Along one axis: index 0 is height, 1 is width. */
 typedef struct tutti_roi_axis {

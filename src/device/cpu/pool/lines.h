@@ -22,10 +22,14 @@ typedef struct pool_lines {
 /* No columns where there are many channels, or strides or windows are too wide. */
 static inline pool_lines pool_lines_of(const tutti_windows *w, int64_t channels)
 {
-    pool_lines l = {.step = w->stride[1] * channels, .tap = w->dilation[1] * channels};
-    l.reach = (w->size[1] - 1) * l.tap;
+    pool_lines l = {0};
     if (channels == 0 || channels >= POOL_FEW || w->stride[1] > POOL_STRIDE ||
-        l.reach + channels > POOL_LINE)
+        w->size[1] > POOL_LINE || w->dilation[1] > POOL_LINE)
+        return l;
+    l.step = w->stride[1] * channels;
+    l.tap = w->dilation[1] * channels;
+    l.reach = (w->size[1] - 1) * l.tap;
+    if (l.reach + channels > POOL_LINE)
         return l;
     int64_t last = w->in[1] - 1 - (w->size[1] - 1) * w->dilation[1] + w->before[1];
     l.first = (w->before[1] + w->stride[1] - 1) / w->stride[1];

@@ -6,7 +6,8 @@
 #include "ops/network/roi_align.h"
 #include "device/cpu/row/row.h"
 
-enum { TAPS = 4096 }; /* at least twice the places of one bin along an axis */
+/* Each place has two; of columns there is room for several bins. */
+enum { ROW_TAPS = 2 * TUTTI_ROI_MOST_PLACES, COLUMN_TAPS = 2 * ROW_TAPS };
 
 /* A row or column of pixels in a bin: offset in floats, the sum of its weights, and the sums of
  * their slopes along the region's start and end. */
@@ -119,11 +120,12 @@ static void run_region(const roi_work *w, int64_t number, double *region)
     const tutti_roi *roi = &w->regions[number];
     const int64_t image = roi->image * w->size[0] * w->size[1] * w->channels;
     const int64_t most = roi->axes[1].grid * 2;
-    roi_tap row_taps[TAPS / 2], column_taps[TAPS];
-    int64_t ends[TAPS];
+    roi_tap row_taps[ROW_TAPS], column_taps[COLUMN_TAPS];
+    int64_t ends[COLUMN_TAPS];
     for (int64_t first = 0, end; first < w->bins[1]; first = end) {
         int64_t used = 0;
-        for (end = first; end < w->bins[1] && end - first < TAPS && used + most <= TAPS; end++) {
+        for (end = first;
+             end < w->bins[1] && end - first < COLUMN_TAPS && used + most <= COLUMN_TAPS; end++) {
             used += find_taps(w, roi, 1, end, column_taps + used);
             ends[end - first] = used;
         }
