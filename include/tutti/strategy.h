@@ -49,11 +49,6 @@ typedef struct tutti_strategy_options {
                            table; NULL or "auto": whichever moves fewer bytes */
     int64_t memory_limit; /* bytes of each device whose name says no other; 0: none. A program whose
                              values and variables need more is refused before it runs */
-    int parts; /* devices of one memory keep large variables once between them, and each updates a
-                  part; so do processes of one machine, each in its own memory, and then send each
-                  other what they have updated. 1: small ones too, -1 no, 0 by size. The bits are
-                  those of the same sum updated whole, but for .global_clip_norm, whose norm is
-                  added up part by part */
 } tutti_strategy_options;
 
 /* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage", or "auto", which

@@ -31,8 +31,8 @@ tutti_status tutti__strategy_alike(const tutti_strategy *s, const char *wire)
     else
         snprintf(lines[1], LENGTH, "not deterministic");
     snprintf(lines[2], LENGTH, "reduction=%s", or_else(options->reduction, "auto"));
-    snprintf(lines[3], LENGTH, "bucket=%lld, overlap=%s, parts=%s",
-             (long long)options->bucket_bytes, choice(options->overlap), choice(options->parts));
+    snprintf(lines[3], LENGTH, "bucket=%lld, overlap=%s", (long long)options->bucket_bytes,
+             choice(options->overlap));
     snprintf(lines[4], LENGTH, "sparse=%s", or_else(options->sparse, "auto"));
     for (int i = 0; i < LINES; i++)
         texts[i] = lines[i];

@@ -67,7 +67,6 @@ tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
     options.shards = shards < INT_MAX ? (int)shards : INT_MAX; /* which the strategy refuses */
     options.bucket_bytes = tutti_flag_int(job, "bucket", 0);
     options.overlap = read_switch(job, "overlap");
-    options.parts = read_switch(job, "parts");
     read_wire(job, &options);
     options.sparse = tutti_flag_text(job, "sparse", NULL);
     const char *shard = tutti_flag_text(job, "shard", "auto");

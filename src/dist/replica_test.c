@@ -260,37 +260,3 @@ TUTTI_TEST(devices_take_no_more_memory_than_they_are_granted)
     CHECK_CONTAINS(tutti_error_message(), "'much' is no amount of memory");
     tutti_strategy_close(wrong);
 }
-
-static tutti_status train_large(const char *devices)
-{
-    tutti_strategy *strategy = tutti_strategy_mirrored(.devices = devices);
-    tutti_graph *g;
-    tutti_session *s;
-    tutti_tensor *in;
-    CHECK_OK(tutti_strategy_check(strategy));
-    CHECK_OK(tutti_graph_create(&g));
-    CHECK_OK(tutti_session_open(&s, g, .strategy = strategy));
-    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 1));
-    tutti_sym w = tutti_variable(g, tutti_zeros(1, 1 << 18), .name = "weights");
-    tutti_sym step = tutti_minimize(tutti_sgd(0.1), tutti_mean(tutti_tanh(tutti_matmul(x, w))));
-    tutti_status status = tutti_run(s, .target = tutti_initialize_all(g));
-    CHECK_OK(
-        tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){8, 1}, (float[]){1, 2, 3, 4, 5, 6, 7, 8}, &in));
-    for (int i = 0; status == TUTTI_OK && i < 2; i++)
-        status = tutti_run(s, .feed = TUTTI_FEED({x, in}), .target = step);
-    tutti_tensor_release(in);
-    tutti_session_close(s);
-    tutti_graph_destroy(g);
-    CHECK_OK(tutti_strategy_close(strategy));
-    return status;
-}
-
-/* 1 MiB of weights, which two devices of one memory keep once between them when they train: half
- * counts for each, beside 9 MiB of values. */
-TUTTI_TEST(devices_of_one_memory_count_a_variable_once)
-{
-    CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
-    CHECK_STATUS(train_large("cpu:0=4MiB,cpu:1=4MiB"), TUTTI_TOO_LARGE);
-    CHECK_CONTAINS(tutti_error_message(), "512 KiB for 2 variables");
-    CHECK_OK(train_large("cpu:0=9.8MiB,cpu:1=9.8MiB"));
-}

@@ -34,7 +34,6 @@ TUTTI_TEST(words_that_a_strategy_does_not_know_are_wrong_usage)
                  {"wire=topk:2", "topk:2", 1},
                  {"wire=zip:1", "zip:1", 1},
                  {"overlap=yes", "--set overlap takes auto, on or off, not 'yes'", 2},
-                 {"parts=1", "--set parts takes auto, on or off, not '1'", 2},
                  {"shard=nothing", "there is no way 'nothing' to share data", 2},
                  {"shards=4294967297", "1 to 1024 shards", 1},
                  {"save_every=-1e300", "--set save_every takes", 2}};

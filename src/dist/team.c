@@ -53,9 +53,7 @@ tutti_status tutti__team_close(tutti_team *team)
     for (int i = 0; team->inner && i < team->local; i++)
         tutti_comm_close(team->inner[i]);
     tutti__team_trace_close(team);
-    tutti__team_unshow(team);
     tutti_status status = tutti_comm_close(team->world);
-    tutti__team_shown_free(team->shown);
     free(team->over);
     free(team->diaries);
     free(team->cost);

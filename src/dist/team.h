@@ -25,7 +25,6 @@ typedef struct tutti_team {
     bool traced;                      /* processes join their traces in the end */
     struct tutti_error *over;         /* [local]: why a replica's code has no more to exchange */
     struct tutti_team_diary *diaries; /* [local], of meetings: account.c; NULL: none are kept */
-    struct tutti_team_shown *shown;   /* states of which others may read: team_owned.c; or NULL */
     pthread_mutex_t runs_lock;        /* of the next two */
     int runs;                         /* that use `inner` */
     bool cancelled;                   /* `inner` has ended */
@@ -88,32 +87,6 @@ tutti_status tutti__team_compressed(tutti_team *team, int local, tutti_state *st
                                     const char *name, const char *compression,
                                     const tutti_type *type, float *data,
                                     const tutti_team_call *call);
-/* ---- team_parts.c ---- */
-/* A value of a bucket of which a replica wants elements [first, end) only: it is `count` elements
- * at `offset` of the bucket. One that may be `late` is not added up where there are two replicas:
- * `other` is where the other one's `count` elements lie. */
-typedef struct tutti_team_cut {
-    int64_t offset, count, first, end;
-    bool late;
-    const float *other;
-} tutti_team_cut;
-enum { TUTTI_TEAM_PARTS = 64 }; /* replicas at most */
-/* The sum over the replicas of one process of a bucket of f32, in place; of values that are cut
- * each replica gets its part, the rest of them is left as it is. Cuts come in the order of offsets,
- * and the parts of all replicas are apart. The memory stays as it is until all have added up what
- * is late; `stays` says whether it can. */
-tutti_status tutti__team_reduce_parts(tutti_team *team, int local, float *message, int64_t count,
-                                      bool stays, int cut_count, tutti_team_cut *cuts,
-                                      const tutti_team_call *call);
-/* ---- team_owned.c ---- */
-/* Processes update parts of this state's variables: from now on they may ask for each other's. All
- * do this in the same order; again is fine. */
-tutti_status tutti__team_show(tutti_team *team, tutti_state *state);
-/* The state goes: what others may want of it stays with the team. */
-void tutti__team_hide(tutti_team *team, tutti_state *state); /* NULL is fine */
-/* When all processes have come here nobody asks any more; until then this one answers. */
-void tutti__team_unshow(tutti_team *team);
-void tutti__team_shown_free(struct tutti_team_shown *shown); /* NULL is fine */
 /* Starts it and returns, where the replicas are processes; the memory must stay. Elsewhere, and
  * when too many are under way, it is done at once. */
 tutti_status tutti__team_start(tutti_team *team, int local, const char *channel,

@@ -400,7 +400,7 @@ TUTTI_TEST(processes_that_sum_in_different_ways_are_found_out)
         {{{.compression = "topk:0.1"}, {.compression = "topk:0.3"}}, "'wire=topk:0.3' there"},
         {{{.deterministic = true}, {.deterministic = true, .shards = 4}}, "shards=4' there"},
         {{{.reduction = "ring"}, {.reduction = "tree"}}, "'reduction=tree' there"},
-        {{{.overlap = 1}, {.overlap = -1}}, "overlap=off, parts=auto' there"},
+        {{{.overlap = 1}, {.overlap = -1}}, "overlap=off' there"},
         {{{.sparse = "dense"}, {0}}, "'sparse=auto' there and 'sparse=dense' on rank 0"},
     };
     for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {

@@ -28,25 +28,8 @@ typedef struct held {
     const char *name; /* of the largest */
 } held;
 
-/* Devices that have this piece's memory between them: since a commit, or from this plan's first. */
-static int sharers(tutti_state *state, const tutti_plan *plan, const tutti_piece *piece)
-{
-    int count = 0;
-    for (size_t i = 0; i < plan->shared.count; i++)
-        if (plan->shared.data[i] == piece)
-            return plan->parts;
-    tutti_tensor *value = tutti__piece_acquire(state, piece);
-    for (size_t i = 0; value && i < piece->variable->pieces.count; i++) {
-        tutti_tensor *other = tutti__piece_acquire(state, piece->variable->pieces.data[i]);
-        count += other == value;
-        tutti_tensor_release(other);
-    }
-    tutti_tensor_release(value);
-    return count > 1 ? count : 1;
-}
-
 /* Variables on a device. */
-static held variables_on(tutti_state *state, const tutti_plan *plan, const char *device)
+static held variables_on(tutti_state *state, const char *device)
 {
     held h = {.name = ""};
     tutti_state_variable *variable;
@@ -55,7 +38,7 @@ static held variables_on(tutti_state *state, const tutti_plan *plan, const char 
             const tutti_piece *piece = variable->pieces.data[k];
             if (strcmp(piece->device, device) != 0)
                 continue;
-            int64_t bytes = bytes_of(&piece->type) / sharers(state, plan, piece);
+            int64_t bytes = bytes_of(&piece->type);
             h.bytes += bytes;
             h.count++;
             if (bytes > h.largest) {
@@ -75,7 +58,7 @@ tutti_status tutti__limits_check(tutti_state *state, const tutti_strategy *strat
         int64_t limit = tutti__strategy_limit(strategy, piece->device->name);
         if (limit <= 0)
             continue;
-        held h = variables_on(state, plan, piece->device->name);
+        held h = variables_on(state, piece->device->name);
         int64_t values =
             executable->table->memory ? (int64_t)executable->table->memory(executable) : 0;
         char a[32], b[32], c[32], d[32], e[32];

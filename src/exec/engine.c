@@ -82,8 +82,6 @@ void tutti__engine_destroy(tutti_engine *engine)
         return;
     tutti__cache_free(&engine->cache);
     tutti__plan_release(engine->last);
-    if (engine->options.strategy && engine->state)
-        tutti__team_hide(engine->options.strategy->team, engine->state);
     tutti__state_destroy(engine->state);
     tutti_strategy_close(engine->options.strategy);
     pthread_mutex_destroy(&engine->lock);

@@ -22,7 +22,7 @@ tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int 
     if (local < 0 || local >= tutti_mirrored_count(session, variable))
         return tutti_fail(TUTTI_INVALID, "there is no copy %d of this variable", local);
     tutti_state_variable *found = tutti__state_find(state, tutti__state_name(variable.node));
-    TUTTI_TRY(tutti__variable_whole(state, found));
+    TUTTI_TRY(tutti__variable_intact(found));
     tutti_tensor *value = tutti__piece_acquire(state, found->pieces.data[local]), *host;
     if (!value)
         return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value on %s",

@@ -8,7 +8,6 @@
 #include "base/pointers.h"
 #include "exec/bodies.h"
 #include "exec/fed_rows.h"
-#include "exec/parts.h"
 #include "exec/segment.h"
 #include "program/program.h"
 
@@ -160,12 +159,6 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
         status = rewrite_piece(options, &pieces[i], &plan->pieces[i]);
     if (status == TUTTI_OK)
         status = tutti__partition_agree(count, pieces);
-    if (status == TUTTI_OK)
-        status = tutti__parts_choose(tutti__engine_state(engine), options->strategy, count, pieces,
-                                     plan);
-    if (status == TUTTI_OK)
-        status = tutti__owned_choose(tutti__engine_state(engine), options->strategy, count, pieces,
-                                     plan);
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         status = compile_piece(engine, options, &pieces[i], &plan->pieces[i], plan);
         plan->piece_count = i + 1;
@@ -346,10 +339,7 @@ static tutti_status agree(const tutti_engine_options *options, const tutti_ask *
             }
         }
     const char *rows = tutti__arena_format(&arena, "batch of %lld rows", (long long)batch);
-    const char *shared =
-        tutti__arena_format(&arena, "updates of %lld elements in parts", (long long)plan->owned);
     ok = ok && (texts.count == 0 || (rows && TUTTI_VEC_PUSH(&texts, rows)));
-    ok = ok && (texts.count == 0 || (shared && TUTTI_VEC_PUSH(&texts, shared)));
     tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     plan->meets = texts.count > 0;
     if (ok && plan->meets)
@@ -450,7 +440,6 @@ void tutti__plan_release(tutti_plan *plan)
     }
     free(plan->pieces);
     TUTTI_VEC_FREE(&plan->updated);
-    TUTTI_VEC_FREE(&plan->shared);
     tutti__bodies_free(plan->bodies);
     tutti_graph_destroy(plan->rest);
     free(plan->rest_feeds);

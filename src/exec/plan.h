@@ -32,11 +32,6 @@ typedef struct tutti_plan {
     bool meets;  /* other processes, in collectives */
     bool joins;  /* its devices meet each other, in collectives */
     bool dries;  /* it ends in all of them, OUT_OF_RANGE, when a queue has too few rows */
-    /* Variables that devices update in parts: of each the pieces of all `parts` devices, which have
-     * one memory between them when the commit begins. */
-    TUTTI_VEC(tutti_piece *) shared;
-    int parts;
-    int64_t owned; /* elements whose updates the job's processes share; all have the same */
     /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with
      * the first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */
     tutti_graph *rest;

@@ -275,8 +275,6 @@ static tutti_status begin(tutti_run *run)
     tutti__run_let_go(run); /* a partition without variables need not have said that it took them */
     TUTTI_TRY(tutti__state_commit_begin_on(run->state, r->update_count, r->updates, run->deadline));
     tutti_status status = r->advances ? tutti__ticket_commit(run->state, &run->ticket) : TUTTI_OK;
-    for (int i = 0; status == TUTTI_OK && i < r->shared_count; i += r->parts)
-        status = tutti__pieces_share(run->state, r->parts, r->shared + i);
     if (status != TUTTI_OK)
         tutti__state_commit_end(run->state);
     return status;
@@ -309,7 +307,7 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
     return status;
 }
 
-void tutti__commit_end(tutti_run *run, bool together)
+void tutti__commit_end(tutti_run *run)
 {
     tutti_rendezvous *r = run->rendezvous;
     if (r->partitions == 1) {
@@ -318,10 +316,6 @@ void tutti__commit_end(tutti_run *run, bool together)
     }
     pthread_mutex_lock(&r->lock);
     bool last = ++r->left == r->partitions;
-    if (together)
-        tell(r);
-    while (together && r->left < r->partitions) /* whatever the deadline: they only write now */
-        wait(run);
     pthread_mutex_unlock(&r->lock);
     if (last)
         tutti__state_commit_end(run->state);

@@ -19,8 +19,6 @@ typedef struct tutti_rendezvous {
     bool advances;            /* the counter that the run has a ticket for */
     int update_count;         /* variables that must be nobody's claim when the commit begins */
     tutti_state_variable *const *updates;
-    int shared_count, parts; /* pieces that get one memory before anybody writes, `parts` of each */
-    tutti_piece *const *shared;
 } tutti_rendezvous;
 
 tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions);
@@ -41,6 +39,6 @@ tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int ran
 void tutti__rendezvous_fail(tutti_run *run, tutti_status status);
 
 tutti_status tutti__commit_begin(tutti_run *run, tutti_status status);
-void tutti__commit_end(tutti_run *run, bool together);
+void tutti__commit_end(tutti_run *run);
 
 #endif

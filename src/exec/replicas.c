@@ -23,7 +23,7 @@ tutti_status tutti_replica_read(const tutti_replica *replica, tutti_session *ses
     tutti_tensor *host;
     TUTTI_TRY(tutti__session_variable(session, variable, &found));
     tutti_state *state = tutti__engine_state(tutti__session_engine(session));
-    TUTTI_TRY(tutti__variable_whole(state, found));
+    TUTTI_TRY(tutti__variable_intact(found));
     tutti_piece *piece = piece_of(replica, found);
     tutti_tensor *value = piece ? tutti__piece_acquire(state, piece) : NULL;
     if (!value)

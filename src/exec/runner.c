@@ -109,9 +109,6 @@ static tutti_status run_pieces(const tutti_plan *plan, tutti_run *run, tutti_ten
         rendezvous.update_count = (int)plan->updated.count;
         rendezvous.updates = plan->updated.data;
     }
-    rendezvous.shared_count = (int)plan->shared.count;
-    rendezvous.shared = plan->shared.data;
-    rendezvous.parts = plan->parts;
     run->rendezvous = &rendezvous;
     run->commit_begin = tutti__commit_begin;
     run->commit_end = tutti__commit_end;

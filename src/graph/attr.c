@@ -267,37 +267,6 @@ tutti_status tutti__attrs_complete(tutti_graph *graph, const tutti_op *op, int g
     return TUTTI_OK;
 }
 
-/* An operator that has them all is an update as rule.h in ops/update describes it; a user's own may
- * call something else by one of these names. */
-static const char *const engine_attrs[] = {"part", "parts", "bucket", "offset"};
-
-static bool has_attr(const tutti_op *op, const char *name)
-{
-    for (const tutti_attr_spec *spec = op->attrs; spec && spec->name; spec++)
-        if (strcmp(spec->name, name) == 0)
-            return true;
-    return false;
-}
-
-tutti_status tutti__attrs_from_outside(const tutti_op *op, int count, const tutti_attr *attrs)
-{
-    const tutti_attr *given = NULL;
-    if (!(op->flags & TUTTI_OP_UPDATES))
-        return TUTTI_OK;
-    for (size_t i = 0; i < TUTTI_COUNT(engine_attrs); i++) {
-        const tutti_attr *attr = tutti_attr_find(attrs, count, engine_attrs[i]);
-        if (!has_attr(op, engine_attrs[i]))
-            return TUTTI_OK;
-        if (attr && attr->kind == TUTTI_ATTR_INT && attr->value.i != 0)
-            given = attr;
-    }
-    return given ? tutti_fail(TUTTI_INVALID,
-                              "attribute '%s' is %lld, must be 0: it says which part of a variable "
-                              "a device or process updates, and only a session sets it, for itself",
-                              given->name, (long long)given->value.i)
-                 : TUTTI_OK;
-}
-
 static size_t payload(const tutti_attr *attr, const void **ret_data)
 {
     size_t count = attr->count > 0 ? (size_t)attr->count : 0;

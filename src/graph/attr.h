@@ -15,11 +15,6 @@ tutti_status tutti__attr_copy(tutti_graph *graph, const tutti_attr *from, const 
 tutti_status tutti__attrs_complete(tutti_graph *graph, const tutti_op *op, int given_count,
                                    const tutti_attr *given, int *ret_count, tutti_attr **ret_attrs);
 
-/* Refuses, in what users build and in bytes, the attributes by which sessions share an update
- * between devices or processes: it then writes memory that is only known to be the session's own in
- * graphs that a session has compiled. */
-tutti_status tutti__attrs_from_outside(const tutti_op *op, int count, const tutti_attr *attrs);
-
 /* Copies everything of a node but its edges; then its edges, through a map from old id to new node;
  * then, when the map is complete, what it is colocated with. Where that has no copy, a free node
  * takes its device. */

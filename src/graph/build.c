@@ -172,7 +172,6 @@ static tutti_status build(tutti_graph *graph, const tutti_op *op, const char *na
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d inputs", input_count);
     for (int i = 0; i < input_count; i++)
         TUTTI_TRY(resolve(graph, op, &inputs[i], i, &edges[i]));
-    TUTTI_TRY(tutti__attrs_from_outside(op, attr_count, attrs));
     tutti_node *node;
     TUTTI_TRY(tutti__node_add(graph, op, name, input_count, edges, attr_count, attrs, &node));
     TUTTI_TRY(follow_updates(graph, node));

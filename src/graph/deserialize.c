@@ -122,9 +122,8 @@ static tutti_status get_attrs_and_add(tutti_reader *r, tutti_graph *graph, recor
         if (tutti_attr_find(node->attrs, (int)i, node->attrs[i].name))
             return TUTTI_READ_FAIL("%s '%s' has attribute '%s' twice", node->like.op->name,
                                    node->like.name, node->attrs[i].name);
-    tutti_status status = tutti__attrs_from_outside(node->like.op, node->attr_count, node->attrs);
-    if (status == TUTTI_OK)
-        status = tutti__node_restore(graph, &node->like, node->attr_count, node->attrs, ret);
+    tutti_status status =
+        tutti__node_restore(graph, &node->like, node->attr_count, node->attrs, ret);
     return status == TUTTI_OK || status == TUTTI_NO_MEMORY ? status : refuse(&node->like);
 }
 

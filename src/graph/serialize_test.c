@@ -32,17 +32,6 @@ TUTTI_TEST(an_empty_graph_makes_the_round_trip)
     tutti_graph_destroy(g);
 }
 
-/* What a session makes of an update for itself is nothing that bytes may hold. */
-static void is_refused(const tutti_graph *graph)
-{
-    bytes b = written(graph);
-    tutti_graph *copy = NULL;
-    CHECK_STATUS(tutti_graph_deserialize(b.data, b.size, &copy), TUTTI_CORRUPT);
-    CHECK_CONTAINS(tutti_error_message(), "must be 0: it says which part of a variable");
-    CHECK(copy == NULL);
-    free(b.data);
-}
-
 TUTTI_TEST(every_sample_makes_the_round_trip)
 {
     int count = 0;
@@ -51,7 +40,7 @@ TUTTI_TEST(every_sample_makes_the_round_trip)
             tutti_sample *sample = NULL;
             CHECK_OK(tutti__sample_parse(*op, *text, 1, &sample));
             CHECK_OK(tutti_graph_verify(sample->graph));
-            (strstr(*text, "parts=") ? is_refused : round_trip)(sample->graph);
+            round_trip(sample->graph);
             tutti__sample_free(sample);
         }
     CHECK(count > 100);

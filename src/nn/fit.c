@@ -170,7 +170,6 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     fit->event.interrupted = model->trainer->interrupted;
     TUTTI_TRY(status);
     TUTTI_TRY(tutti__fit_account_end(fit));
-    TUTTI_TRY(tutti__model_settle(model));
     return tutti__fit_tell(fit, TUTTI_AT_EVENT(train_end));
 }
 

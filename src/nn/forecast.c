@@ -43,7 +43,6 @@ tutti_status tutti__forecast(const tutti_rehearsal *rehearsal, const tutti_reach
                         .timed = rehearsal->whole,
                         .weights = (double)u->weights / local,
                         .slots = (double)u->slots / local,
-                        .joint = (double)u->joint / local,
                         .gradients = (double)u->shared / local,
                         .activations = (double)(u->arena + u->constants) / local,
                         .data = (double)(u->data + u->sent) / local};
@@ -250,12 +249,6 @@ static void add_memory(tutti_text *text, const tutti_forecast *f)
                     f->gradients > 0 ? "" : " and gradients", tutti__bytes_text(f->activations, d),
                     tutti__bytes_text(f->data, e));
     tutti__text_add(text, "%s\n", tutti__bytes_text(f->total, a));
-    if (f->joint > 0)
-        tutti__text_add(
-            text,
-            "  the devices of a process keep large variables once between them, and each "
-            "updates its part: %s of them\n",
-            tutti__bytes_text(f->joint, a));
 }
 
 static void add_time(tutti_text *text, const tutti_forecast *f)

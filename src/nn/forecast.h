@@ -42,7 +42,6 @@ typedef struct tutti_forecast {
     bool timed;    /* false: some device cannot rehearse; times are 0 */
     /* bytes of a replica */
     double weights, slots, gradients, activations, data, total;
-    double joint;         /* of weights and slots: its share of what devices keep between them */
     double sent;          /* bytes of a replica and step */
     double summed;        /* bytes whose sum over the replicas is taken in a step */
     double compute;       /* seconds of the slowest device */

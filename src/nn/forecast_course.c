@@ -26,15 +26,8 @@ static double carried(const tutti_node *node)
 {
     double bytes = 0;
     const char *form = form_of(node);
-    const tutti_attr *cut = tutti_attr_find(node->attrs, node->attr_count, "cut");
     for (int i = 0; i < node->output_count; i++)
         bytes += bytes_of(&node->types[i]);
-    for (int i = 0; i < node->input_count && tutti__is(node, "gather_updates"); i++)
-        if (!tutti__edge_type(node->inputs[i])->handle)
-            bytes += bytes_of(tutti__edge_type(node->inputs[i]));
-    for (int i = 0; cut && i < cut->count; i++) /* the half in which sums go back is left out, or
-                                                   new weights go in their place */
-        bytes -= bytes_of(&node->types[cut->value.ints[i]]) / 2;
     return strcmp(form, "bf16") == 0 || strcmp(form, "f16") == 0 ? bytes / 2 : bytes;
 }
 
@@ -121,7 +114,7 @@ static double price(const tutti_reach *reach, const tutti_node *node, double *re
         *ret_sent = 2 * bytes * (replicas - 1) / replicas;
         return tutti_comm_predict(&reach->cost, "all_reduce", "fixed", replicas, (int64_t)bytes);
     }
-    if (strcmp(name, "all_gather_uneven") == 0 || strcmp(name, "gather_updates") == 0) {
+    if (strcmp(name, "all_gather_uneven") == 0) {
         *ret_sent = bytes * (replicas - 1) / replicas;
         return price_of(reach, "all_gather", bytes / replicas);
     }

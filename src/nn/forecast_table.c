@@ -150,13 +150,9 @@ static tutti_strategy_options options_for(tutti_job *job, const cluster *c, bool
 /* What was asked for and makes no difference to a forecast. */
 static void add_uncounted(tutti_job *job, tutti_text *text)
 {
-    static const char *const names[] = {"parts", "engine"};
-    for (size_t i = 0; i < TUTTI_COUNT(names); i++) {
-        const char *value = tutti_flag_text(job, names[i], NULL);
-        if (value)
-            tutti__text_add(text, "%s=%s is not counted: a plan knows one rank alone\n", names[i],
-                            value);
-    }
+    const char *engine = tutti_flag_text(job, "engine", NULL);
+    if (engine)
+        tutti__text_add(text, "engine=%s is not counted: a plan knows one rank alone\n", engine);
 }
 
 typedef struct row {

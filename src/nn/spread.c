@@ -177,21 +177,6 @@ tutti_status tutti__model_join_to_save(const tutti_model *model)
     return tutti__model_gather(model);
 }
 
-tutti_status tutti__model_settle(const tutti_model *model)
-{
-    tutti_state *state = tutti__engine_state(model->engine);
-    bool owned = false;
-    int none;
-    for (size_t i = 0; tutti__state_at(state, i); i++)
-        owned = owned || tutti__state_at(state, i)->owned_commits > 0;
-    if (!owned)
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__state_whole(state));
-    TUTTI_TRY(tutti__model_agree(model, 0, &none)); /* nobody asks any more */
-    tutti__state_settle(state);
-    return TUTTI_OK;
-}
-
 tutti_status tutti__model_same(const tutti_model *model, int count, const char *const *texts)
 {
     if (!tutti__model_shares(model))

@@ -45,10 +45,6 @@ tutti_status tutti__model_join(const tutti_model *model);
 tutti_status tutti__model_gather(const tutti_model *model);
 tutti_status tutti__model_join_to_save(const tutti_model *model);
 
-/* Slots of which each process updates a part become whole on all: at the end of a training, on all
- * processes. */
-tutti_status tutti__model_settle(const tutti_model *model);
-
 /* Iterators opened between these give this process's rows only, where the pipeline can. */
 tutti_status tutti__rows_begin(const tutti_model *model, tutti_dataset *data, bool evaluates);
 /* Are there as many steps as the dataset has elements? Not where processes read apart. */

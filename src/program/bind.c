@@ -51,17 +51,6 @@ tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device
     return named(tutti__state_piece(state, variable, device->name, device->memory, ret), node);
 }
 
-/* Whether elements are missing that the program wants. Of a variable that lies in parts with
- * several processes the own part is enough to update it. */
-static bool misses(const tutti_program_variable *variable)
-{
-    const tutti_state_variable *all = variable->piece->variable;
-    if (all->held == TUTTI_HELD_WHOLE || !(variable->read || (variable->updated && variable->keep)))
-        return false;
-    return variable->read || variable->owned.parts == 0 ||
-           !tutti__variable_is_owned(all, &variable->owned);
-}
-
 void tutti__run_taken(tutti_run *run)
 {
     int before = run->taking;
@@ -77,23 +66,19 @@ void tutti__run_let_go(tutti_run *run)
         tutti__state_unhold(run->state);
 }
 
-/* Values may be taken, and all are there that the program wants. Elements that lie with other
- * processes come by a commit, and perhaps after one of a step that these have made already. */
+/* Values may be taken; no variable is torn that the program reads. */
 static tutti_status read_begin(const tutti_program *program, tutti_run *run)
 {
-    tutti_state *state = run->state;
-    for (;;) {
-        tutti_state_variable *missed = NULL;
-        tutti__state_read_begin(state);
-        for (int v = 0; v < program->variable_count && !missed; v++)
-            if (misses(&program->variables[v]))
-                missed = program->variables[v].piece->variable;
-        if (!missed)
-            return TUTTI_OK;
-        tutti__state_read_end(state);
-        tutti__run_let_go(run);
-        TUTTI_TRY(tutti__variable_whole(state, missed));
+    tutti_status status = TUTTI_OK;
+    tutti__state_read_begin(run->state);
+    for (int v = 0; status == TUTTI_OK && v < program->variable_count; v++) {
+        const tutti_program_variable *variable = &program->variables[v];
+        if (variable->read || (variable->updated && variable->keep))
+            status = tutti__variable_intact(variable->piece->variable);
     }
+    if (status != TUTTI_OK)
+        tutti__state_read_end(run->state);
+    return status;
 }
 
 static tutti_status take_all(const tutti_program *program, tutti_run *run,

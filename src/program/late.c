@@ -112,8 +112,7 @@ bool tutti__fails_late(const tutti_graph *graph, const bool *late)
 {
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        if (!late[n] || !may_fail(node->op) || tutti__is(node, "send") || tutti__is(node, "recv") ||
-            tutti__is(node, "gather_updates"))
+        if (!late[n] || !may_fail(node->op) || tutti__is(node, "send") || tutti__is(node, "recv"))
             continue;
         if (!(node->op->flags & TUTTI_OP_UPDATES) || !was_checked(graph, late, node))
             return true;

@@ -1,8 +1,7 @@
 /* program.h: a partition as instructions: kernel calls on values at arena offsets.
  *
  * Invariants:
- *  1. Instructions before commit_at change no state; those from commit_at on do not fail, but for
- *     gather_updates, which meets other processes.
+ *  1. Instructions before commit_at change no state; those from commit_at on do not fail.
  *  2. Two values share arena bytes only if every use of the one happens before the making of the
  *     other: by the order of one stream, or by tokens between streams.
  *  3. No per-step host value is compiled in.
@@ -54,10 +53,6 @@ typedef struct tutti_program_variable {
     bool read;    /* its value before the commit is used */
     bool updated; /* written in the commit */
     bool keep;    /* the update needs the old value */
-    int sharers; /* so many devices, this one among them, each update a part of it in one commit and
-                    one memory: whoever begins the commit sees to that (tutti__pieces_share); 0 */
-    tutti_own_part owned; /* of elements that processes update, each its part; parts 0: none */
-    bool gathered;        /* then all get all of them in the same commit */
 } tutti_program_variable;
 
 typedef struct tutti_program_result {

@@ -53,7 +53,6 @@ typedef TUTTI_VEC(tutti_timed) tutti_timed_list;
 /* Bytes that a run has in use, by purpose, as they are taken: padded. */
 typedef struct tutti_usage {
     size_t weights, slots; /* variables: all that are no optimizer's, and the optimizer's */
-    size_t joint;          /* of these, the device's share of what devices keep between them */
     size_t arena;          /* values between instructions */
     size_t shared;         /* values that are exchanged: gradients */
     size_t data;           /* results; inputs are their owner's */
@@ -96,8 +95,6 @@ struct tutti_target {
     int streams;         /* how many instruction streams run beside each other */
     size_t alignment;    /* of values in an arena, bytes */
     bool shares;         /* its values may lie in memory that other processes reach */
-    bool joins;          /* a variable may be one memory for several of its devices, each of which
-                            updates its part of it */
     int (*count)(void);  /* devices that exist; -1: any number */
     tutti_status (*open)(tutti_device *device); /* index and name are set */
     void (*close)(tutti_device *device);
@@ -142,10 +139,9 @@ struct tutti_run {
                            state's hold. 0: nothing is held */
     /* The commit point: every partition calls begin once its fallible work is done (status: how it
      * went) and, when that gave TUTTI_OK, end after its writes. begin returns an error when any
-     * partition failed: then nobody writes. `together`: end returns when all have ended, since they
-     * read what is this partition's. */
+     * partition failed: then nobody writes. */
     tutti_status (*commit_begin)(tutti_run *run, tutti_status status);
-    void (*commit_end)(tutti_run *run, bool together);
+    void (*commit_end)(tutti_run *run);
     /* Runs a sub-graph on the device of the caller. */
     tutti_status (*call_graph)(tutti_run *run, const tutti_device *device, tutti_graph *body,
                                int input_count, tutti_tensor *const *inputs,
@@ -155,19 +151,10 @@ struct tutti_run {
 
 /* What call->context points to in every kernel of a program. Begins with what ops/call.h asks. */
 #include "ops/call.h"
-/* A gradient that its update adds up: this device's, and the other's of two, which stays there
- * until the commit has ended on both. */
-typedef struct tutti_late_sum {
-    const float *own, *other;
-} tutti_late_sum;
-enum { TUTTI_LATE_SUMS = 64 };
-
 typedef struct tutti_context {
     tutti_call_host host;
     tutti_run *run;
     const tutti_device *device;
-    int late_count; /* of this run */
-    tutti_late_sum late[TUTTI_LATE_SUMS];
     tutti_tensor **dynamic; /* values whose size depends on data, by slot */
     struct {
         tutti_tensor **data;

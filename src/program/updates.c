@@ -9,22 +9,6 @@ static tutti_status no_memory(void)
     return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
 }
 
-/* Whether others update a part of the variable that a node updates. */
-static void mark_parts(const tutti_node *node, tutti_program_variable *variable)
-{
-    const tutti_attr *parts = tutti_attr_find(node->attrs, node->attr_count, "parts"),
-                     *bucket = tutti_attr_find(node->attrs, node->attr_count, "bucket");
-    if (tutti__is(node, "gather_updates"))
-        variable->gathered = true;
-    else if (bucket && bucket->value.i > 0)
-        variable->owned = (tutti_own_part){.bucket = bucket->value.i,
-                                           .offset = tutti__int(node, "offset"),
-                                           .part = (int)tutti__int(node, "part"),
-                                           .parts = (int)tutti__int(node, "parts")};
-    else if (parts && parts->value.i > 1)
-        variable->sharers = (int)parts->value.i;
-}
-
 /* Linked lists, so that nothing looks at all nodes for each of them. */
 typedef struct listed {
     const tutti_node *node;
@@ -234,7 +218,6 @@ tutti_status tutti__order_mark_updates(tutti_order *o)
             tutti_program_variable *variable = &o->program->variables[slot];
             if (!variable->updated) /* what the first update does not need, nobody sees */
                 variable->keep = !(node->op->flags & TUTTI_OP_OVERWRITES);
-            mark_parts(node, variable);
             variable->updated = true;
             o->program->updates = true;
         }
@@ -377,29 +360,22 @@ static void note_written(const tutti_order *o, const tutti_instruction *instruct
 }
 
 /* `written`: by variable, whether an instruction before this one has. */
-static tutti_status mark_reads(tutti_order *o, const tutti_instruction *instruction,
-                               bool committing, const bool *written)
+static void mark_reads(tutti_order *o, const tutti_instruction *instruction, bool committing,
+                       const bool *written)
 {
     if (tutti__is(instruction->node, "is_initialized"))
-        return TUTTI_OK;
+        return;
     for (int i = 0; i < instruction->input_count; i++) {
         const tutti_program_value *value = &o->values.data[instruction->inputs[i]];
         if (value->space != TUTTI_IN_VARIABLE)
             continue;
         tutti_program_variable *variable = &o->program->variables[value->slot];
         bool changing = committing && variable->updated;
-        bool updates = (instruction->node->op->flags & TUTTI_OP_UPDATES) &&
-                       instruction->run != tutti__copy_bytes;
-        if (changing && variable->sharers && !updates)
-            return tutti_fail(TUTTI_INTERNAL, "%s '%s' reads '%s' while other devices write it",
-                              instruction->node->op->name, instruction->node->name,
-                              variable->piece->variable->name);
         if (changing && (value->type->handle || written[value->slot]))
             continue;
         variable->read = true;
         variable->keep = variable->keep || changing;
     }
-    return TUTTI_OK;
 }
 
 /* A variable is read when its memory is used before the first update of it; in the commit the old
@@ -413,7 +389,7 @@ tutti_status tutti__order_mark_reads(tutti_order *o)
     for (size_t i = 0; i < o->instructions.count; i++) {
         const tutti_instruction *instruction = &o->instructions.data[i];
         bool committing = i >= o->program->commit_at;
-        TUTTI_TRY(mark_reads(o, instruction, committing, written));
+        mark_reads(o, instruction, committing, written);
         if (committing)
             note_written(o, instruction, written);
     }

@@ -83,7 +83,7 @@ tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variab
     tutti_piece *piece = tutti__piece_find(variable, device);
     pthread_mutex_unlock(&state->lock);
     if (!piece)
-        TUTTI_TRY(tutti__variable_whole(state, variable));
+        TUTTI_TRY(tutti__variable_intact(variable));
     pthread_mutex_lock(&state->lock);
     piece = tutti__piece_find(variable, device);
     tutti_status status = piece ? TUTTI_OK : make_piece(state, variable, device, memory, &piece);
@@ -188,6 +188,6 @@ void tutti__piece_replace(tutti_state *state, tutti_piece *piece, tutti_tensor *
     piece->value = value;
     pthread_mutex_unlock(&state->lock);
     piece->variable->version++;
-    piece->variable->held = TUTTI_HELD_WHOLE;
+    piece->variable->torn = false;
     tutti_tensor_release(old);
 }

@@ -98,21 +98,16 @@ static tutti_status lies_apart(const tutti_state_variable *variable)
                       of[0] ? "', of batches that are not yet a step)" : "");
 }
 
-/* Between two commits, with all variables whole; a step of another thread may come between. */
+/* Between two commits, with all variables whole. */
 static tutti_status begin_whole(tutti_state *state)
 {
-    for (;;) {
-        bool whole = true;
-        TUTTI_TRY(tutti__state_whole(state));
-        tutti__state_read_begin(state);
-        for (size_t i = 0; whole && i < state->variables.count; i++) {
-            const tutti_state_variable *variable = state->variables.entries[i].value;
-            whole = variable->held == TUTTI_HELD_WHOLE;
-        }
-        if (whole)
-            return TUTTI_OK;
+    tutti_status status = TUTTI_OK;
+    tutti__state_read_begin(state);
+    for (size_t i = 0; status == TUTTI_OK && i < state->variables.count; i++)
+        status = tutti__variable_intact(state->variables.entries[i].value);
+    if (status != TUTTI_OK)
         tutti__state_read_end(state);
-    }
+    return status;
 }
 
 /* Under the lock. */

@@ -32,22 +32,6 @@ typedef struct tutti_piece {
     tutti_tensor *value;            /* NULL until initialised; under the state's lock */
 } tutti_piece;
 
-/* Where a variable lies in a bucket of gradients whose updates processes share: `offset` elements
- * from its beginning, of `bucket`; this process has part `part` of `parts`. */
-typedef struct tutti_own_part {
-    int64_t bucket, offset;
-    int part, parts;
-} tutti_own_part;
-typedef struct tutti_own_range {
-    int64_t first, end; /* elements of the variable */
-} tutti_own_range;
-
-typedef enum tutti_held {
-    TUTTI_HELD_WHOLE,
-    TUTTI_HELD_IN_PARTS, /* only the own elements are the last step's */
-    TUTTI_HELD_TORN      /* a commit failed half-way */
-} tutti_held;
-
 /* Of a counter, see ticket.c; under the lock. */
 typedef struct tutti_tickets {
     int64_t next, done;
@@ -64,11 +48,7 @@ typedef struct tutti_state_variable {
     _Atomic bool partial;     /* its value is the sum over its pieces; said by every program */
     _Atomic bool averaged;    /* it is their mean */
     _Atomic uint64_t joined;  /* the version in which all processes put their values together */
-    _Atomic tutti_held held;
-    tutti_own_part owned;           /* as of the last commit that updated a part; under the lock */
-    tutti_piece *owned_piece;       /* which that was */
-    _Atomic uint64_t owned_commits; /* those commits, the one under way too: all processes have as
-                                       many when a step is over */
+    _Atomic bool torn;        /* a commit failed half-way: it is neither old nor new */
     tutti_tickets tickets;
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
@@ -176,13 +156,6 @@ tutti_status tutti__state_commit_begin_on(tutti_state *state, int count,
  * pointer is the state's; valid until the commit ends. */
 tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool keep,
                                 tutti_tensor **ret);
-/* ---- share.c ---- */
-/* Inside a commit: these pieces of one variable, which lie in one memory and have equal values,
- * have one tensor between them from now on, which nobody else holds: whoever of them writes to it
- * writes for all. A later tutti__piece_write for one of them gives that one memory of its own
- * again. */
-tutti_status tutti__pieces_share(tutti_state *state, int count, tutti_piece *const *pieces);
-
 /* Inside a commit: puts a new tensor (consumed) in the place of the value. */
 void tutti__piece_replace(tutti_state *state, tutti_piece *piece, tutti_tensor *value);
 
@@ -207,34 +180,8 @@ tutti_status tutti__ticket_apply(const tutti_piece *piece, int64_t ahead, tutti_
 /* Inside a commit, before it adds 1: sees to it that the counter never goes back. */
 tutti_status tutti__ticket_commit(tutti_state *state, const tutti_ticket *ticket);
 
-/* ---- owned.c ---- */
-/* How a process gets at others' elements. */
-typedef struct tutti_state_fetch {
-    /* All elements but the own ones, which are *ret_own, as of so many commits; *ret_done is false
-     * where some process has made more or fewer. */
-    tutti_status (*fetch)(void *context, const tutti_state_variable *variable,
-                          const tutti_own_part *owned, uint64_t stamp, float *ret_elements,
-                          tutti_own_range *ret_own, bool *ret_done);
-    void *context;
-} tutti_state_fetch;
-void tutti__state_set_fetch(tutti_state *state, const tutti_state_fetch *fetch);
-/* Inside a commit, before it writes: of this piece, which is a whole variable, it updates a part.
- */
-void tutti__piece_own(tutti_state *state, tutti_piece *piece, const tutti_own_part *owned);
-/* Whether it is in parts, and these are they. Between tutti__state_read_begin and _end. */
-bool tutti__variable_is_owned(const tutti_state_variable *variable, const tutti_own_part *owned);
-/* Sees to it that all elements are those of the last step: asks other processes where it must.
- * Not to be called inside a commit. CLOSED when they are gone, or a commit was never finished. */
-tutti_status tutti__variable_whole(tutti_state *state, tutti_state_variable *variable);
-tutti_status tutti__state_whole(tutti_state *state); /* of all variables */
-/* The same, and tutti__state_read_begin where it succeeds. */
-tutti_status tutti__variable_read_begin(tutti_state *state, tutti_state_variable *variable);
-/* All processes have all variables whole: nobody will ask for parts. Called by all of them. */
-void tutti__state_settle(tutti_state *state);
-/* For others: bytes of a variable, by the hash of its name, if it has seen so many commits. Waits
- * for nobody. */
-bool tutti__variable_give(tutti_state *state, uint64_t name, uint64_t stamp, int64_t offset,
-                          int64_t bytes, void *to, bool *ret_found);
+/* CLOSED when a commit that wrote it failed half-way, until it is given a value. */
+tutti_status tutti__variable_intact(const tutti_state_variable *variable);
 
 /* Whole values through the host: for checkpoints and for users. */
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,

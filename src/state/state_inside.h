@@ -19,7 +19,6 @@ struct tutti_state {
     bool mirrored;          /* variables may have pieces on several devices */
     bool shared;            /* by several processes */
     bool follows;           /* and this one is not the first */
-    tutti_state_fetch fetch;
     int compressors; /* that compress sums of gradients; 0: what such ones left out is passed over
                       */
     int compressor;  /* the first of them here */

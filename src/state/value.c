@@ -15,16 +15,31 @@ static size_t take_pieces(const tutti_state_variable *variable, size_t most, tut
     return found;
 }
 
+tutti_status tutti__variable_intact(const tutti_state_variable *variable)
+{
+    return variable->torn
+               ? tutti_fail(TUTTI_CLOSED,
+                            "variable '%s' is neither of one step nor of the next: an operator of "
+                            "yours that updates failed while it was written, and does not say "
+                            "TUTTI_OP_FALLIBLE; give it a value, or go on from a checkpoint",
+                            variable->name)
+               : TUTTI_OK;
+}
+
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor **ret)
 {
-    TUTTI_TRY(tutti__variable_read_begin(state, variable));
+    tutti__state_read_begin(state);
+    tutti_status status = tutti__variable_intact(variable);
+    if (status != TUTTI_OK) {
+        tutti__state_read_end(state);
+        return status;
+    }
     bool joins = variable->partial || variable->averaged, averaged = variable->averaged;
     size_t most = joins && variable->pieces.count > 0 ? variable->pieces.count : 1;
     tutti_tensor **values = calloc(most, sizeof *values);
     size_t found = values ? take_pieces(variable, most, values) : 0;
     const tutti_expected *expected = tutti__expected_find(state, variable->name);
-    tutti_status status = TUTTI_OK;
     if (values && found == 0 && expected) {
         values[found++] = tutti_tensor_retain(expected->value);
         status = tutti__saved_fits(expected->from, variable->name,
@@ -50,7 +65,7 @@ static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tens
 {
     tutti_tensor *to;
     TUTTI_TRY(tutti__piece_write(state, piece, false, &to));
-    piece->variable->held = TUTTI_HELD_WHOLE;
+    piece->variable->torn = false;
     if (piece->memory->host_visible)
         return tutti_tensor_copy(to, host);
     size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));

@@ -226,10 +226,7 @@ void tutti__cpu_usage(const tutti_executable *executable, tutti_usage *usage)
     const tutti_program *program = ((const tutti_cpu_executable *)executable)->program;
     for (int v = 0; v < program->variable_count; v++) {
         const tutti_piece *piece = program->variables[v].piece;
-        int sharers = program->variables[v].sharers;
-        size_t bytes = bytes_of(&piece->type) / (size_t)(sharers > 0 ? sharers : 1);
-        *(piece->variable->slot_of[0] ? &usage->slots : &usage->weights) += bytes;
-        usage->joint += sharers > 0 ? bytes : 0;
+        *(piece->variable->slot_of[0] ? &usage->slots : &usage->weights) += bytes_of(&piece->type);
     }
     usage->arena += program->arena_size;
     for (size_t i = 0; i < program->value_count; i++) /* sizes depend on data, but are known */

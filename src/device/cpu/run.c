@@ -9,7 +9,6 @@ static tutti_status bind(const tutti_program *program, tutti_cpu_frame *f, tutti
                          tutti_tensor *const *inputs, tutti_tensor **results)
 {
     f->context.run = run;
-    f->context.late_count = 0;
     f->context.host.cancelled = run->watched;
     for (int i = 0; i < program->input_count; i++)
         tutti__cpu_patch_set(&f->inputs[i], inputs[i] ? tutti_tensor_data(inputs[i]) : NULL);
@@ -95,26 +94,13 @@ static tutti_status copy_results(const tutti_program *program, tutti_cpu_frame *
     return TUTTI_OK;
 }
 
-/* Before the commit, because then all devices' references must be gone; it is not read any more. */
-static void give_shared_back(const tutti_program *program, tutti_cpu_frame *f)
-{
-    for (int v = 0; v < program->variable_count; v++)
-        if (program->variables[v].sharers) {
-            tutti_tensor_release(f->snapshots[v]);
-            f->snapshots[v] = NULL;
-        }
-}
-
-/* What the memory of variables holds after the commit. */
-static void note_held(const tutti_program *program, tutti_status status)
+/* A commit that fails half-way leaves them neither old nor new. */
+static void note_torn(const tutti_program *program, tutti_status status)
 {
     for (int v = 0; v < program->variable_count; v++) {
         const tutti_program_variable *variable = &program->variables[v];
-        bool in_parts = variable->owned.parts > 0 && !variable->gathered;
         if (variable->updated)
-            variable->piece->variable->held = status != TUTTI_OK ? TUTTI_HELD_TORN
-                                              : in_parts         ? TUTTI_HELD_IN_PARTS
-                                                                 : TUTTI_HELD_WHOLE;
+            variable->piece->variable->torn = status != TUTTI_OK;
     }
 }
 
@@ -125,18 +111,14 @@ static tutti_status commit(const tutti_cpu_executable *e, tutti_cpu_frame *f, tu
         if (!program->variables[v].updated)
             continue;
         const tutti_program_variable *variable = &program->variables[v];
-        tutti_tensor *value = variable->piece->value;
+        tutti_tensor *value;
         tutti_tensor_release(f->snapshots[v]);
         f->snapshots[v] = NULL;
-        if (!variable->sharers)
-            TUTTI_TRY(tutti__piece_write(run->state, variable->piece, variable->keep, &value));
+        TUTTI_TRY(tutti__piece_write(run->state, variable->piece, variable->keep, &value));
         tutti__cpu_patch_set(&f->variables[v], tutti_tensor_data(value));
     }
-    for (int v = 0; v < program->variable_count; v++)
-        if (program->variables[v].owned.parts > 0)
-            tutti__piece_own(run->state, program->variables[v].piece, &program->variables[v].owned);
     tutti_status status = execute(e, f, program->commit_at, program->instruction_count);
-    note_held(program, status);
+    note_torn(program, status);
     TUTTI_TRY(status);
     for (int v = 0; v < program->variable_count; v++) /* kernels moved elements, not their bytes */
         if (program->variables[v].updated &&
@@ -154,14 +136,13 @@ static tutti_status run_frame(const tutti_cpu_executable *e, tutti_cpu_frame *f,
         status = execute(e, f, 0, program->commit_at);
     if (status == TUTTI_OK)
         status = copy_results(program, f, false, inputs, results);
-    give_shared_back(program, f);
     status = run->commit_begin(run, status);
     if (status != TUTTI_OK)
         return status;
     status = commit(e, f, run);
     if (status == TUTTI_OK)
         status = copy_results(program, f, true, inputs, results);
-    run->commit_end(run, f->context.late_count > 0);
+    run->commit_end(run);
     return status;
 }
 

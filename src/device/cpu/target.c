@@ -113,7 +113,6 @@ const tutti_target tutti_target_cpu = {
     .streams = 1,
     .alignment = 64,
     .shares = true,
-    .joins = true,
     .count = cpu_count,
     .open = cpu_open,
     .close = cpu_close,

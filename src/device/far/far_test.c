@@ -149,10 +149,9 @@ static tutti_status begin(tutti_run *run, tutti_status status)
     return status;
 }
 
-static void end(tutti_run *run, bool together)
+static void end(tutti_run *run)
 {
     TUTTI_UNUSED(run);
-    TUTTI_UNUSED(together);
 }
 
 /* Branches that join: every one of the three streams waits for the others. */

@@ -204,7 +204,7 @@ static tutti_status run_frame(tutti_far_frame *f, tutti_run *run, tutti_tensor *
     status = commit(f);
     if (status == TUTTI_OK)
         status = copy_results(f, true, inputs, results);
-    run->commit_end(run, false);
+    run->commit_end(run);
     return status;
 }
 

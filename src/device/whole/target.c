@@ -47,10 +47,8 @@ static tutti_status take_values(tutti_whole_run *r)
 {
     const tutti_whole_executable *e = r->executable;
     for (int v = 0; v < e->variable_count; v++) {
-        tutti_state_variable *variable = e->variables[v].piece->variable;
-        if (variable->held != TUTTI_HELD_WHOLE)
-            tutti__run_let_go(r->run); /* it becomes whole by a commit */
-        TUTTI_TRY(tutti__variable_whole(r->run->state, variable));
+        const tutti_state_variable *variable = e->variables[v].piece->variable;
+        TUTTI_TRY(tutti__variable_intact(variable));
     }
     int64_t ahead = 0;
     tutti__state_read_begin(r->run->state);
@@ -172,7 +170,7 @@ static tutti_status whole_run(tutti_executable *executable, tutti_run *run,
     status = run->commit_begin(run, status);
     if (status == TUTTI_OK) {
         status = commit(&r, results);
-        run->commit_end(run, false);
+        run->commit_end(run);
     }
     if (status == TUTTI_OK)
         memcpy(ret_results, results, (size_t)count * sizeof *results);

@@ -10,7 +10,6 @@
 #include "dist/account.h"
 #include "dist/spread.h"
 #include "ops/comm/comm.h"
-#include "ops/update/rule.h"
 
 tutti_team *tutti__call_team(const tutti_call *call)
 {
@@ -98,47 +97,6 @@ static tutti_status reduce_compressed(const tutti_call *call, tutti_bucket *m,
     return TUTTI_OK;
 }
 
-static bool is_listed(const tutti_call *call, const char *list, int output)
-{
-    const tutti_attr *attr = tutti_attr_find(call->attrs, call->attr_count, list);
-    for (int i = 0; attr && i < attr->count; i++)
-        if (attr->value.ints[i] == output)
-            return true;
-    return false;
-}
-
-/* Of the values in attribute "cut" only what the device's updates take. */
-static tutti_status reduce_parts(const tutti_call *call, const tutti_bucket *m,
-                                 tutti_team_meeting *meeting, const tutti_attr *cut)
-{
-    tutti_context *context = call->context;
-    tutti_team_cut *cuts = calloc((size_t)cut->count, sizeof *cuts);
-    size_t at = 0;
-    int found = 0, late = context->late_count;
-    if (!cuts)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
-    for (int i = 0; i < call->output_count; i++) {
-        int64_t count = tutti_view_count(&call->outputs[i]);
-        if (found < cut->count && cut->value.ints[found] == i) {
-            cuts[found] = (tutti_team_cut){.offset = (int64_t)(at / sizeof(float)), .count = count};
-            tutti__update_bounds(count, meeting->local, meeting->team->local, &cuts[found].first,
-                                 &cuts[found].end);
-            cuts[found].late = late < TUTTI_LATE_SUMS && is_listed(call, "late", i);
-            late += cuts[found++].late;
-        }
-        at += tutti__bucket_bytes(&call->outputs[i]);
-    }
-    tutti_status status = tutti__team_reduce_parts(
-        meeting->team, meeting->local, (float *)(void *)m->memory,
-        (int64_t)(m->bytes / sizeof(float)), !m->staged, found, cuts, &meeting->call);
-    for (int i = 0; status == TUTTI_OK && i < found; i++)
-        if (cuts[i].other)
-            context->late[context->late_count++] = (tutti_late_sum){
-                .own = (float *)(void *)m->memory + cuts[i].offset, .other = cuts[i].other};
-    free(cuts);
-    return status;
-}
-
 tutti_status tutti__call_reduce(const tutti_call *call)
 {
     tutti_team_meeting meeting;
@@ -155,13 +113,8 @@ tutti_status tutti__call_reduce(const tutti_call *call)
     meeting.call.wire = wire_of(call);
     const char *compression = compression_of(call);
     const tutti_attr *starts = tutti_attr_find(call->attrs, call->attr_count, "starts");
-    const tutti_attr *cut = tutti_attr_find(call->attrs, call->attr_count, "cut");
     tutti_status status = TUTTI_OK;
-    if (cut && cut->count > 0 && meeting.team->world)
-        status = tutti__reduce_owned(call, &m, &meeting, cut);
-    else if (cut && cut->count > 0)
-        status = reduce_parts(call, &m, &meeting, cut);
-    else if (compression)
+    if (compression)
         status = reduce_compressed(call, &m, &meeting, compression);
     else if (count > 0 && starts && starts->value.i && !m.staged)
         status = tutti__team_start(

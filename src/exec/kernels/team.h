@@ -38,10 +38,4 @@ tutti_status tutti__team_begin(const tutti_call *call, tutti_team_meeting *ret);
 tutti_status tutti__team_done(const tutti_call *call, tutti_team_meeting *meeting,
                               tutti_status status, int64_t bytes);
 
-/* ---- gather_updates.c ---- */
-/* The sum over processes of a bucket of which each wants its part only (tutti__owned_bounds), but
- * of values that are not `cut` all of it. */
-tutti_status tutti__reduce_owned(const tutti_call *call, const tutti_bucket *bucket,
-                                 const tutti_team_meeting *meeting, const tutti_attr *cut);
-
 #endif

@@ -27,10 +27,6 @@ static const tutti_attr_spec attrs[] = {
     {"names", TUTTI_ATTR_STRING, ""}, /* of the values, each with a newline behind it, for a form
                                          that remembers what it left out of them */
     {"starts", TUTTI_ATTR_INT, "0"},  /* only starts; an all_reduce_wait of the channel follows */
-    {"cut", TUTTI_ATTR_INTS, "[]"}, /* outputs of which the device's part is enough, ascending: that
-                                     of tutti__update_part; the rest of them may be anything */
-    {"late", TUTTI_ATTR_INTS, "[]"}, /* of these the ones that two devices' updates may add up
-                                        themselves, straight from each other's memory */
     {0},
 };
 

@@ -40,20 +40,6 @@ tutti_status tutti__gradient_reduction(const tutti_gradient *node, bool *ret_mea
 /* Input 0 and output 0 cut alike along every axis but these two (-1: none). */
 int tutti__split_except(const tutti_infer *node, int a, int b, int capacity, tutti_split *ret);
 
-/* ---- gather_updates.c ---- */
-/* Processes share the updates of a bucket of `count` f32 elements, its values one behind the other,
- * each at a multiple of 16: rank r of `size` has elements [r b, (r + 1) b), the last one also those
- * that are left. */
-int64_t tutti__owned_block(int64_t count, int64_t size); /* b, a multiple of 16 */
-void tutti__owned_bounds(int64_t count, int64_t size, int64_t rank, int64_t *ret_first,
-                         int64_t *ret_end);
-/* Which elements of a value that rank has: the value is so many from `offset` on. */
-void tutti__owned_elements(int64_t count, int64_t size, int64_t rank, int64_t offset,
-                           int64_t elements, int64_t *ret_first, int64_t *ret_end);
-/* Elements of a bucket of `count` values, and where the value behind the first `count` begins. */
-int64_t tutti__owned_count(const tutti_type *types, int count);
-int64_t tutti__owned_offset(const tutti_type *types, int count);
-
 /* Bytes in and out. */
 #define tutti__cost_comm tutti__cost_move
 

@@ -26,7 +26,6 @@ const tutti_update_rule tutti_update_rule_ema = {
 
 static const tutti_attr_spec attrs[] = {
     {"decay", TUTTI_ATTR_FLOAT, "0.99"},
-    TUTTI_UPDATE_PARTS,
     {NULL},
 };
 
@@ -35,7 +34,6 @@ static const char *const samples[] = {
     "&f64[5] f64[5] i64[]{=2} bool[]{=1} | decay=0.5",
     "&bf16[4] bf16[4] i64[]{=3} | decay=0.9",
     "&f32[7] f32[7] i64[]{=30} bool[]{=0}",
-    "&f32[150] f32[150] i64[]{=3} | part=0 parts=2",
     NULL,
 };
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "ops/comm/comm.h"
 #include "tables/update_rule.h"
 
 static const tutti_update_rule *rule_of(const tutti_op *op)
@@ -51,24 +50,6 @@ static bool is_fraction(const tutti_update_rule *rule, const char *name)
     return false;
 }
 
-/* One value of many depends on all elements, or on which rows come: no part of it is by itself. */
-static tutti_status check_part(const tutti_infer *node, const tutti_update_layout *at)
-{
-    const tutti_attr *part = tutti_attr_find(node->attrs, node->attr_count, "part"),
-                     *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
-    if (tutti__update_owned(node->attrs, node->attr_count) && (!parts || parts->value.i < 1))
-        return RULE_FAIL(node, TUTTI_INVALID, "it is in a bucket, of which it has no part");
-    if (!part || !parts || (part->value.i == 0 && parts->value.i == 0))
-        return TUTTI_OK;
-    if (part->value.i < 0 || part->value.i >= parts->value.i || parts->value.i > INT16_MAX)
-        return RULE_FAIL(node, TUTTI_INVALID, "part %lld of %lld: there is no such part",
-                         (long long)part->value.i, (long long)parts->value.i);
-    if (parts->value.i > 1 && (at->rule->measure || at->indices >= 0))
-        return RULE_FAIL(node, TUTTI_INVALID, "it cannot be done in parts: %s",
-                         at->indices >= 0 ? "it takes rows" : "it goes by norms");
-    return TUTTI_OK;
-}
-
 static tutti_status check_attrs(const tutti_infer *node, const tutti_update_rule *rule)
 {
     for (int i = 0; i < node->attr_count; i++) {
@@ -110,7 +91,6 @@ tutti_status tutti__update_infer(tutti_infer *node)
     if (at.apply >= 0)
         TUTTI_TRY(tutti__need_scalar(node, at.apply, TUTTI_BOOL, "apply"));
     TUTTI_TRY(check_attrs(node, at.rule));
-    TUTTI_TRY(check_part(node, &at));
     return tutti_infer_same(node);
 }
 
@@ -129,37 +109,6 @@ double tutti__update_clip(const tutti_call *call)
 {
     const tutti_attr *clip = tutti_attr_find(call->attrs, call->attr_count, "clip");
     return clip && clip->value.f > 0 ? clip->value.f : (double)INFINITY;
-}
-
-void tutti__update_bounds(int64_t count, int64_t part, int64_t parts, int64_t *ret_first,
-                          int64_t *ret_end)
-{
-    enum { UNIT = 64 }; /* elements: whole lines of the caches, whole registers */
-    int64_t units = count / UNIT;
-    *ret_first = units * part / parts * UNIT;
-    *ret_end = part + 1 < parts ? units * (part + 1) / parts * UNIT : count;
-}
-
-bool tutti__update_owned(const tutti_attr *attrs, int attr_count)
-{
-    const tutti_attr *bucket = tutti_attr_find(attrs, attr_count, "bucket");
-    return bucket && bucket->value.i > 0;
-}
-
-void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, int64_t *ret_first,
-                        int64_t *ret_end)
-{
-    const tutti_attr *part = tutti_attr_find(attrs, attr_count, "part"),
-                     *parts = tutti_attr_find(attrs, attr_count, "parts");
-    bool given = part && parts, cut = given && parts->value.i > 1;
-    if (given && tutti__update_owned(attrs, attr_count)) {
-        tutti__owned_elements(tutti_attr_int(attrs, attr_count, "bucket"), parts->value.i,
-                              part->value.i, tutti_attr_int(attrs, attr_count, "offset"), count,
-                              ret_first, ret_end);
-        return;
-    }
-    tutti__update_bounds(count, cut ? part->value.i : 0, cut ? parts->value.i : 1, ret_first,
-                         ret_end);
 }
 
 /* The gradient as the rule sees it; a NaN stays one. */
@@ -234,21 +183,16 @@ tutti_status tutti__update_reference(const tutti_call *call)
     tutti_update_layout at =
         tutti__update_layout(call->op, call->attrs, call->attr_count, call->input_count);
     double numbers[TUTTI_UPDATE_NUMBERS];
-    int64_t first, end;
-    tutti__update_part(call->attrs, call->attr_count, tutti_view_count(&call->inputs[0]), &first,
-                       &end);
     if (!tutti__update_skipped(call)) {
         tutti__update_numbers(call, &at, numbers);
         if (at.rule->measure)
             measure(call, &at, numbers);
         if (at.indices >= 0)
             TUTTI_TRY(move_rows(call, &at, numbers));
-        for (int64_t i = first; at.indices < 0 && i < end; i++)
+        int64_t count = at.indices < 0 ? tutti_view_count(&call->inputs[0]) : 0;
+        for (int64_t i = 0; i < count; i++)
             move(call, &at, numbers, i, tutti_view_get(&call->inputs[at.gradient], i));
     }
-    if (tutti__update_owned(call->attrs, call->attr_count))
-        for (int64_t i = first; i < end; i++)
-            tutti_view_set(&call->inputs[at.gradient], i, tutti_view_get(&call->inputs[0], i));
     tutti__view_copy(&call->outputs[0], &call->inputs[0]);
     return TUTTI_OK;
 }
@@ -261,9 +205,6 @@ void tutti__update_cost(const tutti_infer *node, tutti_cost *ret)
     double count = 1, size = (double)tutti_dtype_size(gradient->dtype);
     for (int i = 0; i < gradient->rank; i++)
         count *= gradient->dims[i] >= 0 ? (double)gradient->dims[i] : 1;
-    const tutti_attr *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
-    if (parts && parts->value.i > 1)
-        count /= (double)parts->value.i;
     double passes = at.rule->measure ? 2 : 1;
     *ret = (tutti_cost){.flops = count * at.rule->flops * passes,
                         .bytes_read = count * size * (2 + at.slots) * passes,
@@ -274,9 +215,6 @@ int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_update_layout at = layout_of(node);
     int ways = 0, rank = node->inputs[0].rank;
-    const tutti_attr *parts = tutti_attr_find(node->attrs, node->attr_count, "parts");
-    if (parts && parts->value.i > 1) /* it is cut already, by elements of the whole */
-        return 0;
     int shift = at.indices >= 0 ? node->inputs[at.indices].rank - 1 : 0;
     for (int axis = at.indices >= 0 ? 1 : 0; axis < rank; axis++, ways++) {
         if (ways >= capacity)

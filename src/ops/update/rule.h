@@ -5,12 +5,7 @@
  * Inputs of both: variable, slots..., gradient (or indices, rows), lr f32 [], step i64 [] where the
  * rule counts steps, scale f32 [] where the attribute "scaled" says so, and perhaps apply bool []:
  * when it is false nothing changes. The rule sees the gradient times `scale`, then within [-clip,
- * clip] where the attribute "clip" is above 0. With "parts" above 1 only elements of part "part"
- * are read and written: others do the rest, in the same memory. With "bucket" above 0 the
- * gradient lies "offset" elements from the beginning of so many, of which part "part" of "parts" is
- * here (tutti__owned_bounds): other processes do the rest, in memory of theirs, and the new values
- * are written over the gradient as well, to be sent from there; where nothing changes, the present
- * ones are.
+ * clip] where the attribute "clip" is above 0.
  *
  * tables: tutti_update_rule
  */
@@ -64,17 +59,6 @@ bool tutti__update_skipped(const tutti_call *call);
 /* What a gradient is multiplied by, and the largest size that is left of it; INFINITY: any. */
 double tutti__update_scale(const tutti_call *call, const tutti_update_layout *layout);
 double tutti__update_clip(const tutti_call *call);
-/* The elements [*ret_first, *ret_end) of `count` that the node updates: all, with the attributes
- * "part" and "parts" those of its part. Every element is in one part; bounds are at multiples of
- * 64, and of 16 where it is a part of a bucket.
- */
-void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, int64_t *ret_first,
-                        int64_t *ret_end);
-/* Whether they are parts of a bucket. */
-bool tutti__update_owned(const tutti_attr *attrs, int attr_count);
-/* The parts by numbers. */
-void tutti__update_bounds(int64_t count, int64_t part, int64_t parts, int64_t *ret_first,
-                          int64_t *ret_end);
 /* The rule's numbers for this run. */
 void tutti__update_numbers(const tutti_call *call, const tutti_update_layout *layout,
                            double ret_numbers[TUTTI_UPDATE_NUMBERS]);
@@ -87,19 +71,13 @@ void tutti__update_cost(const tutti_infer *node, tutti_cost *ret);
 int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret);
 
 #define TUTTI_UPDATE_FLAGS (TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_STATEFUL)
-/* What all rules have: devices that share a variable's memory each update their part of it, and so
- * do processes, each in its own memory. */
-#define TUTTI_UPDATE_PARTS                                                                         \
-    {"part", TUTTI_ATTR_INT, "0"}, {"parts", TUTTI_ATTR_INT, "0"},                                 \
-        {"bucket", TUTTI_ATTR_INT, "0"},                                                           \
-    {                                                                                              \
-        "offset", TUTTI_ATTR_INT, "0"                                                              \
-    }
 /* What all rules that take a rate have; "scaled" and "clip" are for a pass, which folds clipping
  * in. */
 #define TUTTI_UPDATE_ATTRS                                                                         \
     {"weight_decay", TUTTI_ATTR_FLOAT, "0"}, {"scaled", TUTTI_ATTR_INT, "false"},                  \
-        {"clip", TUTTI_ATTR_FLOAT, "0"}, TUTTI_UPDATE_PARTS
+    {                                                                                              \
+        "clip", TUTTI_ATTR_FLOAT, "0"                                                              \
+    }
 
 /* Attributes, short, inside rules. */
 #define ATTR_FLOAT(name) tutti_attr_float(attrs, count, name)

@@ -200,24 +200,3 @@ TUTTI_TEST(updates_say_what_is_wrong_with_their_inputs)
     CHECK(!tutti_sym_ok(tutti_apply_op(g, "sgd_update", 3, good, 1, &decay)));
     check_mistake(g, TUTTI_INVALID, "weight_decay is -1");
 }
-
-/* They say which memory is the session's own. */
-TUTTI_TEST(attributes_of_shared_updates_are_not_for_users)
-{
-    static const char *const names[] = {"part", "parts", "bucket", "offset"};
-    for (size_t i = 0; i < TUTTI_COUNT(names); i++)
-        for (int64_t value = -1; value <= 1; value++) {
-            tutti_graph *g;
-            CHECK_OK(tutti_graph_create(&g));
-            tutti_sym v = tutti_variable(g, tutti_ones(100)),
-                      in[] = {v, tutti_placeholder(g, TUTTI_F32, 100),
-                              tutti_scalar(g, TUTTI_F32, 0.5)};
-            tutti_apply_named(g, "sgd_update", "u", 3, in, 1, &TUTTI_INT(names[i], value));
-            CHECK_STATUS(tutti_graph_check(g), value == 0 ? TUTTI_OK : TUTTI_INVALID);
-            if (value != 0)
-                CHECK_CONTAINS(tutti_error_message(), "sgd_update 'u' (");
-            if (value != 0)
-                CHECK_CONTAINS(tutti_error_message(), "only a session sets it");
-            tutti_graph_destroy(g);
-        }
-}

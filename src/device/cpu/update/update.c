@@ -1,9 +1,7 @@
 /* update.c: what the kernels of all updates do around their loops; see update.h. */
 #include <math.h>
-#include <string.h>
 
 #include "device/cpu/update/update.h"
-#include "program/target.h"
 
 static int64_t pieces_of(int64_t count)
 {
@@ -47,8 +45,8 @@ static void measure_all(const tutti_call *call, const tutti_update_rule *rule,
 {
     double variable = 0, measured = 0;
     work->sums = call->workspace;
-    tutti_parallel(call, pieces_of(work->end), measure, work);
-    for (int64_t i = 0; i < pieces_of(work->end); i++) {
+    tutti_parallel(call, pieces_of(work->count), measure, work);
+    for (int64_t i = 0; i < pieces_of(work->count); i++) {
         variable += work->sums[2 * i];
         measured += work->sums[2 * i + 1];
     }
@@ -73,16 +71,6 @@ static tutti_status run_rows(const tutti_call *call, const tutti_update_layout *
     return TUTTI_OK;
 }
 
-/* What the sum of the gradient lacks yet. */
-static const float *addend_of(const tutti_call *call, const float *gradient)
-{
-    const tutti_context *context = call->context;
-    for (int i = 0; context && i < context->late_count; i++)
-        if (context->late[i].own == gradient)
-            return context->late[i].other;
-    return NULL;
-}
-
 tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work, int64_t index),
                                void (*measure)(void *work, int64_t index))
 {
@@ -92,15 +80,7 @@ tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work,
     double numbers[TUTTI_UPDATE_NUMBERS];
     for (int k = 0; k <= at.slots; k++)
         work.x[k] = call->inputs[k].data;
-    tutti__update_part(call->attrs, call->attr_count, tutti_view_count(&call->inputs[0]),
-                       &work.first, &work.end);
-    if (at.indices < 0)
-        work.addend = addend_of(call, work.gradient);
-    if (tutti__update_owned(call->attrs, call->attr_count))
-        work.echo = call->inputs[at.gradient].data;
-    if (work.echo && tutti__update_skipped(call))
-        memcpy(work.echo + work.first, work.x[0] + work.first,
-               (size_t)(work.end - work.first) * sizeof *work.echo);
+    work.count = tutti_view_count(&call->inputs[0]);
     if (!tutti__update_skipped(call)) {
         tutti__update_numbers(call, &at, numbers);
         set_numbers(&work, numbers);
@@ -113,7 +93,7 @@ tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work,
         if (at.indices >= 0)
             TUTTI_TRY(run_rows(call, &at, &work, piece));
         else
-            tutti_parallel(call, pieces_of(work.end - work.first), piece, &work);
+            tutti_parallel(call, pieces_of(work.count), piece, &work);
     }
     tutti__view_copy(&call->outputs[0], &call->inputs[0]);
     return TUTTI_OK;

@@ -20,13 +20,11 @@ enum {
 };
 
 typedef struct tutti_update_work {
-    int64_t first, end;               /* elements of the variable that are updated */
+    int64_t count;                    /* elements of the variable */
     int slots;                        /* x[0] is the variable, then these */
     float *x[1 + TUTTI_UPDATE_SLOTS]; /* written */
     const float *gradient;            /* or the rows */
-    const float *addend;              /* dense: to be added to the gradient; or NULL */
-    float *echo;       /* where new values of the variable go too, element by element; or NULL */
-    float scale, clip; /* of the gradient: times scale, then within [-clip, clip] */
+    float scale, clip;                /* of the gradient: times scale, then within [-clip, clip] */
     float numbers[TUTTI_UPDATE_NUMBERS];
     int64_t row_size;        /* elements; 0: the gradient is dense */
     tutti_row_groups groups; /* of the rows */
@@ -115,19 +113,8 @@ VEC_INLINE void update_span(const tutti_update_work *w, const float *n, float *c
                             int64_t first, int64_t end, int slots, tutti_update_element *element)
 {
     const tutti_update_work cut = {.scale = w->scale, .clip = w->clip}; /* in registers */
-    const float *gradient = w->gradient, *addend = w->addend;
+    const float *gradient = w->gradient;
     int64_t i = first;
-    if (cut.scale == 1 && cut.clip == INFINITY && addend)
-        for (; i + VEC_LANES <= end; i += VEC_LANES)
-            update_register(n, x, i, slots, vec_load(gradient + i) + vec_load(addend + i), element);
-    for (; addend && i + VEC_LANES <= end; i += VEC_LANES)
-        update_register(n, x, i, slots,
-                        update_gradient(&cut, vec_load(gradient + i) + vec_load(addend + i)),
-                        element);
-    if (cut.scale == 1 && cut.clip == INFINITY && w->echo)
-        for (float *echo = w->echo; i + VEC_LANES <= end; i += VEC_LANES)
-            vec_store(echo + i, update_register(n, x, i, slots, vec_load(gradient + i), element));
-    int64_t echoed = i;
     if (cut.scale == 1 && cut.clip == INFINITY)
         for (; i + VEC_LANES <= end; i += VEC_LANES)
             update_register(n, x, i, slots, vec_load(gradient + i), element);
@@ -135,12 +122,8 @@ VEC_INLINE void update_span(const tutti_update_work *w, const float *n, float *c
         update_register(n, x, i, slots, update_gradient(&cut, vec_load(gradient + i)), element);
     if (i < end) {
         vec g = update_load(gradient + i, (int)(end - i));
-        if (addend)
-            g += update_load(addend + i, (int)(end - i));
         update_rest(n, x, i, (int)(end - i), slots, update_gradient(&cut, g), element);
     }
-    if (w->echo)
-        memcpy(w->echo + echoed, x[0] + echoed, (size_t)(end - echoed) * sizeof **x);
 }
 
 /* Rows [at, end) of the order have one index: their sum moves that row of the variable. */
@@ -191,11 +174,11 @@ VEC_INLINE void update_piece(const void *context, int64_t piece, int slots,
         n[i] = w->numbers[i];
     for (int k = 0; k <= slots; k++)
         x[k] = w->x[k];
-    int64_t first = w->first + piece * UPDATE_PIECE, end = first + UPDATE_PIECE;
+    int64_t first = piece * UPDATE_PIECE, end = first + UPDATE_PIECE;
     if (w->row_size > 0)
         update_rows(w, n, x, piece, slots, element);
     else
-        update_span(w, n, x, first, end < w->end ? end : w->end, slots, element);
+        update_span(w, n, x, first, end < w->count ? end : w->count, slots, element);
 }
 
 /* Sums of squares of the variable and of what the rule measures, over one piece. */
@@ -203,7 +186,8 @@ VEC_INLINE void update_measure(const void *context, int64_t piece, int slots,
                                tutti_update_measure *measure)
 {
     const tutti_update_work *w = context;
-    int64_t i = piece * UPDATE_PIECE, end = i + UPDATE_PIECE < w->end ? i + UPDATE_PIECE : w->end;
+    int64_t i = piece * UPDATE_PIECE,
+            end = i + UPDATE_PIECE < w->count ? i + UPDATE_PIECE : w->count;
     double variable = 0, measured = 0;
     while (i < end) {
         vec squares = {0}, others = {0};
