@@ -325,6 +325,11 @@ tutti_status tutti__collective_run(tutti_collective *c, const tutti_comm_call *c
     return TUTTI_OK;
 }
 
+void tutti__comm_mark(tutti_comm *comm, uint64_t number)
+{
+    comm->history = tutti__call_history(comm->history, number, 0);
+}
+
 static tutti_status check(const tutti_collective *c, bool folds)
 {
     const char *name = tutti__operation_names[c->operation];

@@ -58,6 +58,9 @@ tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *membe
 /* Sets up what needs all ranks to talk: shared areas, groups within and between machines. */
 tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *options);
 void tutti__comm_destroy(tutti_comm *comm); /* NULL is fine */
+/* From now on messages of this rank's collectives are for ranks that have marked the group alike:
+ * with the same number behind the same call. Between two collectives; sends nothing. */
+void tutti__comm_mark(tutti_comm *comm, uint64_t number);
 /* Options with defaults in the place of zeros; NULL is fine. */
 tutti_comm_options tutti__comm_defaults(const tutti_comm_options *options);
 /* Whether times can be waited for: neither negative nor NaN. `what` is for the message. */

@@ -54,6 +54,7 @@ tutti_status tutti__team_close(tutti_team *team)
         tutti_comm_close(team->inner[i]);
     tutti__team_trace_close(team);
     tutti_status status = tutti_comm_close(team->world);
+    TUTTI_VEC_FREE(&team->agreed);
     free(team->over);
     free(team->diaries);
     free(team->cost);

@@ -30,6 +30,7 @@ typedef struct tutti_team {
     bool cancelled;                   /* `inner` has ended */
     bool meeting;                     /* a run whose devices meet is under way */
     pthread_cond_t met;               /* it is over */
+    TUTTI_VEC(uint64_t) agreed; /* schedules that the processes have compared; under the lock */
 } tutti_team;
 
 /* `world` may be NULL; it is taken over, also on failure. */
@@ -46,6 +47,12 @@ tutti_status tutti__team_enter(tutti_team *team, bool meets, int64_t deadline_ns
 /* A device of a run has failed: whoever waits for it does not any more. */
 void tutti__team_cancel(tutti_team *team, const char *why);
 void tutti__team_leave(tutti_team *team, bool meets);
+/* Before a run whose schedule of collectives is `texts`: all processes are about to run the same.
+ * They compare a schedule when it is new to them, which is at one time where all run the same
+ * steps; INVALID names the first collective that differs. One that runs a known schedule while
+ * another compares a new one, or runs another, fails in its first collective. */
+tutti_status tutti__team_agree(tutti_team *team, int64_t count, const char *const *texts,
+                               int64_t deadline_ns);
 /* A run that other processes take part in has failed in this one, with the thread's last error. */
 void tutti__team_fail(tutti_team *team, tutti_status status);
 

@@ -5,9 +5,12 @@
  * undone. */
 #include "dist/team.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/status.h"
+#include "base/world.h"
+#include "comm/comm.h"
 
 void tutti__team_runs_init(tutti_team *team)
 {
@@ -43,6 +46,40 @@ tutti_status tutti__team_enter(tutti_team *team, bool meets, int64_t deadline_ns
                 : tutti_fail(TUTTI_DEADLINE,
                              "another run of the same strategy had not ended before the deadline; "
                              "does it wait for this one?");
+}
+
+static bool is_agreed(tutti_team *team, uint64_t schedule)
+{
+    bool found = false;
+    pthread_mutex_lock(&team->runs_lock);
+    for (size_t i = team->agreed.count; !found && i-- > 0;)
+        found = team->agreed.data[i] == schedule;
+    pthread_mutex_unlock(&team->runs_lock);
+    return found;
+}
+
+static tutti_status note_agreed(tutti_team *team, uint64_t schedule)
+{
+    pthread_mutex_lock(&team->runs_lock);
+    bool ok = TUTTI_VEC_PUSH(&team->agreed, schedule);
+    pthread_mutex_unlock(&team->runs_lock);
+    return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a schedule");
+}
+
+tutti_status tutti__team_agree(tutti_team *team, int64_t count, const char *const *texts,
+                               int64_t deadline_ns)
+{
+    uint64_t schedule = (uint64_t)count;
+    for (int64_t i = 0; i < count; i++)
+        schedule = tutti__hash_mix(tutti__hash_string(schedule, texts[i]), (uint64_t)i);
+    if (!is_agreed(team, schedule)) {
+        double left = 1e-9 * (double)(deadline_ns - tutti__now_ns());
+        tutti_comm_call call = {.struct_size = sizeof call, .timeout = fmax(left, 1e-3)};
+        TUTTI_TRY(tutti_comm_agree(team->world, "program of the step", texts, count, 0, &call));
+        TUTTI_TRY(note_agreed(team, schedule));
+    }
+    tutti__comm_mark(team->world, schedule);
+    return TUTTI_OK;
 }
 
 void tutti__team_cancel(tutti_team *team, const char *why)

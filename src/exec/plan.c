@@ -313,41 +313,32 @@ static const char *collective_text(tutti_arena *arena, const tutti_node *node, i
                                node->output_count, tutti_type_text(&node->types[value], type));
 }
 
-/* Processes that are to meet in this program say in what, before they do: device by device, since
- * each has an order of its own, and what of two devices stands first depends on the process. */
-static tutti_status agree(const tutti_engine_options *options, const tutti_ask *request,
-                          int64_t batch, const tutti_graph *graph, tutti_plan *plan)
+/* What the processes of the job meet in, for tutti__team_agree: device by device, since each has an
+ * order of its own, and what of two devices stands first depends on the process. */
+static tutti_status note_schedule(const tutti_engine_options *options, const tutti_ask *request,
+                                  int64_t batch, const tutti_graph *graph, tutti_plan *plan)
 {
-    tutti_comm *world = options->strategy && options->strategy->team && !request->device
-                            ? options->strategy->team->world
-                            : NULL;
-    tutti_arena arena = {0};
-    TUTTI_VEC(const char *) texts = {0};
-    bool ok = true;
+    const tutti_strategy *strategy = options->strategy;
+    bool several = strategy && strategy->team && strategy->team->world && !request->device,
+         ok = true;
     for (size_t n = 0; n < graph->nodes.count; n++)
         plan->joins = plan->joins || (graph->nodes.data[n]->op->flags & TUTTI_OP_COLLECTIVE);
-    for (int i = 0; world && i < options->strategy->local; i++)
+    for (int i = 0; several && i < strategy->local; i++)
         for (size_t n = 0; n < graph->nodes.count; n++) {
             const tutti_node *node = graph->nodes.data[n];
             plan->dries = plan->dries || tutti__is(node, "need_rows");
             if (!(node->op->flags & TUTTI_OP_COLLECTIVE) ||
-                strcmp(node->device, options->strategy->devices[i]) != 0)
+                strcmp(node->device, strategy->devices[i]) != 0)
                 continue;
             for (int value = 0; ok && value < node->output_count; value++) {
-                const char *text = collective_text(&arena, node, value);
-                ok = text && TUTTI_VEC_PUSH(&texts, text);
+                const char *text = collective_text(&plan->arena, node, value);
+                ok = text && TUTTI_VEC_PUSH(&plan->schedule, text);
             }
         }
-    const char *rows = tutti__arena_format(&arena, "batch of %lld rows", (long long)batch);
-    ok = ok && (texts.count == 0 || (rows && TUTTI_VEC_PUSH(&texts, rows)));
-    tutti_status status = ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    plan->meets = texts.count > 0;
-    if (ok && plan->meets)
-        status = tutti_comm_agree(world, "program of the step", texts.data, (int64_t)texts.count, 0,
-                                  NULL);
-    TUTTI_VEC_FREE(&texts);
-    tutti__arena_free(&arena);
-    return status;
+    plan->meets = plan->schedule.count > 0;
+    const char *rows = tutti__arena_format(&plan->arena, "batch of %lld rows", (long long)batch);
+    ok = ok && rows && TUTTI_VEC_PUSH(&plan->schedule, rows);
+    return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
 }
 
 static tutti_status create(tutti_engine *engine, const tutti_engine_options *options,
@@ -378,7 +369,7 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
     if (status == TUTTI_OK)
         status = compile(engine, options, request, batch, &job, plan);
     if (status == TUTTI_OK)
-        status = agree(options, request, batch, job, plan);
+        status = note_schedule(options, request, batch, job, plan);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);
@@ -440,6 +431,8 @@ void tutti__plan_release(tutti_plan *plan)
     }
     free(plan->pieces);
     TUTTI_VEC_FREE(&plan->updated);
+    TUTTI_VEC_FREE(&plan->schedule);
+    tutti__arena_free(&plan->arena);
     tutti__bodies_free(plan->bodies);
     tutti_graph_destroy(plan->rest);
     free(plan->rest_feeds);

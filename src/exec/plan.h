@@ -28,10 +28,12 @@ typedef struct tutti_plan {
     bool shadows;
     /* That it draws from, and which it or its rest advances, or NULL: each run has a ticket. */
     tutti_state_variable *counter;
-    bool trains; /* it takes gradients, and updates variables */
-    bool meets;  /* other processes, in collectives */
-    bool joins;  /* its devices meet each other, in collectives */
-    bool dries;  /* it ends in all of them, OUT_OF_RANGE, when a queue has too few rows */
+    bool trains;                      /* it takes gradients, and updates variables */
+    bool meets;                       /* other processes, in collectives */
+    TUTTI_VEC(const char *) schedule; /* these, in words that are the same on all processes */
+    tutti_arena arena;                /* of the words */
+    bool joins;                       /* its devices meet each other, in collectives */
+    bool dries; /* it ends in all of them, OUT_OF_RANGE, when a queue has too few rows */
     /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with
      * the first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */
     tutti_graph *rest;

@@ -157,7 +157,12 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
     if (count > 16 && !(results = malloc(count * sizeof *results)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     memset(results, 0, count * sizeof *results);
-    tutti_status status = run_in_team(plan, run, values, results);
+    tutti_status status = TUTTI_OK;
+    if (plan->meets)
+        status = tutti__team_agree(run->team, (int64_t)plan->schedule.count, plan->schedule.data,
+                                   run->deadline);
+    if (status == TUTTI_OK)
+        status = run_in_team(plan, run, values, results);
     if (status != TUTTI_OK && plan->meets && !(plan->dries && status == TUTTI_OUT_OF_RANGE))
         tutti__team_fail(run->team, status);
     for (size_t i = 0; i < count; i++) {
