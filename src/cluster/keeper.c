@@ -296,7 +296,7 @@ static void init_identity(tutti_keeper *keeper)
 
 /* Set but empty is not set. A job that waits for another time than was meant is not worth
  * starting. */
-static tutti_status read_silence(int64_t *ret_ns)
+tutti_status tutti__membership_silence_limit(int64_t *ret_ns)
 {
     enum { LEAST = 100, MOST = 1000000000 };
     const char *text = tutti__param_text(&silence_param);
@@ -324,7 +324,7 @@ static tutti_status fill_keeper(tutti_keeper *keeper)
     TUTTI_TRY(tutti__random_fill(&job, sizeof job));
     TUTTI_TRY(tutti__random_fill(token, sizeof token));
     init_identity(keeper);
-    TUTTI_TRY(read_silence(&keeper->silence_ns));
+    TUTTI_TRY(tutti__membership_silence_limit(&keeper->silence_ns));
     keeper->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     keeper->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     keeper->opened = calloc((size_t)cluster->size, sizeof *keeper->opened);

@@ -113,6 +113,8 @@ static inline bool tutti__membership_deciding(const tutti_membership *membership
 /* Readable (POLLIN) from the moment a verdict is there; never read from it. -1 in a job of one
  * rank. */
 int tutti__membership_fd(const tutti_membership *membership);
+/* TUTTI_SILENCE_MS in ns; fails where it is no time. */
+tutti_status tutti__membership_silence_limit(int64_t *ret_ns);
 /* How long nothing may be heard of a rank, ns. */
 int64_t tutti__membership_silence(const tutti_membership *membership);
 /* The verdict: equal on all ranks that rank 0 can reach, or, when rank 0 is lost, the lowest one

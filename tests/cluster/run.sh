@@ -557,6 +557,44 @@ test_no_daemons_when_a_station_is_killed() {
     rm -f processes
 }
 
+test_a_stopped_station_is_given_up() {
+    local launcher warden whom at
+    for whom in station warden both; do
+        TUTTI_SILENCE_MS=3000 timeout 40 "$tutti" run -n 2 "$member" spin > out 2> err &
+        at=$(now)
+        await out spinning 2
+        launcher=$(pgrep -P $!)
+        warden=$(pgrep -P "$launcher")
+        [ $whom = station ] || kill -STOP "$warden"
+        [ $whom = warden ] || kill -STOP "$(pgrep -P "$warden" | head -1)"
+        if [ $whom = warden ]; then # the station works, and the job goes on
+            sleep 4
+            lacks err "not been heard"
+            pkill -9 -x -P "$(pgrep -P "$warden")" cluster_member
+        fi
+        wait $!
+        code $? 137
+        [ $whom = warden ] || has err "the station on host .* (process $warden) has not been heard for [3-6]\.[0-9] s: stopped" 1
+        [ $whom = warden ] || [[ $(tail -n 1 err) == *"first failed rank 0 "*": the station that watches it (process $warden) had not been heard for"* ]] ||
+            fail "the first failure is not last"
+        under 15 "$(since "$at" "$(now)")"
+        [ ! -d "/proc/$warden" ] || fail "the $whom is left"
+    done
+}
+
+test_no_loopback() {
+    local at
+    at=$(now)
+    if ! unshare -rn true 2> /dev/null; then
+        skip "network namespaces cannot be made here"
+        return
+    fi
+    timeout 40 unshare -rn "$tutti" run -n 2 "$member" exchange 2 > out 2> err
+    code $? 4
+    has out "no loopback interface that is up; as root: ip link set lo up" 2
+    under 10 "$(since "$at" "$(now)")"
+}
+
 test_interrupt_reaches_everyone() {
     timeout 20 "$tutti" run -n 3 sh -c 'trap "echo stopped; exit 5" INT; echo ready; while :; do sleep 0.05; done' > out 2>&1 &
     local launcher=$!

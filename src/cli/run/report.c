@@ -39,11 +39,13 @@ static void report_end(const tutti_launch_rank *r)
         fprintf(stderr, "it was not started; see above");
     else if (!r->started)
         fprintf(stderr, "it could not be started: %s", r->reason);
+    else if (r->unheard)
+        fprintf(stderr, "%s", r->reason);
     else if (r->by_signal)
         fprintf(stderr, "ended by signal %d (%s)", r->number, strsignal(r->number));
     else
         fprintf(stderr, "exit code %d", r->number);
-    if (r->started && r->reason[0])
+    if (r->started && r->reason[0] && !r->unheard)
         fprintf(stderr, "; its group failed: %s", r->reason);
     fprintf(stderr, "\n");
 }
