@@ -75,13 +75,17 @@ void tutti__keeper_wake(tutti_keeper *keeper)
         return; /* full: it is awake */
 }
 
-/* A line for the launcher: why this process will end, where nothing else says it. */
+/* A line for the launcher: why this process will end, where nothing else says it; a tab stands
+ * before what waited. */
 static void tell_launcher(const tutti_keeper *keeper)
 {
-    char line[sizeof keeper->roster.verdict.text + 16];
+    const tutti_verdict *verdict = &keeper->roster.verdict;
+    char line[sizeof verdict->text + 16];
     if (keeper->cluster->launcher_fd < 0)
         return;
-    int size = snprintf(line, sizeof line, "verdict %s", keeper->roster.verdict.text);
+    int failure = (int)tutti__verdict_failure_size(verdict);
+    int size = snprintf(line, sizeof line, "verdict %.*s\t%s", failure, verdict->text,
+                        verdict->text + failure);
     for (int i = 0; i < size; i++)
         line[i] = line[i] == '\n' ? ' ' : line[i];
     line[size++] = '\n';

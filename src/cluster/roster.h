@@ -190,5 +190,7 @@ void tutti__verdict_add(tutti_verdict *verdict, int size, const tutti_ranks *com
                         const tutti_ranks *absent);
 /* Writes verdict->text from the rest of it. */
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer);
+/* How much of verdict->text says who failed and how; what follows says what waited for it. */
+size_t tutti__verdict_failure_size(const tutti_verdict *verdict);
 
 #endif

@@ -166,8 +166,13 @@ static void take_unstarted(tutti_launch *l, const char *text)
 static void take_verdict(tutti_launch *l, const char *text)
 {
     int rank, at = 0;
-    if (sscanf(text, "%d %n", &rank, &at) == 1 && rank >= 0 && rank < l->job->size)
-        snprintf(l->ranks[rank].reason, sizeof l->ranks[rank].reason, "%s", text + at);
+    if (sscanf(text, "%d %n", &rank, &at) != 1 || rank < 0 || rank >= l->job->size)
+        return;
+    const char *failed = text + at;
+    tutti_launch_rank *r = &l->ranks[rank];
+    r->failure = strcspn(failed, "\t");
+    const char *waiting = failed + r->failure + (failed[r->failure] == '\t');
+    snprintf(r->reason, sizeof r->reason, "%.*s%s", (int)r->failure, failed, waiting);
 }
 
 static void take_output(tutti_launch *l, const tutti_frame *frame)
