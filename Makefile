@@ -17,7 +17,7 @@ ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(jobs) $(1); \
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-random unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-random unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -27,12 +27,19 @@ all: configure ## release build in build/
 configure:
 	@[ -f $(BUILD)/build.ninja ] || tools/deps.sh --quiet build
 	@[ -f $(BUILD)/build.ninja ] || $(call quietly, meson setup $(BUILD))
-	@[ ! -f $(BUILD)/native ] || $(call quietly, meson configure $(BUILD) -Dinstruction_sets=all && rm $(BUILD)/native)
+	@[ ! -f $(BUILD)/native ] || $(call quietly, meson configure $(BUILD) -Dinstruction_sets=all -Djoined=auto && rm $(BUILD)/native)
 	@$(call quietly, ninja -C $(BUILD) $(jobs) build.ninja)
 
-# The demo of a fresh checkout has kernels for this machine's CPU only; every other target adds the rest.
+# The demo of a fresh checkout has kernels for this machine's CPU only, and compiles sources many at a
+# time. Installing adds the other kernels and keeps what is compiled; every other target compiles
+# sources one by one.
 configure-native:
 	@[ -f $(BUILD)/build.ninja ] || $(call quietly, meson setup $(BUILD) -Dinstruction_sets=native && touch $(BUILD)/native)
+	@$(call quietly, ninja -C $(BUILD) $(jobs) build.ninja)
+
+configure-install:
+	@[ -f $(BUILD)/build.ninja ] || $(MAKE) --no-print-directory configure
+	@[ ! -f $(BUILD)/native ] || $(call quietly, meson configure $(BUILD) -Dinstruction_sets=all -Djoined=enabled)
 	@$(call quietly, ninja -C $(BUILD) $(jobs) build.ninja)
 
 demo: ## installs what is missing, builds, and trains a network on digits drawn here
@@ -108,7 +115,8 @@ deps: ## installs what building, testing and running need
 deps-dev: ## installs the tools of `make check`, `make format` and `make fuzz` as well
 	@tools/deps.sh develop
 
-install: all ## installs under PREFIX (/usr/local), below DESTDIR if given
+install: configure-install ## installs under PREFIX (/usr/local), below DESTDIR if given
+	@targets=$$(tools/installed.py $(BUILD)) && { $(call ninja,$$targets) || $(MAKE) --no-print-directory all; }
 	@meson configure $(BUILD) -Dprefix="$$(realpath -ms -- '$(PREFIX)')"
 	@$(call quietly, ninja -C $(BUILD) $(jobs) build.ninja)
 	@DESTDIR='$(DESTDIR)' meson install -C $(BUILD) --quiet --no-rebuild

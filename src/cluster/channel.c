@@ -68,6 +68,9 @@ tutti_status tutti__channel_open(tutti_membership *membership, int peer, uint32_
                                  int64_t deadline_ns, tutti_channel **ret_channel)
 {
     tutti_wire wire;
+    if (number >= TUTTI_CHANNEL_NUMBERS)
+        return tutti_fail(TUTTI_OUT_OF_RANGE, "channel %u; their numbers are below %d", number,
+                          TUTTI_CHANNEL_NUMBERS);
     if (peer < 0 || peer >= membership->size || peer == membership->rank)
         return tutti_fail(TUTTI_OUT_OF_RANGE, "rank %d cannot open a channel to rank %d of %d",
                           membership->rank, peer, membership->size);

@@ -140,15 +140,17 @@ static tutti_status connect_to(dialing *d, const tutti_address *to, int64_t unti
 }
 
 /* Of these a later attempt may succeed: the earlier process, or its earlier job, is still there. */
-static bool passing(tutti_refusal refusal)
+static bool passing(tutti_refusal refusal, uint32_t purpose)
 {
-    return refusal == TUTTI_REFUSAL_EPOCH || refusal == TUTTI_REFUSAL_TAKEN ||
-           refusal == TUTTI_REFUSAL_ENDING;
+    if (refusal == TUTTI_REFUSAL_TAKEN)
+        return purpose == TUTTI_PURPOSE_MEMBER;
+    return refusal == TUTTI_REFUSAL_EPOCH || refusal == TUTTI_REFUSAL_ENDING ||
+           refusal == TUTTI_REFUSAL_EARLY;
 }
 
 static tutti_status fail_refused(dialing *d, tutti_refusal refusal, const char *text)
 {
-    return note(d, !passing(refusal),
+    return note(d, !passing(refusal, d->purpose),
                 tutti_fail(refusal == TUTTI_REFUSAL_LATE ? TUTTI_DEADLINE : TUTTI_INVALID,
                            "refused: %s%s", text,
                            refusal == TUTTI_REFUSAL_SECRET

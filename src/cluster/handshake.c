@@ -18,8 +18,10 @@ void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TU
     ret_challenge->as.challenge.rank = (uint32_t)tutti_cluster_rank(me->cluster);
 }
 
+/* token NULL: of a process that has not met the others. */
 static void prove_hello(const tutti_identity *me, const uint8_t *acceptor_nonce,
-                        const tutti_message *hello, uint8_t ret_proof[TUTTI_SHA256_BYTES])
+                        const uint8_t *token, const tutti_message *hello,
+                        uint8_t ret_proof[TUTTI_SHA256_BYTES])
 {
     static const char label[] = "tutti hello";
     tutti_message bare = *hello;
@@ -30,6 +32,8 @@ static void prove_hello(const tutti_identity *me, const uint8_t *acceptor_nonce,
     tutti__hmac_begin(&hmac, me->secret, me->secret_size);
     tutti__hmac_add(&hmac, label, sizeof label);
     tutti__hmac_add(&hmac, acceptor_nonce, TUTTI_NONCE_BYTES);
+    if (token != NULL)
+        tutti__hmac_add(&hmac, token, TUTTI_TOKEN_BYTES);
     tutti__hmac_add(&hmac, frame, size);
     tutti__hmac_end(&hmac, ret_proof);
 }
@@ -44,6 +48,11 @@ static void prove_admit(const tutti_identity *me, const uint8_t *acceptor_nonce,
     tutti__hmac_add(&hmac, acceptor_nonce, TUTTI_NONCE_BYTES);
     tutti__hmac_add(&hmac, hello->as.hello.proof, TUTTI_SHA256_BYTES);
     tutti__hmac_end(&hmac, ret_proof);
+}
+
+static const uint8_t *token_for(const tutti_identity *me, uint32_t purpose)
+{
+    return purpose == TUTTI_PURPOSE_MEMBER ? NULL : me->token;
 }
 
 tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_message *challenge,
@@ -74,24 +83,40 @@ tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_messa
     snprintf(hello.as.hello.host, sizeof hello.as.hello.host, "%s", me->host);
     snprintf(hello.as.hello.address, sizeof hello.as.hello.address, "%s", me->address);
     snprintf(hello.as.hello.job, sizeof hello.as.hello.job, "%s", me->job);
-    prove_hello(me, challenge->as.challenge.nonce, &hello, hello.as.hello.proof);
+    prove_hello(me, challenge->as.challenge.nonce, token_for(me, purpose), &hello,
+                hello.as.hello.proof);
     *ret_hello = hello;
     return TUTTI_REFUSAL_NONE;
 }
 
-/* Rank 0 has members; the others have channels, and each other when rank 0 is lost. */
+/* Rank 0 has members; the others have channels from lower ranks, and each other when rank 0 is
+ * lost. */
 static bool may_call(uint32_t purpose, int caller, int own)
 {
     if (own == 0)
         return purpose == TUTTI_PURPOSE_MEMBER;
-    return purpose == TUTTI_PURPOSE_CHANNEL || (purpose == TUTTI_PURPOSE_STAND_IN && caller > 0);
+    return (purpose == TUTTI_PURPOSE_CHANNEL && caller < own) ||
+           (purpose == TUTTI_PURPOSE_STAND_IN && caller > 0);
+}
+
+static tutti_refusal judge_proof(const tutti_identity *me, const uint8_t *nonce,
+                                 const tutti_message *hello)
+{
+    uint8_t proof[TUTTI_SHA256_BYTES];
+    const uint8_t *token = token_for(me, hello->as.hello.purpose);
+    prove_hello(me, nonce, token, hello, proof);
+    if (tutti__digest_equal(proof, hello->as.hello.proof))
+        return TUTTI_REFUSAL_NONE;
+    prove_hello(me, nonce, NULL, hello, proof);
+    return token != NULL && tutti__digest_equal(proof, hello->as.hello.proof)
+               ? TUTTI_REFUSAL_UNMET
+               : TUTTI_REFUSAL_SECRET;
 }
 
 tutti_refusal tutti__handshake_judge(const tutti_identity *me,
                                      const uint8_t nonce[TUTTI_NONCE_BYTES],
                                      const tutti_message *hello)
 {
-    uint8_t proof[TUTTI_SHA256_BYTES];
     tutti_role role = TUTTI_ROLE_COUNT;
     int index = -1;
     if (hello->as.hello.protocol != TUTTI_PROTOCOL ||
@@ -101,9 +126,9 @@ tutti_refusal tutti__handshake_judge(const tutti_identity *me,
         return TUTTI_REFUSAL_JOB;
     if (hello->as.hello.epoch != me->epoch) /* and so may this one's */
         return TUTTI_REFUSAL_EPOCH;
-    prove_hello(me, nonce, hello, proof);
-    if (!tutti__digest_equal(proof, hello->as.hello.proof))
-        return TUTTI_REFUSAL_SECRET;
+    tutti_refusal proved = judge_proof(me, nonce, hello);
+    if (proved != TUTTI_REFUSAL_NONE)
+        return proved;
     int rank = (int)hello->as.hello.rank, own = tutti_cluster_rank(me->cluster);
     bool known = tutti_cluster_of_rank(me->cluster, rank, &role, &index);
     if (!known || role != (tutti_role)hello->as.hello.role || index != (int)hello->as.hello.index ||
@@ -141,6 +166,8 @@ const char *tutti__refusal_text(tutti_refusal refusal)
         [TUTTI_REFUSAL_LATE] = "rendezvous was given up",
         [TUTTI_REFUSAL_ENDING] = "the job that met there before is still ending",
         [TUTTI_REFUSAL_JOB] = "a process of another job",
+        [TUTTI_REFUSAL_EARLY] = "it has not met all ranks yet",
+        [TUTTI_REFUSAL_UNMET] = "it knows the job's secret, but is none of the ranks that have met",
     };
     return refusal >= 0 && refusal < TUTTI_REFUSAL_COUNT ? texts[refusal] : "unknown";
 }

@@ -6,11 +6,13 @@
  *                          <-------  hello(nonce C, who, proof C)
  *     admit(proof A)       ------->                        or refuse(reason)
  *
- * proof C = HMAC(secret, "tutti hello" | nonce A | the hello without its proof)
+ * proof C = HMAC(secret, "tutti hello" | nonce A | token | the hello without its proof)
  * proof A = HMAC(secret, "tutti admit" | nonce A | proof C)
  *
  * Both nonces and the epoch are under the proof, so neither an earlier run's messages nor the
- * other direction's are of any use. */
+ * other direction's are of any use. The token is what rank 0 has given to all ranks when they had
+ * met; a member, who comes before that, has none. So nobody opens a channel in the name of a rank
+ * that is there, who only knows the secret. */
 #ifndef TUTTI_CLUSTER_HANDSHAKE_H
 #define TUTTI_CLUSTER_HANDSHAKE_H
 
@@ -26,7 +28,8 @@ typedef struct tutti_identity {
     char host[256], address[64];
     char job[TUTTI_JOB_BYTES]; /* its scheduler's name for it; "": none */
     const void *secret;
-    size_t secret_size; /* 0: none; proofs are then with an empty key */
+    size_t secret_size;   /* 0: none; proofs are then with an empty key */
+    const uint8_t *token; /* [TUTTI_TOKEN_BYTES]; NULL: it has not met the others */
 } tutti_identity;
 
 void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],

@@ -147,6 +147,35 @@ TUTTI_TEST(handshake_lets_ranks_ask_each_other_without_rank_0)
     }
 }
 
+/* A lower rank opens a channel to a higher one, with the token that both got when all had met. */
+TUTTI_TEST(handshake_refuses_channels_of_who_has_not_met_the_others)
+{
+    static const uint8_t token[TUTTI_TOKEN_BYTES] = {1}, other[TUTTI_TOKEN_BYTES] = {2};
+    static const struct {
+        const uint8_t *token;
+        int caller, called;
+        tutti_refusal refusal;
+    } cases[] = {{token, 1, 2, TUTTI_REFUSAL_NONE},
+                 {token, 2, 1, TUTTI_REFUSAL_ROLE},
+                 {NULL, 1, 2, TUTTI_REFUSAL_UNMET},
+                 {other, 1, 2, TUTTI_REFUSAL_SECRET}};
+    for (size_t i = 0; i < TUTTI_COUNT(cases); i++) {
+        pair p;
+        begin(&p);
+        end(&p);
+        p.acceptor.cluster = resolve_as("worker", cases[i].called - 1);
+        p.connector.cluster = resolve_as("worker", cases[i].caller - 1);
+        p.acceptor.token = token;
+        p.connector.token = cases[i].token;
+        tutti__handshake_challenge(&p.acceptor, p.near, &p.challenge);
+        CHECK_INT(tutti__handshake_hello(&p.connector, &p.challenge, TUTTI_PURPOSE_CHANNEL,
+                                         cases[i].called, 0, p.far, &p.hello),
+                  TUTTI_REFUSAL_NONE);
+        CHECK_INT(tutti__handshake_judge(&p.acceptor, p.near, &p.hello), cases[i].refusal);
+        end(&p);
+    }
+}
+
 TUTTI_TEST(handshake_tells_versions_epochs_and_roles_apart)
 {
     pair p;

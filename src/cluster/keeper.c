@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/params.h"
 #include "cluster/place.h"
 
@@ -74,13 +75,17 @@ void tutti__keeper_wake(tutti_keeper *keeper)
         return; /* full: it is awake */
 }
 
-/* A line for the launcher: why this process will end, where nothing else says it. */
+/* A line for the launcher: why this process will end, where nothing else says it; a tab stands
+ * before what waited. */
 static void tell_launcher(const tutti_keeper *keeper)
 {
-    char line[sizeof keeper->roster.verdict.text + 16];
+    const tutti_verdict *verdict = &keeper->roster.verdict;
+    char line[sizeof verdict->text + 16];
     if (keeper->cluster->launcher_fd < 0)
         return;
-    int size = snprintf(line, sizeof line, "verdict %s", keeper->roster.verdict.text);
+    int failure = (int)tutti__verdict_failure_size(verdict);
+    int size = snprintf(line, sizeof line, "verdict %.*s\t%s", failure, verdict->text,
+                        verdict->text + failure);
     for (int i = 0; i < size; i++)
         line[i] = line[i] == '\n' ? ' ' : line[i];
     line[size++] = '\n';
@@ -230,11 +235,16 @@ static void *keep(void *context)
     const tutti_world *world = tutti__world();
     int launcher = keeper->cluster->launcher_fd;
     wait_list waits = {0};
+    char warning[sizeof keeper->warning];
     pthread_mutex_lock(&keeper->lock);
     while (!keeper->stop) {
         int64_t timeout = tutti__roster_next(&keeper->roster) - tutti__now_ns();
         bool listed = list_waits(keeper, launcher, &waits);
+        memcpy(warning, keeper->warning, sizeof warning);
+        keeper->warning[0] = '\0';
         pthread_mutex_unlock(&keeper->lock);
+        if (warning[0] != '\0')
+            tutti__log(TUTTI_LOG_WARNING, "%s", warning);
         timeout = timeout < 0 ? 0 : timeout > 1000000000 ? 1000000000 : timeout;
         int came = listed ? world->wait(world->self, waits.data, waits.count, timeout) : -ENOMEM;
         if (came < 0)
@@ -283,13 +293,14 @@ static void init_identity(tutti_keeper *keeper)
     me->machine = tutti__machine();
     me->secret = keeper->secret.bytes;
     me->secret_size = keeper->secret.size;
+    me->token = keeper->roster.token;
     tutti__host_name(me->host, sizeof me->host);
     snprintf(me->job, sizeof me->job, "%s", keeper->cluster->job);
 }
 
 /* Set but empty is not set. A job that waits for another time than was meant is not worth
  * starting. */
-static tutti_status read_silence(int64_t *ret_ns)
+tutti_status tutti__membership_silence_limit(int64_t *ret_ns)
 {
     enum { LEAST = 100, MOST = 1000000000 };
     const char *text = tutti__param_text(&silence_param);
@@ -311,16 +322,20 @@ static tutti_status fill_keeper(tutti_keeper *keeper)
 {
     const tutti_cluster *cluster = keeper->cluster;
     uint64_t job;
+    uint8_t token[TUTTI_TOKEN_BYTES];
     TUTTI_TRY(tutti__secret_load(cluster->secret_fd, &keeper->secret));
     TUTTI_TRY(tutti__tls_context_create(&keeper->tls));
     TUTTI_TRY(tutti__random_fill(&job, sizeof job));
+    TUTTI_TRY(tutti__random_fill(token, sizeof token));
     init_identity(keeper);
-    TUTTI_TRY(read_silence(&keeper->silence_ns));
+    TUTTI_TRY(tutti__membership_silence_limit(&keeper->silence_ns));
     keeper->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     keeper->failed_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    keeper->opened = calloc((size_t)cluster->size, sizeof *keeper->opened);
     keeper->seen = calloc((size_t)cluster->size, sizeof *keeper->seen);
     keeper->seen_from = calloc((size_t)cluster->size, sizeof *keeper->seen_from);
-    if (keeper->wake_fd < 0 || keeper->failed_fd < 0 || !keeper->seen || !keeper->seen_from)
+    if (keeper->wake_fd < 0 || keeper->failed_fd < 0 || !keeper->opened || !keeper->seen ||
+        !keeper->seen_from)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory or descriptors for a membership");
     tutti_roster_options options = {.rank = cluster->rank,
                                     .size = cluster->size,
@@ -328,6 +343,7 @@ static tutti_status fill_keeper(tutti_keeper *keeper)
                                     .job = job,
                                     .silence_ns = keeper->silence_ns,
                                     .supervised = cluster->launcher_fd >= 0};
+    memcpy(options.token, token, sizeof token);
     tutti_roster_ways ways = {.context = keeper,
                               .send = keeper_send,
                               .drop = keeper_drop,
@@ -394,6 +410,7 @@ void tutti__keeper_free(tutti_keeper *keeper)
     close_fd(keeper->wake_fd);
     close_fd(keeper->failed_fd);
     free((void *)(uintptr_t)keeper->membership.peers);
+    free(keeper->opened);
     free(keeper->seen);
     free(keeper->seen_from);
     tutti__roster_free(&keeper->roster);

@@ -10,6 +10,7 @@
 
 #include "base/container.h"
 #include "base/world.h"
+#include "cluster/channel.h"
 #include "cluster/cluster.h"
 #include "cluster/handshake.h"
 #include "cluster/recorder.h"
@@ -69,8 +70,10 @@ struct tutti_keeper {
     tutti_witness witness;
     TUTTI_VEC(tutti_link *) links;
     TUTTI_VEC(tutti_caller) callers;
-    tutti_refusal *seen;   /* [size] at rank 0: how a process that claimed a rank was refused */
+    uint64_t *opened;      /* [size]: a bit for each channel that the rank has opened to us */
+    tutti_refusal *seen;   /* [size] how a process that claimed a rank was refused */
     char (*seen_from)[64]; /* [size] from where */
+    char warning[300];     /* for the log, outside the lock; "": none */
     char other_job[TUTTI_JOB_BYTES]; /* of the last one that was refused for it */
     /* The last one that was turned away before it could say its rank, and why; "": none. */
     char turned_from[64], turned_why[400];

@@ -201,10 +201,28 @@ static void write_refusal(const tutti_keeper *keeper, tutti_refusal refusal,
     bool late = refusal == TUTTI_REFUSAL_LATE && roster->phase == TUTTI_PHASE_FAILED;
     if (late && roster->verdict.text[0] != '\0')
         snprintf(ret_text, size, "before all ranks had met, %.960s", roster->verdict.text);
+    else if (refusal == TUTTI_REFUSAL_TAKEN && hello->as.hello.purpose == TUTTI_PURPOSE_CHANNEL)
+        snprintf(ret_text, size, "channel %u of rank %u is here already", hello->as.hello.number,
+                 hello->as.hello.rank);
     else if (refusal == TUTTI_REFUSAL_JOB)
         tutti__refusal_job_text(hello->as.hello.job, keeper->me.job, ret_text, size);
     else
         snprintf(ret_text, size, "%s", tutti__refusal_text(refusal));
+}
+
+/* Somebody poses as a rank that is there. Members need no word: two groups of a job share rank 0's
+ * port, and two ranks call each other when rank 0 is lost. */
+static void warn(tutti_keeper *keeper, const tutti_link *link, tutti_refusal refusal,
+                 const tutti_message *hello, const char *why)
+{
+    char from[64];
+    bool channel = hello->as.hello.purpose == TUTTI_PURPOSE_CHANNEL;
+    if (refusal != TUTTI_REFUSAL_UNMET && !(channel && refusal == TUTTI_REFUSAL_TAKEN))
+        return;
+    tutti__address_text(&link->from, from, sizeof from);
+    snprintf(keeper->warning, sizeof keeper->warning,
+             "rank %d: a process at %s that calls itself rank %u was refused: %s",
+             keeper->cluster->rank, from, hello->as.hello.rank, why);
 }
 
 static void refuse(tutti_keeper *keeper, tutti_link *link, tutti_refusal refusal,
@@ -212,7 +230,9 @@ static void refuse(tutti_keeper *keeper, tutti_link *link, tutti_refusal refusal
 {
     tutti_message m = {.type = TUTTI_MESSAGE_REFUSE};
     int claimed = (int)hello->as.hello.rank;
-    if (keeper->seen != NULL && claimed < keeper->cluster->size) {
+    bool first = false;
+    if (refusal != TUTTI_REFUSAL_EARLY && claimed < keeper->cluster->size) {
+        first = keeper->seen[claimed] != refusal;
         keeper->seen[claimed] = refusal;
         tutti__address_text(&link->from, keeper->seen_from[claimed],
                             sizeof keeper->seen_from[claimed]);
@@ -221,6 +241,8 @@ static void refuse(tutti_keeper *keeper, tutti_link *link, tutti_refusal refusal
         snprintf(keeper->other_job, sizeof keeper->other_job, "%s", hello->as.hello.job);
     m.as.refuse.reason = refusal;
     write_refusal(keeper, refusal, hello, m.as.refuse.text, sizeof m.as.refuse.text);
+    if (first)
+        warn(keeper, link, refusal, hello, m.as.refuse.text);
     tutti__link_send(link, &m);
     link->state = TUTTI_LINK_ENDING;
 }
@@ -264,6 +286,16 @@ static void admit_asker(tutti_keeper *keeper, tutti_link *link, const tutti_mess
     tutti__roster_stand_in_for(&keeper->roster, tutti__now_ns(), link->rank);
 }
 
+/* One channel for each number: who comes second is another than the rank that is there. */
+static tutti_refusal may_open(const tutti_keeper *keeper, const tutti_message *hello)
+{
+    uint32_t number = hello->as.hello.number;
+    if (number >= TUTTI_CHANNEL_NUMBERS)
+        return TUTTI_REFUSAL_ROLE;
+    return keeper->opened[hello->as.hello.rank] >> number & 1 ? TUTTI_REFUSAL_TAKEN
+                                                              : TUTTI_REFUSAL_NONE;
+}
+
 /* The wire leaves the link; what the caller has already sent behind its hello cannot be there,
  * since it waits for the admission. The admission goes out here: 50 bytes into an empty socket. */
 static void admit_channel(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
@@ -274,8 +306,27 @@ static void admit_channel(tutti_keeper *keeper, tutti_link *link, const tutti_me
     tutti_caller caller = {(int)hello->as.hello.rank, hello->as.hello.number, link->wire};
     if (!TUTTI_VEC_PUSH(&keeper->callers, caller))
         return;
+    keeper->opened[caller.rank] |= UINT64_C(1) << caller.number;
     link->wire = (tutti_wire){.socket = -1};
     link->state = TUTTI_LINK_CLOSED;
+}
+
+static tutti_refusal judge(const tutti_keeper *keeper, const tutti_link *link,
+                           const tutti_message *hello)
+{
+    uint32_t purpose = hello->as.hello.purpose;
+    int rank = (int)hello->as.hello.rank;
+    bool early = keeper->roster.phase == TUTTI_PHASE_GATHERING;
+    if (purpose == TUTTI_PURPOSE_CHANNEL && early) /* its word that all have met came sooner */
+        return TUTTI_REFUSAL_EARLY;
+    tutti_refusal refusal = tutti__handshake_judge(&keeper->me, link->nonce, hello);
+    if (refusal != TUTTI_REFUSAL_NONE)
+        return refusal;
+    if (purpose == TUTTI_PURPOSE_MEMBER)
+        return tutti__roster_may_admit(&keeper->roster, rank);
+    if (purpose == TUTTI_PURPOSE_STAND_IN)
+        return tutti__roster_may_stand_in(&keeper->roster, rank);
+    return may_open(keeper, hello);
 }
 
 static void judge_stranger(tutti_keeper *keeper, tutti_link *link, const tutti_message *hello)
@@ -284,13 +335,7 @@ static void judge_stranger(tutti_keeper *keeper, tutti_link *link, const tutti_m
         tutti__link_end(keeper, link, "");
         return;
     }
-    bool member = hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER;
-    bool asker = hello->as.hello.purpose == TUTTI_PURPOSE_STAND_IN;
-    tutti_refusal refusal = tutti__handshake_judge(&keeper->me, link->nonce, hello);
-    if (refusal == TUTTI_REFUSAL_NONE && member)
-        refusal = tutti__roster_may_admit(&keeper->roster, (int)hello->as.hello.rank);
-    if (refusal == TUTTI_REFUSAL_NONE && asker)
-        refusal = tutti__roster_may_stand_in(&keeper->roster, (int)hello->as.hello.rank);
+    tutti_refusal refusal = judge(keeper, link, hello);
     if (refusal != TUTTI_REFUSAL_NONE) {
         refuse(keeper, link, refusal, hello);
         return;
@@ -298,9 +343,9 @@ static void judge_stranger(tutti_keeper *keeper, tutti_link *link, const tutti_m
     tutti_message admit;
     tutti__handshake_admit(&keeper->me, link->nonce, hello, &admit);
     tutti__link_send(link, &admit);
-    if (member)
+    if (hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER)
         admit_member(keeper, link, hello);
-    else if (asker)
+    else if (hello->as.hello.purpose == TUTTI_PURPOSE_STAND_IN)
         admit_asker(keeper, link, hello);
     else
         admit_channel(keeper, link, hello);

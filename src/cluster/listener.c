@@ -1,4 +1,5 @@
 /* listener.c: where a rank listens, and which address it tells the others. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -191,12 +192,33 @@ static tutti_status fail_taken(const tutti_cluster *cluster, tutti_status status
                                derived ? TUTTI_PORT_ADVICE : "", derived ? ")" : "");
 }
 
+/* Containers and network namespaces begin without one: a port can be bound there all the same, and
+ * nobody reaches it. */
+static tutti_status check_loopback(const char *host, int port)
+{
+    const tutti_world *world = tutti__world();
+    tutti_address at;
+    size_t count = 0;
+    TUTTI_TRY(world->resolve(world->self, host, port, 1, &at, &count));
+    int socket = count > 0 ? world->connect(world->self, &at, NULL) : -ENETUNREACH;
+    if (socket >= 0)
+        world->close_socket(world->self, socket);
+    if (socket != -ENETUNREACH && socket != -EADDRNOTAVAIL)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_IO,
+                      "the ranks are to meet at %s, but this machine (or its container) has no "
+                      "loopback interface that is up; as root: ip link set lo up",
+                      host);
+}
+
 tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int meeting_port,
                                   int64_t deadline_ns)
 {
     bool loopback = tutti__host_loopback(host), bound = false;
     if (!loopback && keeper->secret.size == 0 && keeper->tls == NULL)
         return refuse_open(host);
+    if (loopback)
+        TUTTI_TRY(check_loopback(host, meeting_port));
     bool taken = take_listener(keeper, meeting_port);
     if (taken)
         tutti__forked_without(keeper->listener);

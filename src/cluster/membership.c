@@ -24,6 +24,8 @@ tutti_status tutti__membership_fail(const tutti_membership *membership)
 {
     tutti_verdict verdict;
     tutti__membership_verdict(membership, &verdict);
+    if (membership->keeper->cluster->launcher_fd >= 0) /* it says once what waited */
+        verdict.text[tutti__verdict_failure_size(&verdict)] = '\0';
     if (verdict.why == TUTTI_FAILURE_SILENT)
         return tutti_fail(TUTTI_DEADLINE, "%s", verdict.text);
     tutti_status status = TUTTI_CLOSED;

@@ -113,14 +113,16 @@ static inline bool tutti__membership_deciding(const tutti_membership *membership
 /* Readable (POLLIN) from the moment a verdict is there; never read from it. -1 in a job of one
  * rank. */
 int tutti__membership_fd(const tutti_membership *membership);
+/* TUTTI_SILENCE_MS in ns; fails where it is no time. */
+tutti_status tutti__membership_silence_limit(int64_t *ret_ns);
 /* How long nothing may be heard of a rank, ns. */
 int64_t tutti__membership_silence(const tutti_membership *membership);
 /* The verdict: equal on all ranks that rank 0 can reach, or, when rank 0 is lost, the lowest one
  * that is left. *ret_verdict.why is NONE while nothing failed. */
 void tutti__membership_verdict(const tutti_membership *membership, tutti_verdict *ret_verdict);
-/* Records the verdict's text as the thread's error: `return tutti__membership_fail(m)`.
- * TUTTI_CLOSED; TUTTI_DEADLINE for silence; TUTTI_CANCELLED where a rank aborted; where an
- * operation failed its status. */
+/* Records the verdict's text, under a launcher without what waited for the rank, as the thread's
+ * error: `return tutti__membership_fail(m)`. TUTTI_CLOSED; TUTTI_DEADLINE for silence;
+ * TUTTI_CANCELLED where a rank aborted; where an operation failed its status. */
 tutti_status tutti__membership_fail(const tutti_membership *membership);
 /* Says that `rank` cannot be reached or misbehaves, in words ("connection reset while sending").
  * Rank 0 decides within a second: the failure flag goes up on every rank. */

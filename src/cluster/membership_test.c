@@ -14,6 +14,7 @@
 #include "base/world.h"
 #include "cluster/channel.h"
 #include "cluster/cluster.h"
+#include "cluster/keeper.h"
 
 #define SECOND INT64_C(1000000000)
 enum { RANKS = 4 };
@@ -307,6 +308,102 @@ TUTTI_TEST(membership_of_two_groups_at_once)
         CHECK_STR(comers[r].message, "");
         CHECK_INT(comers[r].times, 2);
     }
+}
+
+/* Somebody who knows the secret calls rank 2 in the name of rank 1, which is there. `token`: of the
+ * ranks that have met, NULL without. */
+static void pose(tutti_keeper *posed, const uint8_t *token, int port, uint32_t purpose,
+                 uint32_t number, const char *why)
+{
+    tutti_wire wire;
+    char reached[64];
+    posed->me.token = token;
+    CHECK_STATUS(tutti__dial(posed, "127.0.0.1", port, purpose, 2, number, soon(), &wire, reached),
+                 TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), why);
+}
+
+typedef struct victim {
+    pthread_t thread;
+    int rank, port;
+    pthread_barrier_t *met, *posed;
+    tutti_membership *membership;
+    tutti_status status;
+} victim;
+
+static void *be_posed_as(void *context)
+{
+    victim *v = context;
+    tutti_cluster *cluster;
+    tutti_channel *channel = NULL;
+    char workers[100];
+    snprintf(workers, sizeof workers, "localhost:%d,localhost:%d,localhost:%d", v->port,
+             v->port + 1, v->port + 2);
+    v->status = tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = v->rank), &cluster);
+    if (v->status == TUTTI_OK)
+        v->status = tutti__membership_join(cluster, soon(), &v->membership);
+    if (v->status == TUTTI_OK && v->rank > 0)
+        v->status = tutti__channel_open(v->membership, 3 - v->rank, 5, soon(), &channel);
+    pthread_barrier_wait(v->met);
+    pthread_barrier_wait(v->posed);
+    tutti__channel_close(channel);
+    if (v->status == TUTTI_OK)
+        v->status = tutti__membership_agree(v->membership, "plan", 5, soon());
+    if (v->status == TUTTI_OK)
+        v->status = tutti__membership_leave(v->membership, soon());
+    tutti_cluster_free(cluster);
+    return NULL;
+}
+
+static char warned[300];
+
+static void keep_warning(void *context, tutti_log_level level, const char *line)
+{
+    (void)context;
+    if (level == TUTTI_LOG_WARNING)
+        snprintf(warned, sizeof warned, "%s", line);
+}
+
+/* Neither as a channel that is there, nor as one that may still come, nor as a rank that has lost
+ * rank 0; the rank itself is not blamed. */
+TUTTI_TEST(membership_refuses_who_poses_as_a_rank_that_is_there)
+{
+    static const char unmet[] = "refused: it knows the job's secret, but is none of the ranks";
+    victim victims[3];
+    pthread_barrier_t met, posed;
+    tutti_cluster *cluster;
+    tutti_keeper *keeper;
+    int port = next_ports();
+    char workers[100];
+    pthread_barrier_init(&met, NULL, 4);
+    pthread_barrier_init(&posed, NULL, 4);
+    tutti_log_install(keep_warning, NULL);
+    for (int r = 0; r < 3; r++) {
+        victims[r] = (victim){.rank = r, .port = port, .met = &met, .posed = &posed};
+        CHECK_INT(pthread_create(&victims[r].thread, NULL, be_posed_as, &victims[r]), 0);
+    }
+    pthread_barrier_wait(&met);
+    snprintf(workers, sizeof workers, "localhost:%d,localhost:%d,localhost:%d", port, port + 1,
+             port + 2);
+    CHECK_OK(tutti_cluster_resolve(
+        TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = 1), &cluster));
+    CHECK_OK(tutti__keeper_create(cluster, &keeper));
+    int at = victims[0].membership->peers[2].port;
+    pose(keeper, NULL, at, TUTTI_PURPOSE_CHANNEL, 0, unmet);
+    pose(keeper, NULL, at, TUTTI_PURPOSE_CHANNEL, 5, unmet);
+    pose(keeper, NULL, at, TUTTI_PURPOSE_STAND_IN, 0, unmet);
+    pose(keeper, victims[1].membership->keeper->roster.token, at, TUTTI_PURPOSE_CHANNEL, 5,
+         "refused: channel 5 of rank 1 is here already");
+    usleep(100000);
+    CHECK_CONTAINS(warned, "rank 2: a process at 127.0.0.1 that calls itself rank 1 was refused: ");
+    pthread_barrier_wait(&posed);
+    for (int r = 0; r < 3; r++) {
+        pthread_join(victims[r].thread, NULL);
+        CHECK_OK(victims[r].status);
+    }
+    tutti__keeper_free(keeper);
+    tutti_cluster_free(cluster);
 }
 
 /* One that takes a connection, closes it without a word and is gone, as a rank 0 with TLS does that

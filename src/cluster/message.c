@@ -83,7 +83,7 @@ static const struct shape {
                              TEXT(peer.address)}},
     [TUTTI_MESSAGE_START] = {"start",
                              {U32(start.epoch), BELOW(start.size, TUTTI_MOST_RANKS + 1),
-                              U64(start.job)}},
+                              U64(start.job), BYTES(start.token)}},
     [TUTTI_MESSAGE_BEAT] = {"beat",
                             {U64(beat.sent_ns), U64(beat.echo_ns), U64(beat.held_ns),
                              WHERES(beat.where), BLOB(beat.arrived)}},

@@ -10,10 +10,11 @@
 #include "cluster/sha256.h"
 
 enum {
-    TUTTI_PROTOCOL = 6,
+    TUTTI_PROTOCOL = 7,
     TUTTI_FRAME_BYTES = 4096,
     TUTTI_FRAME_HEAD = 8,
     TUTTI_NONCE_BYTES = 32,
+    TUTTI_TOKEN_BYTES = 32,
     TUTTI_BEAT_ARRIVALS = 32,
     TUTTI_ARRIVAL_BYTES = 26,
     TUTTI_WHERES = 5, /* groups whose operations a rank tells of */
@@ -45,10 +46,12 @@ typedef enum tutti_refusal {
     TUTTI_REFUSAL_SECRET,
     TUTTI_REFUSAL_ROLE,   /* rank, role, index or world size disagree */
     TUTTI_REFUSAL_EPOCH,  /* a process of an earlier or later start */
-    TUTTI_REFUSAL_TAKEN,  /* that rank is here already */
+    TUTTI_REFUSAL_TAKEN,  /* that rank, or that channel of it, is here already */
     TUTTI_REFUSAL_LATE,   /* rendezvous was given up; the text is the table of who is missing */
     TUTTI_REFUSAL_ENDING, /* the job that is still here has ended; the next one may meet here */
     TUTTI_REFUSAL_JOB,    /* a process of another job; the text has both names */
+    TUTTI_REFUSAL_EARLY,  /* a channel, before this rank has met all others */
+    TUTTI_REFUSAL_UNMET,  /* it knows the secret, and is none of the ranks that have met */
     TUTTI_REFUSAL_COUNT,
 } tutti_refusal;
 
@@ -119,6 +122,7 @@ typedef struct tutti_message {
         struct {
             uint32_t epoch, size;
             uint64_t job;
+            uint8_t token[TUTTI_TOKEN_BYTES];
         } start;
         struct {
             int64_t sent_ns;    /* the sender's clock */

@@ -22,6 +22,7 @@ tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options
                              .beat_ns = now_ns,
                              .trip_ns = INT64_MAX,
                              .verdict = {.rank = -1}};
+    memcpy(roster->token, options->token, sizeof roster->token);
     roster->members = calloc((size_t)options->size, sizeof *roster->members);
     if (roster->members == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", options->size);
@@ -109,6 +110,7 @@ static void start(tutti_roster *roster, int64_t now_ns)
     m.as.start.epoch = roster->options.epoch;
     m.as.start.size = (uint32_t)roster->options.size;
     m.as.start.job = roster->job;
+    memcpy(m.as.start.token, roster->token, sizeof m.as.start.token);
     tutti__roster_send_all(roster, &m);
 }
 
@@ -164,6 +166,7 @@ static void receive_start(tutti_roster *roster, const tutti_message *m)
     if (roster->phase != TUTTI_PHASE_GATHERING || !whole)
         return;
     roster->job = m->as.start.job;
+    memcpy(roster->token, m->as.start.token, sizeof roster->token);
     roster->phase = TUTTI_PHASE_RUNNING;
 }
 

@@ -49,7 +49,8 @@ typedef struct tutti_roster_ways {
 typedef struct tutti_roster_options {
     int rank, size;
     uint32_t epoch;
-    uint64_t job;       /* rank 0 only */
+    uint64_t job;                     /* rank 0 only */
+    uint8_t token[TUTTI_TOKEN_BYTES]; /* the same: what only ranks that have met know */
     int64_t silence_ns; /* how long nothing may be heard; beats go out five times as often */
     bool supervised;    /* a launcher will say how a process ended: wait for it a little */
 } tutti_roster_options;
@@ -82,7 +83,8 @@ typedef struct tutti_roster {
     bool met;      /* rank 0: RUNNING has begun */
     bool deciding; /* something failed somewhere: a verdict is there, or will be */
     uint64_t job;
-    int64_t ticked_ns, beat_ns; /* last tick, or message; last beat sent */
+    uint8_t token[TUTTI_TOKEN_BYTES]; /* from RUNNING on */
+    int64_t ticked_ns, beat_ns;       /* last tick, or message; last beat sent */
     int64_t woke_ns;    /* when this process last went on after it had been away; 0: never */
     int64_t until_ns;   /* of ASKING and PARTING */
     int stand_in;       /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
@@ -188,5 +190,7 @@ void tutti__verdict_add(tutti_verdict *verdict, int size, const tutti_ranks *com
                         const tutti_ranks *absent);
 /* Writes verdict->text from the rest of it. */
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer);
+/* How much of verdict->text says who failed and how; what follows says what waited for it. */
+size_t tutti__verdict_failure_size(const tutti_verdict *verdict);
 
 #endif

@@ -117,24 +117,29 @@ static void write_operation(const tutti_verdict *v, int size, bool whole, tutti_
         tutti__text_add(text, " (do all call it with the same sizes, type and root?)");
 }
 
+/* Who failed, and how; without what waited for it. */
+static void write_failure(const tutti_verdict *v, tutti_text *text)
+{
+    if (v->rank < 0)
+        tutti__text_add(text, "the launcher is gone%s%s", v->reason[0] ? ": " : "", v->reason);
+    else if (v->why == TUTTI_FAILURE_BROKEN)
+        tutti__text_add(text, "%s, says rank %d", v->reason, v->rank);
+    else if (v->why == TUTTI_FAILURE_ABORTED) { /* as ranks of its own machine say it */
+        tutti__text_add(text, "rank %d aborted: %s", v->rank, v->reason);
+        write_place_behind(v, text);
+    } else {
+        tutti__text_add(text, "rank %d", v->rank);
+        write_place(v, text);
+        write_cause(v, text);
+    }
+}
+
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
 {
     tutti_text text = {0};
     bool during = verdict->operation[0] != '\0';
     bool whole = writer == 0 || is_known_of_all(verdict, size);
-    if (verdict->rank < 0)
-        tutti__text_add(&text, "the launcher is gone%s%s", verdict->reason[0] ? ": " : "",
-                        verdict->reason);
-    else if (verdict->why == TUTTI_FAILURE_BROKEN)
-        tutti__text_add(&text, "%s, says rank %d", verdict->reason, verdict->rank);
-    else if (verdict->why == TUTTI_FAILURE_ABORTED) { /* as ranks of its own machine say it */
-        tutti__text_add(&text, "rank %d aborted: %s", verdict->rank, verdict->reason);
-        write_place_behind(verdict, &text);
-    } else {
-        tutti__text_add(&text, "rank %d", verdict->rank);
-        write_place(verdict, &text);
-        write_cause(verdict, &text);
-    }
+    write_failure(verdict, &text);
     if (during)
         write_operation(verdict, size, whole, &text);
     else
@@ -144,6 +149,18 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
         tutti__text_add(&text, " (as rank %d sees it: rank 0 cannot be asked)", writer);
     snprintf(verdict->text, sizeof verdict->text, "%s", text.failed ? "a rank failed" : text.data);
     tutti__text_free(&text);
+}
+
+size_t tutti__verdict_failure_size(const tutti_verdict *verdict)
+{
+    tutti_text text = {0};
+    size_t whole = strlen(verdict->text);
+    write_failure(verdict, &text);
+    bool begins = !text.failed && text.size < whole && verdict->text[text.size] == ';' &&
+                  memcmp(verdict->text, text.data, text.size) == 0;
+    size_t size = begins ? text.size : whole; /* of another writer's words nothing is left out */
+    tutti__text_free(&text);
+    return size;
 }
 
 void tutti__verdict_add(tutti_verdict *verdict, int size, const tutti_ranks *come,

@@ -123,7 +123,7 @@ static void signal_all(tutti_launch *l, int number)
 
 /* ---- what stations say ---- */
 
-static void fail_first(tutti_launch *l, int rank)
+void tutti__launch_fail(tutti_launch *l, int rank)
 {
     if (l->first_failed < 0)
         l->first_failed = rank;
@@ -144,7 +144,7 @@ static void take_ended(tutti_launch *l, const char *text)
     tutti__output_end(&r->output, l->width);
     r->done = !r->by_signal && number == 0 && l->first_failed < 0;
     if (r->by_signal || number != 0)
-        fail_first(l, rank);
+        tutti__launch_fail(l, rank);
     snprintf(news, sizeof news, "rank %d %s %d\n", rank, how, number);
     tell_all(l, TUTTI_FRAME_NEWS, news);
 }
@@ -166,8 +166,13 @@ static void take_unstarted(tutti_launch *l, const char *text)
 static void take_verdict(tutti_launch *l, const char *text)
 {
     int rank, at = 0;
-    if (sscanf(text, "%d %n", &rank, &at) == 1 && rank >= 0 && rank < l->job->size)
-        snprintf(l->ranks[rank].reason, sizeof l->ranks[rank].reason, "%s", text + at);
+    if (sscanf(text, "%d %n", &rank, &at) != 1 || rank < 0 || rank >= l->job->size)
+        return;
+    const char *failed = text + at;
+    tutti_launch_rank *r = &l->ranks[rank];
+    r->failure = strcspn(failed, "\t");
+    const char *waiting = failed + r->failure + (failed[r->failure] == '\t');
+    snprintf(r->reason, sizeof r->reason, "%.*s%s", (int)r->failure, failed, waiting);
 }
 
 static void take_output(tutti_launch *l, const tutti_frame *frame)
@@ -249,7 +254,7 @@ static void lose_station(tutti_launch *l, tutti_launch_station *station)
             l->ranks[r].by_signal = l->ranks[r].started;
             l->ranks[r].number = l->ranks[r].started ? SIGKILL : 255;
             tutti__output_end(&l->ranks[r].output, l->width);
-            fail_first(l, r);
+            tutti__launch_fail(l, r);
         }
 }
 
@@ -258,6 +263,7 @@ static void read_station(tutti_launch *l, tutti_launch_station *station)
     tutti_frame frame;
     int found = 0;
     bool more = tutti__frames_fill(&station->from);
+    station->heard_ns = tutti__now_ns();
     if (more && !station->greeted) {
         found = tutti__ssh_greeted(&station->from);
         station->greeted = found > 0;
@@ -405,7 +411,7 @@ static void supervise(tutti_launch *l, struct pollfd *polls)
         for (size_t i = 0; i < count; i++)
             polls[2 + i] = (struct pollfd){
                 l->stations[i].gone || held ? -1 : l->stations[i].from.fd, POLLIN, 0};
-        poll(polls, (nfds_t)count + 2, l->patience_until != 0 ? 100 : -1);
+        poll(polls, (nfds_t)count + 2, l->patience_until != 0 ? 100 : TUTTI_STATION_BEAT_MS);
         if (polls[0].revents != 0)
             take_signal(l);
         if (polls[1].revents != 0)
@@ -413,6 +419,7 @@ static void supervise(tutti_launch *l, struct pollfd *polls)
         for (size_t i = 0; i < count; i++)
             if (polls[2 + i].revents != 0)
                 read_station(l, &l->stations[i]);
+        tutti__launch_watch(l, held);
         end_unread(l);
         lose_patience(l);
     }

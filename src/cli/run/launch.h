@@ -12,7 +12,9 @@ typedef struct tutti_launch_rank {
     bool started, ended, by_signal;
     bool done;         /* with exit code 0, before any failure */
     int number;        /* exit code or signal */
+    bool unheard;      /* its station was not heard any more */
     char reason[1000]; /* why it could not be started, or its group failed; "": not known */
+    size_t failure; /* of a failed group's reason: so much says who failed, the rest what waited */
     tutti_run_output output;
 } tutti_launch_rank;
 
@@ -22,6 +24,8 @@ typedef struct tutti_launch_station {
     tutti_frames from;
     int first, count;
     bool greeted, gone; /* greeted: it is there; local ones always are */
+    int64_t heard_ns;   /* when it said something last */
+    bool unheard;       /* it has not for too long: its ranks are given up */
 } tutti_launch_station;
 
 typedef struct tutti_launch {
@@ -32,11 +36,19 @@ typedef struct tutti_launch {
     int first_failed;       /* rank; -1: none */
     int interrupts;         /* Ctrl-C, SIGTERM and the like so far */
     int64_t signalled;      /* the last one, ns */
+    int64_t watched_ns;     /* the last look at stations' silence */
     int64_t patience_until; /* of the others, after a failure; 0: nothing failed */
     int force;              /* signals sent since: 0, SIGTERM, SIGKILL */
     bool unread;            /* nobody reads what the job prints: it was told to end */
     bool undelivered;       /* the user did not wait for the reader of the job's last words */
 } tutti_launch;
+
+/* A rank has failed; the others have a few seconds. */
+void tutti__launch_fail(tutti_launch *l, int rank);
+
+/* Gives up stations of which nothing is heard any more (silence.c). `held`: they are not read now,
+ * since nobody takes what they say. */
+void tutti__launch_watch(tutti_launch *l, bool held);
 
 /* Says which rank failed first, and how. */
 void tutti__launch_report(const tutti_launch *l);

@@ -26,9 +26,24 @@ static void report_done(const tutti_launch *l)
         fprintf(stderr, "\n");
 }
 
-/* " (host a, process 7): exit code 1; its group failed: …" */
-static void report_end(const tutti_launch_rank *r)
+/* What the others waited in when `rank` failed, as the first that has heard of it says; "": nothing
+ * is known. */
+static const char *find_waiting(const tutti_launch *l, int rank)
 {
+    char begin[32];
+    int length = snprintf(begin, sizeof begin, "rank %d ", rank);
+    for (int i = 0; i < l->job->size; i++) {
+        const tutti_launch_rank *r = &l->ranks[i];
+        if (i != rank && r->started && strncmp(r->reason, begin, (size_t)length) == 0)
+            return r->reason + (r->failure < strlen(r->reason) ? r->failure : strlen(r->reason));
+    }
+    return "";
+}
+
+/* " (host a, process 7): exit code 1; its group failed: …" */
+static void report_end(const tutti_launch *l, int rank)
+{
+    const tutti_launch_rank *r = &l->ranks[rank];
     if (r->started)
         fprintf(stderr, " (host %s, process %d): ", r->host, r->process);
     else if (r->host[0])
@@ -39,12 +54,16 @@ static void report_end(const tutti_launch_rank *r)
         fprintf(stderr, "it was not started; see above");
     else if (!r->started)
         fprintf(stderr, "it could not be started: %s", r->reason);
+    else if (r->unheard)
+        fprintf(stderr, "%s", r->reason);
     else if (r->by_signal)
         fprintf(stderr, "ended by signal %d (%s)", r->number, strsignal(r->number));
     else
         fprintf(stderr, "exit code %d", r->number);
-    if (r->started && r->reason[0])
+    if (r->started && r->reason[0] && !r->unheard)
         fprintf(stderr, "; its group failed: %s", r->reason);
+    else if (r->started)
+        fprintf(stderr, "%s", find_waiting(l, rank));
     fprintf(stderr, "\n");
 }
 
@@ -71,7 +90,7 @@ void tutti__launch_report(const tutti_launch *l)
     if (others > 0)
         fprintf(stderr, "%d other rank%s failed after it; ", others, others == 1 ? "" : "s");
     fprintf(stderr, "first failed rank %d", l->first_failed);
-    report_end(r);
+    report_end(l, l->first_failed);
 }
 
 int tutti__launch_code(const tutti_launch *l)

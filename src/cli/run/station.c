@@ -292,7 +292,16 @@ static void wait_for_something(tutti_station *s, struct pollfd *polls)
             polls[count++] = (struct pollfd){
                 s->ranks[i].process > 0 ? s->ranks[i].output[stream] : -1, POLLIN, 0};
     }
-    poll(polls, (nfds_t)count, ending ? 50 : -1);
+    poll(polls, (nfds_t)count, ending ? 50 : TUTTI_STATION_BEAT_MS);
+}
+
+static void beat(tutti_station *s)
+{
+    int64_t now = tutti__now_ns();
+    if (now - s->beat_ns < TUTTI_STATION_BEAT_MS * INT64_C(1000000))
+        return;
+    s->beat_ns = now;
+    s->lost = !tutti__frame_write(s->out, TUTTI_FRAME_BEAT, "", 0) || s->lost;
 }
 
 static void watch(tutti_station *s, struct pollfd *polls)
@@ -310,6 +319,7 @@ static void watch(tutti_station *s, struct pollfd *polls)
         if (polls[0].revents != 0)
             read_launcher(s);
         reap(s);
+        beat(s);
         if (report_ended(s) == 0 && s->started)
             return;
     }

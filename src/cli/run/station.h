@@ -18,6 +18,7 @@ typedef struct tutti_station_rank {
 
 typedef struct tutti_station {
     int out, signals, listener, secret_fd;
+    int64_t beat_ns;        /* when it spoke of itself last */
     int64_t quiet_until_ns; /* output of a dead rank's children is read no longer than that */
     tutti_station_plan plan;
     struct winsize window; /* of rank 0's terminal; all 0: not known */
