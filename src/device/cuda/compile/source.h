@@ -24,4 +24,7 @@ typedef struct tutti_cuda_source {
 /* What every kernel begins with; found as #include "common.cuh". */
 extern const tutti_cuda_text tutti__cuda_text_common_cuh;
 
+/* Every source; NULL after the last. */
+const tutti_cuda_source *const *tutti__cuda_sources(void);
+
 #endif

@@ -268,7 +268,8 @@ static void report_devices(tutti_text *text)
 int tutti__cuda_report(tutti_text *text)
 {
     if (open_once(&opened_driver) != TUTTI_OK) {
-        tutti__text_add(text, "gpu         none: no %s\n", tutti__cuda_library_driver.stem);
+        tutti__text_add(text, "gpu         none: no NVIDIA driver (%s.1)\n",
+                        tutti__cuda_library_driver.stem);
         return 0;
     }
     opened *const all[] = {&opened_driver, &opened_nvrtc, &opened_blas, &opened_dnn};

@@ -6,9 +6,9 @@
  *     lab --report        what was found */
 #include "device/cuda/compile/compile.h"
 #include "device/cuda/compile/load.h"
+#include "device/cuda/compile/source.h"
 #include "device/cuda/driver/load.h"
 #include "device/cuda/lab/lab.h"
-#include "tables/cuda_source.h"
 
 static bool wanted(const char *name, int argc, char **argv)
 {
@@ -37,7 +37,7 @@ static int compile_all(void)
 {
     static const int chips[] = {80, 90};
     int failed = 0, count = 0;
-    for (const tutti_cuda_source *const *source = tutti__cuda_source_table; *source; source++)
+    for (const tutti_cuda_source *const *source = tutti__cuda_sources(); *source; source++)
         for (const char *const *options = (*source)->variants; *options; options++)
             for (size_t i = 0; i < TUTTI_COUNT(chips); i++) {
                 const tutti_cuda_job job = {(*source)->name, (*source)->text->text, *options,
