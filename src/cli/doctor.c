@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "comm/engine.h"
 #include "device/cpu/gemm/engine.h"
+#include "device/cuda/module.h"
 #include "dist/strategy.h"
 #include "nn/layer.h"
 #include "program/kernel.h"
@@ -28,8 +29,9 @@
 static const char usage[] =
     "usage: tutti doctor\n\n"
     "Says which CPU this is and what it can do, which devices and engines there are, which\n"
-    "libraries for matrix products can be loaded and what core type they were told, and what is\n"
-    "missing and how to get it. Exit code 0 also when optional parts are missing.\n";
+    "libraries for matrix products can be loaded and what core type they were told, which GPUs and\n"
+    "libraries of NVIDIA's, and what is missing and how to get it. Exit code 0 also when optional\n"
+    "parts are missing.\n";
 
 static void show_cpu(void)
 {
@@ -91,6 +93,21 @@ static int show_products(void)
     return missing;
 }
 
+/* NVIDIA's libraries and GPUs; one line where there are none. */
+static int show_gpus(void)
+{
+    const tutti_cuda_module *module;
+    tutti_text text = {0};
+    if (tutti__cuda_module(&module) != TUTTI_OK) {
+        printf("gpu         none: %s\n", tutti_error_message());
+        return 0;
+    }
+    int missing = module->report(&text);
+    printf("%s", text.data ? text.data : "");
+    tutti__text_free(&text);
+    return missing;
+}
+
 static void show_library(const char *what, const char *file, const char *package)
 {
     void *handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
@@ -108,7 +125,7 @@ static int run(int argc, char **argv)
     printf("tutti       %s, built by %s %s\n", tutti_version(), COMPILER, __VERSION__);
     show_cpu();
     show_devices();
-    int missing = show_products();
+    int missing = show_products() + show_gpus();
     printf("files\n");
     show_library("gzip", "libz.so.1", "zlib1g");
     show_library("PNG", "libpng16.so.16", "libpng16-16");

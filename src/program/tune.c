@@ -26,7 +26,7 @@ static struct {
     bool read, fresh, useless; /* fresh: holds what the file does not; useless: cannot be written */
 } tuned = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-const char *tutti__tune_path(void)
+const char *tutti__tune_folder(void)
 {
     static _Thread_local char path[4096];
     const char *folder = tutti__param_text(&cache_param), *below = "";
@@ -36,8 +36,18 @@ const char *tutti__tune_path(void)
         below = "/.cache/tutti";
     if (folder == NULL || *folder == '\0')
         return NULL;
+    int size = snprintf(path, sizeof path, "%s%s", folder, below);
+    return size > 0 && (size_t)size < sizeof path ? path : NULL;
+}
+
+const char *tutti__tune_path(void)
+{
+    static _Thread_local char path[4096];
+    const char *folder = tutti__tune_folder();
+    if (folder == NULL)
+        return NULL;
     uint64_t machine = tutti__hash_string(1, tutti__cpu()->model);
-    int size = snprintf(path, sizeof path, "%s%s/kernels-%08x.txt", folder, below,
+    int size = snprintf(path, sizeof path, "%s/kernels-%08x.txt", folder,
                         (unsigned)(machine & 0xffffffff));
     return size > 0 && (size_t)size < sizeof path ? path : NULL;
 }

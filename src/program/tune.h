@@ -19,6 +19,9 @@ tutti_status tutti__tune_check_setting(void);
 /* Writes what was measured since the last call. */
 void tutti__tune_save(void);
 
+/* The folder of what was measured or compiled: TUTTI_CACHE, else the user's cache folder; or NULL.
+ * Valid until the next call of a thread. */
+const char *tutti__tune_folder(void);
 /* The file, or NULL where no folder for it is known; valid until the next call of a thread. */
 const char *tutti__tune_path(void);
 

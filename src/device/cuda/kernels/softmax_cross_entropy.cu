@@ -1,0 +1,61 @@
+// softmax_cross_entropy.cu: the loss of each row of logits and its gradient in one pass: a row is
+// read once, kept in shared memory, and the gradient written over it.
+//
+//     loss[r] = log sum_j exp(x[r][j]) - x[r][label[r]]
+//     dx[r][j] = (softmax(x[r])[j] - (j == label[r])) * scale
+//
+// Options: TYPE (bf16, f16, float), WIDTH elements of a row that count, STRIDE from row to row (a
+// multiple of 16 bytes), THREADS of a block. Columns from WIDTH to STRIDE get a gradient of 0.
+// A label outside of [0, WIDTH) is ignored: loss and gradient 0.
+#include "common.cuh"
+
+enum { N = PER16(T), VECTORS = STRIDE / N };
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+softmax_cross_entropy(const T *logits, const i32 *labels, float scale, float *loss, T *gradient)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ float scratch[32];
+    vec<T, N> *row = (vec<T, N> *)memory;
+    const i64 r = blockIdx.x;
+    const vec<T, N> *in = (const vec<T, N> *)(logits + r * STRIDE);
+    vec<T, N> *out = (vec<T, N> *)(gradient + r * STRIDE);
+    const int label = labels[r];
+    const bool counts = label >= 0 && label < WIDTH;
+    float most = -INFINITY, sum = 0.0f;
+    for (int i = threadIdx.x; i < VECTORS; i += THREADS) {
+        vec<T, N> x = in[i];
+        row[i] = x;
+        float high = most;
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            if (i * N + k < WIDTH)
+                high = fmaxf(high, to_float(x.at[k]));
+        if (high > most) {
+            sum *= __expf(most - high);
+            most = high;
+        }
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            if (i * N + k < WIDTH && most > -INFINITY)
+                sum += __expf(to_float(x.at[k]) - most);
+    }
+    const float top = group_max<THREADS>(most, scratch);
+    const float whole = group_sum<THREADS>(most > -INFINITY ? sum * __expf(most - top) : 0.0f, scratch);
+    const float factor = counts ? scale / whole : 0.0f;
+    if (threadIdx.x == 0)
+        loss[r] = counts ? logf(whole) + top - to_float(((const T *)row)[label]) : 0.0f;
+    __syncthreads(); // the row is written over where the label's logit was read
+    for (int i = threadIdx.x; i < VECTORS; i += THREADS) {
+        vec<T, N> x = row[i], y;
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            const int j = i * N + k;
+            float d = j < WIDTH ? __expf(to_float(x.at[k]) - top) * factor : 0.0f;
+            if (counts && j == label)
+                d -= scale;
+            y.at[k] = from_float<T>(d);
+        }
+        out[i] = y;
+    }
+}
