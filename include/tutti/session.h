@@ -19,15 +19,6 @@
 extern "C" {
 #endif
 
-/* Devices in a grid with named axes; collectives name an axis. The strings and the list must
- * outlive the session. */
-typedef struct tutti_mesh_options {
-    int axis_count;
-    const char *axes[4];
-    int sizes[4];
-    const char *const *devices; /* product of sizes, row-major */
-} tutti_mesh_options;
-
 typedef struct tutti_session_options {
     size_t struct_size;
     const char *device; /* where nodes go that have no wish; default the strategy's first device,
@@ -36,7 +27,10 @@ typedef struct tutti_session_options {
     bool deterministic;      /* only kernels whose results do not depend on the batch's cut */
     int cache_limit; /* compiled programs kept, and of each sub-graph 4 times as many; default 128
                       */
-    tutti_mesh_options mesh;
+    const char *mesh; /* "data=2,model=4": devices in a grid with named axes, for collectives, which
+                         name an axis; NULL: none */
+    const char *mesh_devices; /* "cpu:0,cpu:1,…": as many as the sizes multiply to; the last axis
+                                 moves first */
     tutti_strategy *strategy; /* how runs are spread; NULL: not at all. Must outlive the session */
     int64_t memory_limit; /* bytes that the values of a run with gradients may take on each device
                              beside variables; 0: any number. Forward values are computed again

@@ -2,6 +2,7 @@
  * wait for each other in a circle, and see what they should. */
 #include "base/params.h"
 #include "base/test.h"
+#include "exec/mesh_test.h"
 #include "tutti/tutti.h"
 
 #define MOST 3
@@ -36,9 +37,8 @@ static void tell(world *w, const char *const *devices, story *build)
             w->owned[i] = tutti_variable(w->graph, tutti_ones(4));
     build(w);
     CHECK_OK(tutti_graph_check(w->graph));
-    CHECK_OK(tutti_session_open(
-        &w->session, w->graph, .device = devices[0], .deadline_seconds = 10,
-        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = devices}));
+    CHECK_OK(tutti_session_open(&w->session, w->graph, .device = devices[0], .deadline_seconds = 10,
+                                .mesh = "batch=2", .mesh_devices = mesh_devices(2, devices)));
     CHECK_OK(tutti_run(w->session, .target = tutti_initialize_all(w->graph)));
     tutti_tensor *x, *values[4] = {0};
     tutti_fetch fetches[4];

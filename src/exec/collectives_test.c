@@ -2,6 +2,7 @@
  * computed by hand. */
 #include "base/params.h"
 #include "base/test.h"
+#include "exec/mesh_test.h"
 #include "tutti/tutti.h"
 
 #define MOST 3
@@ -28,9 +29,9 @@ static job start(int size, const char *const *devices, tutti_dtype dtype, collec
     job j = {.size = size, .devices = devices};
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     CHECK_OK(tutti_graph_create(&j.graph));
-    CHECK_OK(tutti_session_open(
-        &j.session, j.graph, .deadline_seconds = 10,
-        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {size}, .devices = devices}));
+    CHECK_OK(tutti_session_open(&j.session, j.graph, .deadline_seconds = 10,
+                                .mesh = mesh_axis("batch", size),
+                                .mesh_devices = mesh_devices(size, devices)));
     for (int r = 0; r < size; r++)
         TUTTI_WITH_DEVICE(j.graph, devices[r]) {
             j.x[r] = (tutti_placeholder)(j.graph, TUTTI_TYPE(dtype, size, 2 * size));
@@ -254,9 +255,8 @@ static void go_in_a_circle(const char *const *devices)
     tutti_graph *g;
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
-    CHECK_OK(tutti_session_open(
-        &s, g, .deadline_seconds = 5,
-        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = devices}));
+    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 5, .mesh = "batch=2",
+                                .mesh_devices = mesh_devices(2, devices)));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), first = TUTTI_NO_SYM, use = TUTTI_NO_SYM,
               second = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, devices[1])
@@ -292,9 +292,8 @@ TUTTI_TEST(collectives_say_what_does_not_fit_the_mesh)
     tutti_tensor *in, *out;
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     CHECK_OK(tutti_graph_create(&g));
-    CHECK_OK(tutti_session_open(
-        &s, g, .deadline_seconds = 0.5,
-        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = two_cpus}));
+    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 0.5, .mesh = "batch=2",
+                                .mesh_devices = mesh_devices(2, two_cpus)));
     CHECK_OK(tutti_session_open(&bare, g, .deadline_seconds = 0.5));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), wide = TUTTI_NO_SYM, alone = TUTTI_NO_SYM,
               elsewhere = TUTTI_NO_SYM, named = TUTTI_NO_SYM;
@@ -333,9 +332,8 @@ TUTTI_TEST(collectives_compare_what_ranks_ask_for)
     tutti_session *s;
     tutti_tensor *in, *out[2];
     CHECK_OK(tutti_graph_create(&g));
-    CHECK_OK(tutti_session_open(
-        &s, g, .deadline_seconds = 30,
-        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = three_far}));
+    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 30, .mesh = "batch=2",
+                                .mesh_devices = mesh_devices(2, three_far)));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), sum[2], root[2];
     for (int r = 0; r < 2; r++)
         TUTTI_WITH_DEVICE(g, three_far[r]) {
@@ -363,9 +361,8 @@ TUTTI_TEST(collectives_end_with_the_first_error)
     tutti_session *s;
     tutti_tensor *in, *out[2];
     CHECK_OK(tutti_graph_create(&g));
-    CHECK_OK(tutti_session_open(
-        &s, g, .deadline_seconds = 30,
-        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = three_far}));
+    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 30, .mesh = "batch=2",
+                                .mesh_devices = mesh_devices(2, three_far)));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32), y[2], other = TUTTI_NO_SYM;
     for (int r = 0; r < 2; r++)
         TUTTI_WITH_DEVICE(g, three_far[r]) {

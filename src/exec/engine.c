@@ -45,8 +45,10 @@ static tutti_status take_name(tutti_engine *engine, const tutti_device *device)
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret)
 {
     tutti_engine *engine = calloc(1, sizeof *engine);
-    if (!engine)
+    if (!engine) {
+        tutti__mesh_destroy(options->mesh);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
+    }
     engine->options = *options;
     engine->device = strdup(device_of(options));
     engine->options.device = engine->device;
@@ -85,6 +87,7 @@ void tutti__engine_destroy(tutti_engine *engine)
     tutti__state_destroy(engine->state);
     tutti_strategy_close(engine->options.strategy);
     pthread_mutex_destroy(&engine->lock);
+    tutti__mesh_destroy(engine->options.mesh);
     free(engine->device);
     free(engine);
 }

@@ -18,7 +18,7 @@ typedef struct tutti_engine_options {
     int64_t deadline_ns;      /* of a run, relative */
     size_t memory_limit;      /* of a run's values on each device, bytes; 0: none */
     bool keeps_all;           /* nothing is computed again for gradients */
-    tutti_mesh mesh;          /* axis_count 0: none; the strings must outlive the engine */
+    tutti_mesh *mesh;         /* or NULL; the engine takes it over, also when it fails */
     tutti_strategy *strategy; /* NULL: one device; retained by the engine */
 } tutti_engine_options;
 

@@ -106,7 +106,7 @@ static tutti_run new_run(tutti_engine *engine, tutti_plan *plan)
                        .plan = plan,
                        .call_graph = call_graph,
                        .team = engine->options.strategy ? engine->options.strategy->team : NULL,
-                       .mesh = engine->options.mesh.axis_count ? &engine->options.mesh : NULL};
+                       .mesh = engine->options.mesh};
 }
 
 /* A ticket is returned by whoever took it. */

@@ -1,6 +1,7 @@
 /* gradient_places_test.c: gradients are computed where the nodes are that they are of. */
 #include "base/params.h"
 #include "base/test.h"
+#include "exec/mesh_test.h"
 #include "graph/graph.h"
 #include "tutti/tutti.h"
 
@@ -37,9 +38,8 @@ static void check_gradients(const char *const *devices, int which, const double 
             losses[r] = tutti_sum(tutti_scale(collective(which, tutti_square(x[r])), r + 1));
         }
     tutti_differentiate(tutti_add(losses[0], losses[1]), 2, x, grads);
-    CHECK_OK(tutti_session_open(
-        &s, g, .deadline_seconds = 10,
-        .mesh = {.axis_count = 1, .axes = {"data"}, .sizes = {2}, .devices = devices}));
+    CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 10, .mesh = "data=2",
+                                .mesh_devices = mesh_devices(2, devices)));
     for (int r = 0; r < 2; r++)
         CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){2},
                                    (float[]){(float)(2 * r + 1), (float)(2 * r + 2)}, &values[r]));

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "base/test.h"
+#include "exec/mesh_test.h"
 #include "tutti/tutti.h"
 
 #define STEPS 24
@@ -232,9 +233,8 @@ static void tell(uint64_t seed, bool picks)
         build(&s, &s.steps[n]);
     }
     CHECK_OK(tutti_graph_check(s.graph));
-    CHECK_OK(tutti_session_open(
-        &session, s.graph, .device = devices[0], .deadline_seconds = 20,
-        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = devices}));
+    CHECK_OK(tutti_session_open(&session, s.graph, .device = devices[0], .deadline_seconds = 20,
+                                .mesh = "batch=2", .mesh_devices = mesh_devices(2, devices)));
     CHECK_OK(tutti_run(session, .target = tutti_initialize_all(s.graph)));
     check_run(&s, session);
     tutti_session_close(session);

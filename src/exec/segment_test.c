@@ -2,6 +2,7 @@
  */
 #include "base/params.h"
 #include "base/test.h"
+#include "exec/mesh_test.h"
 #include "tutti/tutti.h"
 
 static const char *const devices[] = {"cpu:0", "far:0"};
@@ -27,9 +28,8 @@ static void check(job *j, double first, double second)
     tutti_session *session;
     tutti_tensor *x, *y[2];
     CHECK_OK(tutti_graph_check(j->graph));
-    CHECK_OK(tutti_session_open(
-        &session, j->graph, .device = devices[0], .deadline_seconds = 10,
-        .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = devices}));
+    CHECK_OK(tutti_session_open(&session, j->graph, .device = devices[0], .deadline_seconds = 10,
+                                .mesh = "batch=2", .mesh_devices = mesh_devices(2, devices)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[]){1, 0, 3, 4}, &x));
     CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({j->x, x}),
                        .fetch = TUTTI_FETCH({j->y[0], &y[0]}, {j->y[1], &y[1]}),

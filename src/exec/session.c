@@ -22,54 +22,6 @@ struct tutti_session {
     bool shared; /* the engine is somebody else's */
 };
 
-static const char *without_slash(const char *device)
-{
-    return device[0] == '/' ? device + 1 : device;
-}
-
-/* A device has one place in the mesh. */
-static tutti_status check_different(const tutti_mesh *mesh)
-{
-    for (int i = 0; i < mesh->device_count; i++)
-        for (int k = 0; k < i; k++)
-            if (strcmp(without_slash(mesh->devices[k]), without_slash(mesh->devices[i])) == 0)
-                return tutti_fail(TUTTI_INVALID, "devices %d and %d of the mesh are both '%s'", k,
-                                  i, mesh->devices[i]);
-    return TUTTI_OK;
-}
-
-static tutti_status read_mesh(const tutti_mesh_options *from, tutti_mesh *ret)
-{
-    tutti_mesh mesh = {.axis_count = from->axis_count, .device_count = 1, .devices = from->devices};
-    if (from->axis_count < 0 || from->axis_count > 4 || (from->axis_count && !from->devices))
-        return tutti_fail(TUTTI_INVALID, "a mesh has 1 to 4 axes and a list of devices");
-    for (int i = 0; i < from->axis_count; i++) {
-        if (!from->axes[i] || !from->axes[i][0] || from->sizes[i] < 1 || from->sizes[i] > 4096)
-            return tutti_fail(TUTTI_INVALID, "mesh axis %d needs a name and a size of 1 to 4096",
-                              i);
-        for (int k = 0; k < i; k++)
-            if (strcmp(from->axes[k], from->axes[i]) == 0)
-                return tutti_fail(TUTTI_INVALID, "mesh axes %d and %d are both called '%s'", k, i,
-                                  from->axes[i]);
-        mesh.axes[i] = from->axes[i];
-        mesh.sizes[i] = from->sizes[i];
-        mesh.device_count *= from->sizes[i];
-        if (mesh.device_count > 4096)
-            return tutti_fail(TUTTI_TOO_LARGE, "a mesh has at most 4096 devices");
-    }
-    tutti_device_name name;
-    for (int i = 0; i < mesh.device_count && from->axis_count; i++)
-        if (!from->devices[i])
-            return tutti_fail(TUTTI_INVALID, "device %d of the mesh's %d is NULL", i,
-                              mesh.device_count);
-        else
-            TUTTI_TRY(tutti_device_parse(from->devices[i], &name));
-    if (from->axis_count)
-        TUTTI_TRY(check_different(&mesh));
-    *ret = mesh;
-    return TUTTI_OK;
-}
-
 /* 0 is the default; no time is negative. */
 static tutti_status check_deadline(double seconds)
 {
@@ -92,7 +44,6 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
                                    .deadline_ns = tutti__engine_ns(options->deadline_seconds)};
     if (options->strategy)
         TUTTI_TRY(tutti_strategy_check(options->strategy));
-    TUTTI_TRY(read_mesh(&options->mesh, &engine.mesh));
     TUTTI_TRY(check_deadline(options->deadline_seconds));
     if (options->cache_limit < 0)
         return tutti_fail(TUTTI_INVALID, "a cache of %d programs; give 0 for the default, or more",
@@ -100,6 +51,8 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
     if (options->memory_limit < 0)
         return tutti_fail(TUTTI_INVALID, "a memory limit of %lld bytes; give 0 for none, or more",
                           (long long)options->memory_limit);
+    if (options->mesh)
+        TUTTI_TRY(tutti__mesh_create(options->mesh, options->mesh_devices, &engine.mesh));
     *ret = engine;
     return TUTTI_OK;
 }
@@ -113,8 +66,10 @@ tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_option
         return tutti_fail(TUTTI_INVALID, "a session needs a graph");
     TUTTI_TRY(tutti__engine_options_of(options, &engine));
     tutti_session *session = calloc(1, sizeof *session);
-    if (!session)
+    if (!session) {
+        tutti__mesh_destroy(engine.mesh);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
+    }
     session->graph = graph;
     tutti_status status = tutti__engine_create(&engine, &session->engine);
     if (status != TUTTI_OK)

@@ -229,9 +229,6 @@ TUTTI_TEST(session_names_what_is_wrong)
 
 TUTTI_TEST(sessions_refuse_options_that_cannot_be)
 {
-    static const char *const devices[] = {"cpu:0", "cpu:0"}, *const wrong[] = {"cpu:0", "cpu:"},
-                             *const missing[] = {"cpu:0", NULL},
-                             *const twice[] = {"far:0", "/far:0"};
     static const struct {
         tutti_session_options options;
         const char *message;
@@ -240,14 +237,18 @@ TUTTI_TEST(sessions_refuse_options_that_cannot_be)
         {{.deadline_seconds = NAN}, "a deadline of nan seconds"},
         {{.cache_limit = -4}, "a cache of -4 programs"},
         {{.memory_limit = -4}, "a memory limit of -4 bytes"},
-        {{.mesh = {9, {"a"}, {1}, devices}}, "1 to 4 axes"},
-        {{.mesh = {1, {"a"}, {0}, devices}}, "a size of 1 to 4096"},
-        {{.mesh = {1, {""}, {2}, devices}}, "mesh axis 0 needs a name"},
-        {{.mesh = {2, {"a", "a"}, {1, 2}, devices}}, "are both called 'a'"},
-        {{.mesh = {4, {"a", "b", "c", "d"}, {4096, 4096, 4096, 4096}, devices}}, "at most 4096"},
-        {{.mesh = {1, {"a"}, {2}, wrong}}, "cannot read 'cpu:'"},
-        {{.mesh = {1, {"a"}, {2}, missing}}, "device 1 of the mesh's 2 is NULL"},
-        {{.mesh = {1, {"a"}, {2}, twice}}, "devices 0 and 1 of the mesh are both '/far:0'"},
+        {{.mesh = "a"}, "axes look like data=2"},
+        {{.mesh = "a=2,"}, "the mesh 'a=2,' has places for 2 devices, and 0 are named"},
+        {{.mesh = "a=0"}, "'a=0' needs a size of 1 to 4096"},
+        {{.mesh = "a=1,a=2"}, "two axes called 'a'"},
+        {{.mesh = "a=4096,b=2"}, "more than 4096 devices"},
+        {{.mesh = "a=1,b=1,c=1,d=1,e=1,f=1,g=1"}, "more than 6 axes"},
+        {{.mesh = "a=2,b=3", .mesh_devices = "cpu:0,cpu:1,cpu:2,cpu:3"},
+         "the mesh 'a=2,b=3' has places for 6 devices, and 4 are named"},
+        {{.mesh = "a=2", .mesh_devices = "cpu:0,cpu:"}, "cannot read 'cpu:'"},
+        {{.mesh = "a=2", .mesh_devices = "cpu:0,"}, "device 1 of the mesh is ''"},
+        {{.mesh = "a=2", .mesh_devices = "far:0,/far:0"},
+         "devices 0 and 1 of the mesh are both '/far:0'"},
     };
     tutti_graph *g;
     CHECK_OK(tutti_graph_create(&g));

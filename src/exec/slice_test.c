@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "base/test.h"
+#include "exec/mesh_test.h"
 #include "tutti/tutti.h"
 
 #define ROWS 8
@@ -101,9 +102,8 @@ static double train_slice(const char *const devices[4], double *ret_weight)
         y[i] = rows(ROWS, 3, 4, i * ROWS);
     }
     CHECK_OK(tutti_graph_check(g));
-    CHECK_OK(tutti_session_open(
-        &s, g,
-        .mesh = {.axis_count = 2, .axes = {"data", "stage"}, .sizes = {2, 2}, .devices = devices}));
+    CHECK_OK(tutti_session_open(&s, g, .mesh = "data=2,stage=2",
+                                .mesh_devices = mesh_devices(4, devices)));
     CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
     double last = 0;
     for (int i = 0; i < STEPS; i++) {

@@ -77,7 +77,7 @@ static void draw_edges(tutti_text *out, int number, const tutti_node *node)
         tutti_edge edge = node->inputs[i];
         tutti__text_add(out, "  g%d_n%u -> g%d_n%u [label=\"%s", number, edge.node->id, number,
                         node->id, tutti_type_text(tutti__edge_type(edge), text));
-        tutti__print_sharding(out, edge.node->shardings ? edge.node->shardings[edge.index] : NULL);
+        tutti__print_sharding(out, edge);
         tutti__text_add(out, "\"%s];\n", tutti__edge_type(edge)->handle ? ", color=gray" : "");
     }
     for (int i = 0; i < node->control_count; i++)

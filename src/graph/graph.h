@@ -15,13 +15,22 @@
 #include "base/container.h"
 #include "tutti/gradients.h"
 #include "tutti/op.h"
+#include "tutti/reduction.h"
 
-/* How one edge lies over the device mesh: per mesh axis replicated, split(dimension) or partial. */
-typedef enum tutti_shard_kind { TUTTI_REPLICATED, TUTTI_SPLIT, TUTTI_PARTIAL } tutti_shard_kind;
+/* How one edge lies over the device mesh, axis by axis (mesh.h): the same everywhere, cut along a
+ * dimension, the reduction of what the ranks have, or each rank's own, which follows from its
+ * position. Of several axes that cut one dimension the first is outermost. */
+typedef enum tutti_shard_kind {
+    TUTTI_REPLICATED,
+    TUTTI_SPLIT,
+    TUTTI_PARTIAL,
+    TUTTI_VARYING
+} tutti_shard_kind;
 typedef struct tutti_shard {
     const char *axis; /* of the mesh */
     tutti_shard_kind kind;
-    int dimension; /* for TUTTI_SPLIT */
+    int dimension;             /* for TUTTI_SPLIT */
+    tutti_reduction reduction; /* for TUTTI_PARTIAL */
 } tutti_shard;
 typedef struct tutti_sharding {
     int count;

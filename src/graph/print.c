@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/mesh.h"
 #include "graph/print.h"
 #include "graph/serialize.h"
 
@@ -137,18 +138,13 @@ bool tutti__attr_is_default(const tutti_op *op, const tutti_attr *attr)
     return same;
 }
 
-void tutti__print_sharding(tutti_text *out, const tutti_sharding *sharding)
+void tutti__print_sharding(tutti_text *out, tutti_edge edge)
 {
-    for (int i = 0; sharding && i < sharding->count; i++) {
-        const tutti_shard *shard = &sharding->shards[i];
-        tutti__text_add(out, "%s%s:", i > 0 ? ", " : " <", shard->axis);
-        if (shard->kind == TUTTI_SPLIT)
-            tutti__text_add(out, "split(%d)", shard->dimension);
-        else
-            tutti__text_add(out, shard->kind == TUTTI_PARTIAL ? "partial" : "replicated");
-    }
-    if (sharding && sharding->count > 0)
-        tutti__text_add(out, ">");
+    const tutti_sharding **all = edge.node->shardings;
+    if (!all || !all[edge.index])
+        return;
+    tutti__text_add(out, " ");
+    tutti__sharding_print(out, all[edge.index], tutti__edge_type(edge)->rank);
 }
 
 static void print_edge(tutti_text *out, tutti_edge edge)
@@ -183,7 +179,7 @@ static void print_node(tutti_text *out, const tutti_node *node)
     print_attrs(out, node);
     for (int i = 0; i < node->output_count; i++) {
         tutti__text_add(out, "%s%s", i > 0 ? ", " : " : ", tutti_type_text(&node->types[i], text));
-        tutti__print_sharding(out, node->shardings ? node->shardings[i] : NULL);
+        tutti__print_sharding(out, (tutti_edge){(tutti_node *)node, (uint32_t)i});
     }
     if (node->device[0])
         tutti__text_add(out, " @%s", node->device);

@@ -13,8 +13,8 @@ void tutti__print_attr(tutti_text *out, const tutti_op *op, const tutti_attr *at
 /* Whether the attribute has the value that its operator's table gives when it is left out. */
 bool tutti__attr_is_default(const tutti_op *op, const tutti_attr *attr);
 
-/* " <data:split(0), model:partial>", or nothing. */
-void tutti__print_sharding(tutti_text *out, const tutti_sharding *sharding);
+/* " [data, -] partial(sum: model)", or nothing. */
+void tutti__print_sharding(tutti_text *out, tutti_edge edge);
 
 /* Hands the text over as a string from malloc, or frees it and fails. */
 tutti_status tutti__print_finish(tutti_text *out, char **ret_text);

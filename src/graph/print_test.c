@@ -188,7 +188,7 @@ TUTTI_TEST(shardings_are_shown)
     x.node->shardings = all;
     prints(
         g,
-        "%x = placeholder() {dtype=f32, dims=[2,3]} : f32[2,3] <data:split(1), model:partial, pipe:replicated>\n");
+        "%x = placeholder() {dtype=f32, dims=[2,3]} : f32[2,3] [-, data] partial(sum: model)\n");
 }
 
 TUTTI_TEST(an_empty_graph_and_null_can_be_printed)

@@ -176,17 +176,21 @@ static tutti_status read_shard(tutti_reader *r, tutti_graph *graph, const tutti_
                                tutti_shard *ret)
 {
     const char *axis;
-    uint32_t kind, dimension;
+    uint32_t kind, number; /* the dimension, the reduction or 0 */
     TUTTI_TRY(tutti__read_string(r, &axis));
     TUTTI_TRY(tutti__read_word(r, &kind));
-    TUTTI_TRY(tutti__read_word(r, &dimension));
-    if (!axis[0] || strlen(axis) > TUTTI_GRAPH_MAX_AXIS || kind > TUTTI_PARTIAL ||
-        (kind == TUTTI_SPLIT ? dimension >= (uint32_t)type->rank : dimension != 0))
+    TUTTI_TRY(tutti__read_word(r, &number));
+    if (!axis[0] || strlen(axis) > TUTTI_GRAPH_MAX_AXIS || kind > TUTTI_VARYING ||
+        number >= (kind == TUTTI_SPLIT     ? (uint32_t)type->rank
+                   : kind == TUTTI_PARTIAL ? TUTTI_PROD + 1u
+                                           : 1u))
         return TUTTI_READ_FAIL("a sharding over axis '%s' has kind %" PRIu32
-                               " and dimension %" PRIu32,
-                               axis, kind, dimension);
-    *ret = (tutti_shard){tutti__arena_string(&graph->arena, axis), (tutti_shard_kind)kind,
-                         (int)dimension};
+                               " and dimension or reduction %" PRIu32,
+                               axis, kind, number);
+    *ret = (tutti_shard){.axis = tutti__arena_string(&graph->arena, axis),
+                         .kind = (tutti_shard_kind)kind,
+                         .dimension = kind == TUTTI_SPLIT ? (int)number : 0,
+                         .reduction = kind == TUTTI_PARTIAL ? (tutti_reduction)number : TUTTI_SUM};
     return ret->axis ? TUTTI_OK
                      : tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for a sharding");
 }

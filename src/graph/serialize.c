@@ -144,7 +144,7 @@ static tutti_status put_sharding(writer *w, const tutti_sharding *sharding)
         put_word(&w->body, sharding->shards[i].kind);
         put_word(&w->body, sharding->shards[i].kind == TUTTI_SPLIT
                                ? (uint64_t)sharding->shards[i].dimension
-                               : 0);
+                               : (uint64_t)sharding->shards[i].reduction);
     }
     return TUTTI_OK;
 }

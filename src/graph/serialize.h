@@ -16,7 +16,7 @@
  *   attribute name, kind, then by kind: 64 bits (int, float); count and elements (string, ints,
  *             floats, types); tensor; graph
  *   tensor    type, then contiguous elements; strings as size (word) and bytes
- *   sharding  count + 1, or 0 for none; each: axis, kind, dimension
+ *   sharding  count + 1, or 0 for none; each: axis, kind, dimension or reduction
  *
  * Nodes stand in the order of their ids and name only earlier ones (a colocated node may come
  * later). The user's file and line do not travel. Types travel only to be compared with what the

@@ -156,8 +156,10 @@ static tutti_status check_sharding(const tutti_node *node, int output)
     const tutti_sharding *sharding = node->shardings[output];
     for (int i = 0; sharding && i < sharding->count; i++) {
         const tutti_shard *shard = &sharding->shards[i];
-        if (!shard->axis || !shard->axis[0] || (unsigned)shard->kind > TUTTI_PARTIAL)
-            return refuse(node, "the sharding of output %d has no mesh axis or kind", output);
+        if (!shard->axis || !shard->axis[0] || (unsigned)shard->kind > TUTTI_VARYING ||
+            (unsigned)shard->reduction > TUTTI_PROD)
+            return refuse(node, "the sharding of output %d has no mesh axis, kind or reduction",
+                          output);
         if (shard->kind == TUTTI_SPLIT &&
             (shard->dimension < 0 || shard->dimension >= node->types[output].rank))
             return refuse(node, "output %d is split along dimension %d, but has %d", output,

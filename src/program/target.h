@@ -4,7 +4,7 @@
 #define TUTTI_PROGRAM_TARGET_H
 
 #include "base/pool.h"
-#include "graph/graph.h"
+#include "graph/mesh.h"
 #include "state/state.h"
 #include "tensor/tensor.h"
 
@@ -106,15 +106,6 @@ struct tutti_target {
 /* Opens a device by name ("cpu:0", "/far:1", "gpu:0"), once per process; NOT_FOUND says which
  * exist. */
 tutti_status tutti__device_open(const char *name, tutti_device **ret);
-
-/* How a mesh of devices is named: axes with sizes, devices in row-major order. */
-typedef struct tutti_mesh {
-    int axis_count;
-    const char *axes[4];
-    int sizes[4];
-    int device_count;
-    const char *const *devices;
-} tutti_mesh;
 
 /* What other programs do between two runs of one: bytes that they touch, seconds that they take. */
 typedef struct tutti_between {

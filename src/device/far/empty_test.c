@@ -101,9 +101,8 @@ static void run_on(const char *device, const tutti_sample *sample, int gradient_
     }
     if (ret->count == 0)
         options.target = tutti__sym(sample->node, 0);
-    CHECK_OK(tutti_session_open(
-        &session, sample->graph, .device = device, .deadline_seconds = 20,
-        .mesh = {.axis_count = 2, .axes = {"data", "model"}, .sizes = {1, 1}, .devices = &device}));
+    CHECK_OK(tutti_session_open(&session, sample->graph, .device = device, .deadline_seconds = 20,
+                                .mesh = "data=1,model=1", .mesh_devices = device));
     ret->status = tutti_session_run(session, &options);
     snprintf(ret->message, sizeof ret->message, "%s", tutti_error_message());
     tutti_session_close(session);

@@ -75,9 +75,8 @@ static void run_on(const char *device, const tutti_op *op, const char *text, out
     tutti_sample *sample;
     tutti_session *session;
     CHECK_OK(tutti__sample_parse(op, text, 1, &sample));
-    CHECK_OK(tutti_session_open(
-        &session, sample->graph, .device = device, .deadline_seconds = 20,
-        .mesh = {.axis_count = 2, .axes = {"data", "model"}, .sizes = {1, 1}, .devices = &device}));
+    CHECK_OK(tutti_session_open(&session, sample->graph, .device = device, .deadline_seconds = 20,
+                                .mesh = "data=1,model=1", .mesh_devices = device));
     tutti_status status = run_in(session, sample, ret);
     if (status != TUTTI_OK)
         tutti__test_fail(__FILE__, __LINE__, "%s \"%s\" on %s: %s", op->name, text, device,

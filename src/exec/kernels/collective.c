@@ -8,35 +8,25 @@
 #include "exec/rendezvous.h"
 #include "ops/comm/comm.h"
 
-/* The device's place in the mesh: its rank along `axis`, and a number for the group it meets. */
+/* The device's rank along `axis`, and the place of the first of the group that it meets. */
 static tutti_status find_rank(const tutti_call *call, const char *axis, int *ret_rank,
                               int *ret_size, int *ret_group)
 {
     const tutti_context *context = call->context;
     const tutti_mesh *mesh = context->run->mesh;
-    int wanted = -1, place = -1;
-    for (int i = 0; mesh && i < mesh->axis_count; i++)
-        if (strcmp(mesh->axes[i], axis) == 0)
-            wanted = i;
-    if (wanted < 0)
-        return tutti_fail(
-            TUTTI_INVALID,
-            "%s '%s': the session's mesh has no axis '%s'; name it in tutti_session_open(.mesh = …)",
-            call->op->name, call->name, axis);
-    for (int i = 0; i < mesh->device_count; i++) {
-        const char *name = mesh->devices[i];
-        if (strcmp(name[0] == '/' ? name + 1 : name, context->device->name) == 0)
-            place = i;
-    }
+    int along = mesh ? tutti__mesh_axis(mesh, axis) : -1;
+    if (along < 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "%s '%s': the session's mesh has no axis '%s'; name it in "
+                          "tutti_session_open(.mesh = \"%s=%lld\", .mesh_devices = …)",
+                          call->op->name, call->name, axis, axis,
+                          (long long)tutti__call_int(call, "size"));
+    int place = tutti__mesh_find(mesh, context->device->name);
     if (place < 0)
         return tutti_fail(TUTTI_INVALID, "%s '%s' runs on %s, which is not in the session's mesh",
                           call->op->name, call->name, context->device->name);
-    int stride = 1;
-    for (int i = mesh->axis_count - 1; i > wanted; i--)
-        stride *= mesh->sizes[i];
-    *ret_rank = place / stride % mesh->sizes[wanted];
-    *ret_size = mesh->sizes[wanted];
-    *ret_group = place - *ret_rank * stride;
+    *ret_rank = tutti__mesh_rank(mesh, place, along, ret_group);
+    *ret_size = mesh->axes[along].size;
     return TUTTI_OK;
 }
 

@@ -1,0 +1,172 @@
+/* mesh.c: see mesh.h. */
+#include "graph/mesh.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/container.h"
+
+/* Up to the next comma, without spaces around it; moves *at behind the comma. */
+static size_t next_word(const char **at, const char **ret_word)
+{
+    const char *word = *at + strspn(*at, " ");
+    size_t size = strcspn(word, ",");
+    *at = word + size + (word[size] == ',');
+    while (size > 0 && word[size - 1] == ' ')
+        size--;
+    *ret_word = word;
+    return size;
+}
+
+static bool is_name(const char *text, size_t size)
+{
+    bool ok = size > 0 && size < sizeof((tutti_mesh_axis){0}.name) && isalpha((unsigned char)*text);
+    for (size_t i = 0; ok && i < size; i++)
+        ok = isalnum((unsigned char)text[i]) || text[i] == '_';
+    return ok;
+}
+
+static tutti_status read_axis(const char *text, size_t size, const char *all, tutti_mesh_axis *ret)
+{
+    const char *equals = memchr(text, '=', size);
+    size_t name = equals ? (size_t)(equals - text) : size;
+    char *end = NULL;
+    long number = equals ? strtol(equals + 1, &end, 10) : 0;
+    if (!is_name(text, name) || !equals || end != text + size || !isdigit((unsigned char)equals[1]))
+        return tutti_fail(TUTTI_INVALID,
+                          "mesh '%s': cannot read '%.*s'; axes look like data=2, with a name of at "
+                          "most %zu letters, digits and _",
+                          all, (int)size, text, sizeof ret->name - 1);
+    if (number < 1 || number > TUTTI_MESH_DEVICES)
+        return tutti_fail(TUTTI_INVALID, "mesh '%s': '%.*s' needs a size of 1 to %d", all,
+                          (int)size, text, TUTTI_MESH_DEVICES);
+    *ret = (tutti_mesh_axis){.size = (int)number};
+    memcpy(ret->name, text, name);
+    return TUTTI_OK;
+}
+
+static tutti_status read_axes(const char *text, tutti_mesh *mesh)
+{
+    mesh->device_count = 1;
+    for (const char *at = text, *word; *at || mesh->axis_count == 0;) {
+        size_t size = next_word(&at, &word);
+        tutti_mesh_axis axis;
+        if (mesh->axis_count == TUTTI_MESH_AXES)
+            return tutti_fail(TUTTI_INVALID, "mesh '%s' has more than %d axes", text,
+                              TUTTI_MESH_AXES);
+        TUTTI_TRY(read_axis(word, size, text, &axis));
+        if (tutti__mesh_axis(mesh, axis.name) >= 0)
+            return tutti_fail(TUTTI_INVALID, "mesh '%s' has two axes called '%s'", text, axis.name);
+        mesh->axes[mesh->axis_count++] = axis;
+        mesh->device_count *= axis.size;
+        if (mesh->device_count > TUTTI_MESH_DEVICES)
+            return tutti_fail(TUTTI_TOO_LARGE, "mesh '%s' has more than %d devices", text,
+                              TUTTI_MESH_DEVICES);
+    }
+    return TUTTI_OK;
+}
+
+static bool same_device(const tutti_device_name *a, const tutti_device_name *b)
+{
+    return a->index == b->index && a->task == b->task && a->replica == b->replica &&
+           strcmp(a->kind, b->kind) == 0 && strcmp(a->job, b->job) == 0;
+}
+
+static tutti_status read_device(const char *text, size_t size, tutti_mesh *mesh, int count)
+{
+    char name[TUTTI_DEVICE_TEXT], other[TUTTI_DEVICE_TEXT];
+    tutti_device_name *device = &mesh->devices[count];
+    if (size >= sizeof name)
+        return tutti_fail(TUTTI_INVALID, "device %d of the mesh has a name of %zu characters",
+                          count, size);
+    memcpy(name, text, size);
+    name[size] = 0;
+    TUTTI_TRY(tutti_device_parse(name, device));
+    if (!device->kind[0] || device->index < 0)
+        return tutti_fail(TUTTI_INVALID, "device %d of the mesh is '%s', needs one device: cpu:0",
+                          count, name);
+    for (int i = 0; i < count; i++)
+        if (same_device(&mesh->devices[i], device))
+            return tutti_fail(TUTTI_INVALID, "devices %d and %d of the mesh are both '%s'", i,
+                              count, tutti_device_text(device, other));
+    return TUTTI_OK;
+}
+
+static tutti_status read_devices(const char *text, const char *axes, tutti_mesh *mesh)
+{
+    int count = 0, named = *text != 0;
+    for (const char *c = text; *c; c++)
+        named += *c == ',';
+    if (named != mesh->device_count)
+        return tutti_fail(TUTTI_INVALID,
+                          "the mesh '%s' has places for %d devices, and %d %s named ('%s'); the "
+                          "sizes of its axes multiply to the number of devices",
+                          axes, mesh->device_count, named, named == 1 ? "is" : "are", text);
+    for (const char *at = text, *word; count < named; count++) {
+        size_t size = next_word(&at, &word);
+        TUTTI_TRY(read_device(word, size, mesh, count));
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__mesh_create(const char *axes, const char *devices, tutti_mesh **ret)
+{
+    tutti_mesh *mesh = calloc(1, sizeof *mesh);
+    if (!mesh)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a mesh");
+    tutti_status status = read_axes(axes, mesh);
+    if (status == TUTTI_OK) {
+        mesh->devices = calloc((size_t)mesh->device_count, sizeof *mesh->devices);
+        status = mesh->devices ? read_devices(devices ? devices : "", axes, mesh)
+                               : tutti_fail(TUTTI_NO_MEMORY, "no memory for a mesh");
+    }
+    if (status != TUTTI_OK)
+        tutti__mesh_destroy(mesh);
+    else
+        *ret = mesh;
+    return status;
+}
+
+void tutti__mesh_destroy(tutti_mesh *mesh)
+{
+    if (!mesh)
+        return;
+    free(mesh->devices);
+    free(mesh);
+}
+
+int tutti__mesh_axis(const tutti_mesh *mesh, const char *name)
+{
+    for (int i = 0; i < mesh->axis_count; i++)
+        if (strcmp(mesh->axes[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+int tutti__mesh_find(const tutti_mesh *mesh, const char *device)
+{
+    tutti_device_name name;
+    if (tutti_device_parse(device, &name) != TUTTI_OK)
+        return -1;
+    for (int i = 0; i < mesh->device_count; i++)
+        if (same_device(&mesh->devices[i], &name))
+            return i;
+    return -1;
+}
+
+int tutti__mesh_rank(const tutti_mesh *mesh, int place, int axis, int *ret_first)
+{
+    int stride = 1;
+    for (int i = mesh->axis_count - 1; i > axis; i--)
+        stride *= mesh->axes[i].size;
+    int rank = place / stride % mesh->axes[axis].size;
+    *ret_first = place - rank * stride;
+    return rank;
+}
+
+void tutti__mesh_print(tutti_text *out, const tutti_mesh *mesh)
+{
+    for (int i = 0; i < mesh->axis_count; i++)
+        tutti__text_add(out, "%s%s=%d", i > 0 ? "," : "", mesh->axes[i].name, mesh->axes[i].size);
+}
