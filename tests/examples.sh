@@ -85,6 +85,8 @@ if "$tutti" ops >&- 2> err; then
     echo "a closed standard output is no failure"
 fi
 expect 71 "too few descriptors" bash -c "ulimit -n 8; '$tutti' run -n 2 true"
+printf '%0400000d\n' 0 | tr 0 , > wide.csv
+expect 0 "a line of many columns" bash -c "ulimit -v 250000; '$tutti' show wide.csv --json"
 mkfifo pipe
 expect 1 "a pipe is no text" timeout 20 "$tutti" train text --data pipe
 expect 1 "a device is no text" timeout 20 "$tutti" train text --data /dev/zero
