@@ -4,6 +4,7 @@
 #include <string.h>
 #include <trainable.h>
 
+#include "base/job.h"
 #include "base/nearest.h"
 #include "base/world.h"
 #include "cli/command.h"
