@@ -8,7 +8,8 @@
 
 static const tutti_stand_in *measured; /* NULL: nothing is */
 static tutti_engine *engine;           /* of the example's session or tape */
-static tutti_tensor *kept_x, *kept_y;  /* the batch of hand-written loops */
+/* The batch of hand-written loops. */
+static tutti_tensor *kept[TUTTI_MAX_COMPONENTS];
 
 void tutti__stand_in_set(const tutti_stand_in *stand_in)
 {
@@ -56,38 +57,38 @@ tutti_dataset *tutti__stand_in_dataset_range(tutti_job *job, int64_t start, int6
 
 /* ---- loops ---- */
 
-static void keep(tutti_tensor *x, tutti_tensor *y)
+/* Whether a batch is kept, which is then given. */
+static bool give_kept(int count, tutti_tensor **const *ret_components)
 {
-    kept_x = tutti_tensor_retain(x);
-    kept_y = y ? tutti_tensor_retain(y) : NULL;
+    for (int i = 0; measured && kept[0] && i < count; i++)
+        if (ret_components[i])
+            *ret_components[i] = kept[i];
+    return measured && kept[0];
 }
 
-tutti_status tutti__stand_in_next_batch(tutti_dataset *dataset, tutti_tensor **ret_x,
-                                        tutti_tensor **ret_y)
+static void keep(int count, tutti_tensor **const *components)
 {
-    if (!measured || !kept_x) {
-        TUTTI_TRY(tutti_next_batch(dataset, ret_x, ret_y));
-        if (measured)
-            keep(*ret_x, ret_y ? *ret_y : NULL);
+    for (int i = 0; measured && i < count; i++)
+        kept[i] = components[i] ? tutti_tensor_retain(*components[i]) : NULL;
+}
+
+tutti_status tutti__stand_in_next_components(tutti_dataset *dataset, int count,
+                                             tutti_tensor **const *ret_components)
+{
+    if (give_kept(count, ret_components))
         return TUTTI_OK;
-    }
-    *ret_x = kept_x;
-    if (ret_y)
-        *ret_y = kept_y;
+    TUTTI_TRY(tutti_next_components(dataset, count, ret_components));
+    keep(count, ret_components);
     return TUTTI_OK;
 }
 
-bool tutti__stand_in_each_next(tutti_each *each, tutti_tensor **ret_x, tutti_tensor **ret_y)
+bool tutti__stand_in_each_next(tutti_each *each, int count, tutti_tensor **const *ret_components)
 {
-    if (measured && kept_x) {
-        *ret_x = kept_x;
-        *ret_y = kept_y;
+    if (give_kept(count, ret_components))
         return true;
-    }
-    if (!tutti_each_next(each, ret_x, ret_y))
+    if (!tutti_each_next(each, count, ret_components))
         return false;
-    if (measured)
-        keep(*ret_x, *ret_y);
+    keep(count, ret_components);
     return true;
 }
 

@@ -24,9 +24,9 @@ tutti_dataset *tutti__stand_in_dataset_range(tutti_job *job, int64_t start, int6
                                              int64_t step);
 const tutti_history *tutti__stand_in_fit_model(tutti_model *model, tutti_dataset *data,
                                                const tutti_fit_options *options);
-tutti_status tutti__stand_in_next_batch(tutti_dataset *dataset, tutti_tensor **ret_x,
-                                        tutti_tensor **ret_y);
-bool tutti__stand_in_each_next(tutti_each *each, tutti_tensor **ret_x, tutti_tensor **ret_y);
+tutti_status tutti__stand_in_next_components(tutti_dataset *dataset, int count,
+                                             tutti_tensor **const *ret_components);
+bool tutti__stand_in_each_next(tutti_each *each, int count, tutti_tensor **const *ret_components);
 bool tutti__stand_in_progress_step(tutti_progress *progress, int64_t examples);
 tutti_status tutti__stand_in_session_create(tutti_graph *graph,
                                             const tutti_session_options *options,

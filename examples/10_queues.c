@@ -180,7 +180,6 @@ static tutti_status stream_and_train(stream *s)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     const char *data = tutti_flag_text(job, "data", NULL);
     stream s = {.job = job};
     if (tutti_job_ok(job) && data)

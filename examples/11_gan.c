@@ -154,8 +154,7 @@ static void train(gan *a, tutti_job *job)
     tutti_progress *progress = tutti_progress_open(job, 8, tutti_cardinality(ring), .eager = a->e);
     int64_t at = tutti_progress_steps(progress);
     while (tutti_progress_epoch(progress)) {
-        TUTTI_EACH_BATCH(ring, points, none) {
-            (void)none;
+        TUTTI_EACH_BATCH(ring, points) {
             tutti_progress_mean(progress, "critic_loss", step(a, &a->critic, points));
             if (++at % CRITIC_STEPS == 0)
                 tutti_progress_mean(progress, "generator_loss", step(a, &a->generator, points));
@@ -172,7 +171,6 @@ static void train(gan *a, tutti_job *job)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     gan a = {.seed = (int64_t)tutti_job_seed(job), .precision = tutti_job_precision(job)};
     if (tutti_job_ok(job))
         tutti_job_fail(job, tutti_eager_open(&a.e, .strategy = tutti_job_strategy(job)));

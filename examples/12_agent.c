@@ -187,7 +187,6 @@ int main(int argc, char **argv)
     if (world == 0)
         be_world(ends[0]);
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     if (world < 0)
         tutti_job_fail(job, tutti_fail(TUTTI_IO, "the world cannot be started"));
     static agent a;

@@ -79,7 +79,6 @@ static tutti_status show(tutti_model *m, tutti_dataset *stories)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 32), width = tutti_flag_int(job, "width", 32);
     tutti_dataset *stories = tutti_map(tutti_range_dataset(job, 0, 200 * batch, 1), tell);
     tutti_dataset *test =

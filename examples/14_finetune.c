@@ -100,7 +100,6 @@ static tutti_status forget_classes(tutti_model *m)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     const char *path = tutti_flag_text(job, "from", NULL);
     if (!path && tutti_job_ok(job))
         make_file(job, path = "digits.onnx");

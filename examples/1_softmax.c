@@ -52,7 +52,6 @@ static tutti_status train(tutti_job *job, tutti_graph *g, tutti_session *session
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     tutti_graph *g = NULL;
     tutti_session *session = NULL;
     if (tutti_job_ok(job) && tutti_job_fail(job, tutti_graph_create(&g)) == TUTTI_OK &&

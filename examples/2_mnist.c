@@ -25,7 +25,6 @@ static void print_rate(void *job, tutti_event *event)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 64);
 
     tutti_dataset *train = tutti_batch(tutti_shuffle(tutti_mnist(job, "train"), 10000), batch);

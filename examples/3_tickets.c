@@ -83,7 +83,6 @@ static tutti_dataset *tickets(tutti_job *job, int64_t first, int64_t last)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 32);
     tutti_dataset *train = tutti_batch(tutti_shuffle(tickets(job, 0, 20000), 0), batch);
     tutti_dataset *test = tutti_batch(tickets(job, 20000, 22000), 128);

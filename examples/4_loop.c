@@ -26,7 +26,6 @@ static double evaluate(tutti_model *m, tutti_dataset *data)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 64);
     tutti_dataset *train = tutti_batch(tutti_shuffle(tutti_mnist(job, "train"), 0), batch);
     tutti_dataset *test = tutti_batch(tutti_mnist(job, "test"), 500);

@@ -10,7 +10,6 @@
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 32);
 
     tutti_dataset *train = tutti_batch(tutti_shuffle(tutti_cifar10(job, "train"), 0), batch);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <tutti/tutti.h>
 
@@ -54,7 +55,8 @@ static tutti_status write_rhyme(text *t)
 
 static tutti_status read_text(const char *path, text *t)
 {
-    FILE *from = fopen(path, "rb");
+    struct stat about; /* a pipe would be waited for, a device has no end */
+    FILE *from = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL;
     if (!from)
         return tutti_fail(TUTTI_IO, "%s cannot be read; --data takes a text file", path);
     size_t size = 0, room = (size_t)1 << 30;
@@ -137,7 +139,6 @@ static tutti_status write_sample(tutti_model *m, const text *t, int64_t count)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     const char *path = tutti_flag_text(job, "data", NULL);
     text all = {.context = tutti_flag_int(job, "context", 64)};
     if (tutti_job_ok(job))

@@ -61,7 +61,6 @@ static tutti_sym step(tutti_job *job, tutti_sym x, int i)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 128), epochs = tutti_flag_int(job, "epochs", 10);
 
     tutti_dataset *train = tutti_map(tutti_shuffle(tutti_mnist(job, "train"), 0), shift);

@@ -45,7 +45,7 @@ static tutti_status show_some(tutti_model *m, tutti_dataset *test)
 static double explained(tutti_dataset *test, double error)
 {
     double sum = 0, squares = 0, count = 0;
-    TUTTI_EACH_BATCH(test, x, y) {
+    TUTTI_EACH_BATCH(test, x) {
         const float *pixel = tutti_tensor_data(x);
         int64_t size = tutti_tensor_count(x);
         for (int64_t i = 0; i < size; i++) {
@@ -60,7 +60,6 @@ static double explained(tutti_dataset *test, double error)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 128);
     tutti_dataset *train = tutti_map(tutti_shuffle(tutti_mnist(job, "train"), 0), mirror);
     tutti_dataset *test = tutti_batch(tutti_map(tutti_mnist(job, "test"), mirror), 500);

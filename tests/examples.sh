@@ -80,6 +80,16 @@ if "$tutti" ops > /dev/full 2> err || "$tutti" --help > /dev/full 2> err; then
     failed=$((failed + 1))
     echo "a full disk below standard output is no failure"
 fi
+if "$tutti" ops >&- 2> err; then
+    failed=$((failed + 1))
+    echo "a closed standard output is no failure"
+fi
+expect 71 "too few descriptors" bash -c "ulimit -n 8; '$tutti' run -n 2 true"
+printf '%0400000d\n' 0 | tr 0 , > wide.csv
+expect 0 "a line of many columns" bash -c "ulimit -v 250000; '$tutti' show wide.csv --json"
+mkfifo pipe
+expect 1 "a pipe is no text" timeout 20 "$tutti" train text --data pipe
+expect 1 "a device is no text" timeout 20 "$tutti" train text --data /dev/zero
 expect 0 "all kernels of an operator that has many" "$tutti" ops fused
 holds 'fused.matmul_bias_activation ([a-z0-9 ]*base)'
 expect 0 "no room for a checkpoint" bash -c \

@@ -194,7 +194,8 @@ TUTTI_API bool tutti_progress_epoch(tutti_progress *progress);
  * the job should not go on. A step of the model's or the given tape that failed is not counted and
  * not saved: it is the job's error, and the loop ends. */
 TUTTI_API bool tutti_progress_step(tutti_progress *progress, int64_t examples);
-/* Adds to an epoch's mean, and sets a number of the epoch. */
+/* Adds to an epoch's mean, and sets a number of the epoch. NaN for the mean of "loss", or of a name
+ * that ends in "_loss", is the job's error, and the loop ends. */
 TUTTI_API void tutti_progress_mean(tutti_progress *progress, const char *name, double value);
 TUTTI_API void tutti_progress_set(tutti_progress *progress, const char *name, double value);
 /* A number of the last epoch, also of one before --resume; NaN when there is none. */

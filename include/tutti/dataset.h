@@ -411,6 +411,19 @@ TUTTI_API tutti_dataset *tutti_dataset_one_hot(tutti_dataset *dataset, int compo
 #define tutti_one_hot_labels(dataset, component, classes)                                          \
     TUTTI_AT(tutti_dataset_one_hot((dataset), (component), (classes)))
 
+/* Components as another element type, converted as tutti_tensor_cast does; `components` names them,
+ * none: all but strings. */
+typedef struct tutti_cast_components_options {
+    size_t struct_size;
+    const char *components[TUTTI_MAX_COMPONENTS];
+} tutti_cast_components_options;
+TUTTI_API tutti_dataset *tutti_dataset_cast(tutti_dataset *dataset, tutti_dtype dtype,
+                                            const tutti_cast_components_options *options);
+/* tutti_cast_components(ds, TUTTI_F32, .components = {"x", "weight"}) */
+#define tutti_cast_components(dataset, dtype, ...)                                                 \
+    TUTTI_AT(tutti_dataset_cast((dataset), (dtype),                                                \
+                                TUTTI_OPTIONS(tutti_cast_components_options, __VA_ARGS__)))
+
 /* Other names for the components: tutti_named(ds, "title", "body", "priority"). */
 TUTTI_API tutti_dataset *tutti_dataset_named(tutti_dataset *dataset, int count,
                                              const char *const *names);
@@ -421,7 +434,12 @@ TUTTI_API tutti_dataset *tutti_dataset_named(tutti_dataset *dataset, int count,
 
 /* ---- iteration ---- */
 
-/* Begins an epoch; NULL after an error. The job closes iterators that are left open. */
+/* Begins an epoch; NULL after an error. The job closes iterators that are left open.
+ *
+ * In a loop with tutti_progress, checkpoints hold how far the dataset's last iterator is. After
+ * --resume, the one of that epoch that is made (or open, when tutti_progress_open is called) goes
+ * on from there; later epochs begin as always, and one that the checkpoint has left behind is the
+ * job's error: give `epoch` tutti_progress_at, not a number that begins anew with the process. */
 TUTTI_API tutti_iterator *tutti_iterate(tutti_dataset *dataset, uint64_t epoch);
 /* The next element, for the caller to release; one without components at the end. A failure is the
  * job's error too, and says which element of which transform; the iterator then stays failed. */
@@ -447,26 +465,65 @@ TUTTI_API void tutti_iterator_save(const tutti_iterator *iterator, tutti_positio
 TUTTI_API tutti_iterator *tutti_iterate_from(tutti_dataset *dataset,
                                              const tutti_position *position);
 
-/* For hand-written loops: the next batch, epoch after epoch. The tensors are the dataset's until
- * the next call; NULL after a failure. `ret_y` may be NULL. */
-TUTTI_API tutti_status tutti_next_batch(tutti_dataset *dataset, tutti_tensor **ret_x,
-                                        tutti_tensor **ret_y);
+/* For hand-written loops: the next batch, epoch after epoch, by its first components; NULL in place
+ * of one that is not wanted. The tensors are the dataset's until the next call; NULL after a
+ * failure, as of elements with fewer components. */
+TUTTI_API tutti_status tutti_next_components(tutti_dataset *dataset, int count,
+                                             tutti_tensor **const *ret_components);
+/* tutti_next_batch(data, &x), tutti_next_batch(data, &x, &y, &weight) */
+#define tutti_next_batch(dataset, ...)                                                             \
+    tutti_next_components((dataset),                                                               \
+                          (int)(sizeof((tutti_tensor **[]){__VA_ARGS__}) / sizeof(void *)),        \
+                          (tutti_tensor * *[]){__VA_ARGS__})
 
-/* One epoch, batch by batch: TUTTI_EACH_BATCH(train, x, y) { … }. Declares x and y, which live
- * until the round's end. Each use is the dataset's next epoch. break and continue work as in any
- * loop. */
+/* One epoch, batch by batch: TUTTI_EACH_BATCH(train, x, y) { … }. Declares x and y, or as many
+ * names as are given (1 … 16), for the first components; they live until the round's end. Elements
+ * with fewer components are the job's error. Each use is the dataset's next epoch. break and
+ * continue work as in any loop. */
 typedef struct tutti_each {
     tutti_iterator *iterator;
     tutti_element element;
     bool over;
 } tutti_each;
 TUTTI_API tutti_each tutti_each_begin(tutti_dataset *dataset);
-TUTTI_API bool tutti_each_next(tutti_each *each, tutti_tensor **ret_x, tutti_tensor **ret_y);
+TUTTI_API bool tutti_each_next(tutti_each *each, int count, tutti_tensor **const *ret_components);
 TUTTI_API void tutti_each_end(tutti_each *each);
-#define TUTTI_EACH_BATCH(dataset, x, y)                                                            \
-    for (tutti_each tutti_each_##x = tutti_each_begin(dataset); !tutti_each_##x.over;              \
-         tutti_each_end(&tutti_each_##x))                                                          \
-        for (tutti_tensor * x, *y; tutti_each_next(&tutti_each_##x, &x, &y);)
+#define TUTTI_EACH_BATCH(dataset, ...)                                                             \
+    TUTTI_EACH_OF_(dataset, TUTTI_PASTE_(tutti_each_, TUTTI_FIRST_(__VA_ARGS__, 0)),               \
+                   TUTTI_HOW_MANY_(__VA_ARGS__), __VA_ARGS__)
+#define TUTTI_EACH_OF_(dataset, each, count, ...)                                                  \
+    for (tutti_each each = tutti_each_begin(dataset); !each.over; tutti_each_end(&each))           \
+        for (tutti_tensor TUTTI_FOR_(count, TUTTI_POINTER_, __VA_ARGS__); tutti_each_next(         \
+                 &each, count,                                                                     \
+                 (tutti_tensor * *[]){TUTTI_FOR_(count, TUTTI_ADDRESS_, __VA_ARGS__)});)
+
+/* clang-format off */
+#define TUTTI_POINTER_(name) *name = NULL
+#define TUTTI_ADDRESS_(name) &name
+#define TUTTI_FIRST_(first, ...) first
+#define TUTTI_PASTE_(a, b) TUTTI_PASTED_(a, b)
+#define TUTTI_PASTED_(a, b) a##b
+#define TUTTI_HOW_MANY_(...) TUTTI_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define TUTTI_17TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+/* m(first), m(second), … */
+#define TUTTI_FOR_(count, m, ...) TUTTI_PASTE_(TUTTI_FOR_, count)(m, __VA_ARGS__)
+#define TUTTI_FOR_1(m, name) m(name)
+#define TUTTI_FOR_2(m, name, ...) m(name), TUTTI_FOR_1(m, __VA_ARGS__)
+#define TUTTI_FOR_3(m, name, ...) m(name), TUTTI_FOR_2(m, __VA_ARGS__)
+#define TUTTI_FOR_4(m, name, ...) m(name), TUTTI_FOR_3(m, __VA_ARGS__)
+#define TUTTI_FOR_5(m, name, ...) m(name), TUTTI_FOR_4(m, __VA_ARGS__)
+#define TUTTI_FOR_6(m, name, ...) m(name), TUTTI_FOR_5(m, __VA_ARGS__)
+#define TUTTI_FOR_7(m, name, ...) m(name), TUTTI_FOR_6(m, __VA_ARGS__)
+#define TUTTI_FOR_8(m, name, ...) m(name), TUTTI_FOR_7(m, __VA_ARGS__)
+#define TUTTI_FOR_9(m, name, ...) m(name), TUTTI_FOR_8(m, __VA_ARGS__)
+#define TUTTI_FOR_10(m, name, ...) m(name), TUTTI_FOR_9(m, __VA_ARGS__)
+#define TUTTI_FOR_11(m, name, ...) m(name), TUTTI_FOR_10(m, __VA_ARGS__)
+#define TUTTI_FOR_12(m, name, ...) m(name), TUTTI_FOR_11(m, __VA_ARGS__)
+#define TUTTI_FOR_13(m, name, ...) m(name), TUTTI_FOR_12(m, __VA_ARGS__)
+#define TUTTI_FOR_14(m, name, ...) m(name), TUTTI_FOR_13(m, __VA_ARGS__)
+#define TUTTI_FOR_15(m, name, ...) m(name), TUTTI_FOR_14(m, __VA_ARGS__)
+#define TUTTI_FOR_16(m, name, ...) m(name), TUTTI_FOR_15(m, __VA_ARGS__)
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,8 @@ typedef struct tutti_job tutti_job;
  *     --data DIR  --epochs N  --steps-per-epoch N  --batch N  --seed N  --threads N  --lr RATE
  *     --device NAME  --strategy NAME  --devices LIST  --precision f32|bf16|f16  --deterministic
  *     --save FILE  --logs DIR  --resume  --quiet  --json  --set KEY=VALUE  --help
+ * One that is left and begins with a dash is a mistake, and the job's error as soon as something is
+ * made with it, unless tutti_own_flags says otherwise; other arguments are the program's.
  * Each can be given by environment as well: TUTTI_EPOCHS and so on, TUTTI_QUIET=on; the command
  * line wins. A value that a flag cannot have is the job's error, also where nobody reads it. What
  * stands behind a lone "--" are no flags: it stays in argv, with the "--". What is closed of
@@ -55,8 +57,9 @@ TUTTI_API int64_t tutti_flag_int(tutti_job *job, const char *name, int64_t fallb
 TUTTI_API double tutti_flag_number(tutti_job *job, const char *name, double fallback);
 TUTTI_API bool tutti_flag_on(tutti_job *job, const char *name);
 
-/* For programs that take nothing else: anything left in argv is a wrong flag. */
-TUTTI_API void tutti_no_other_flags(tutti_job *job, int argc, char **argv);
+/* The program reads flags of its own: none of those that tutti_open left in argv is a mistake. To
+ * be called behind tutti_open, before anything is made. */
+TUTTI_API void tutti_own_flags(tutti_job *job);
 /* With --quiet and --json a program prints nothing of its own. */
 TUTTI_API bool tutti_job_quiet(tutti_job *job);
 /* What the program reaches: a value below `at_least`, or NaN, is the job's error, and so the exit

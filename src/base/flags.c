@@ -155,6 +155,27 @@ static int read_flag(tutti_job *job, int argc, char **argv, int i)
     return equals ? 1 : 2;
 }
 
+/* -1 and - are no flags. */
+static bool looks_like_flag(const char *text)
+{
+    size_t dashes = strspn(text, "-");
+    char first = (char)(text[dashes] | 32);
+    return (dashes == 1 || dashes == 2) && first >= 'a' && first <= 'z';
+}
+
+static bool nothing_else; /* programs take no arguments but flags */
+
+void tutti__flags_alone(void)
+{
+    nothing_else = true;
+}
+
+static void note_unknown(tutti_job *job, const char *text)
+{
+    if (!job->unknown && !(job->unknown = tutti__arena_string(&job->arena, text)))
+        tutti_job_fail(job, tutti_fail(TUTTI_NO_MEMORY, "no memory for the flags"));
+}
+
 void tutti__flags_read(tutti_job *job, int *argc, char **argv)
 {
     int kept = 1;
@@ -162,6 +183,9 @@ void tutti__flags_read(tutti_job *job, int *argc, char **argv)
     for (int i = 1; i < *argc && argv[i];) {
         ours = ours && strcmp(argv[i], "--") != 0;
         int used = ours ? read_flag(job, *argc, argv, i) : 0;
+        bool wrong = nothing_else ? strcmp(argv[i], "--") != 0 : ours && looks_like_flag(argv[i]);
+        if (used == 0 && wrong)
+            note_unknown(job, argv[i]);
         if (used == 0)
             argv[kept++] = argv[i++];
         i += used;
@@ -286,23 +310,28 @@ bool tutti_flag_on(tutti_job *job, const char *name)
     return false;
 }
 
-void tutti_no_other_flags(tutti_job *job, int argc, char **argv)
+void tutti_own_flags(tutti_job *job)
 {
-    bool behind = argc > 1 && strcmp(argv[1], "--") == 0;
-    if (argc < (behind ? 3 : 2) || job->error.status != TUTTI_OK)
+    if (job)
+        job->unknown = NULL;
+}
+
+void tutti__flags_refuse(tutti_job *job)
+{
+    char name[64];
+    if (!job->unknown || job->helped || job->error.status != TUTTI_OK)
         return;
-    job->exit_code = 2;
-    if (behind) {
-        tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "%s takes nothing behind '--', such as '%s'",
-                                       job->program, argv[2]));
-        return;
-    }
-    tutti_nearest nearest = {.word = strncmp(argv[1], "--", 2) == 0 ? argv[1] + 2 : "-"};
+    snprintf(name, sizeof name, "%s", job->unknown + strspn(job->unknown, "-"));
+    name[strcspn(name, "=")] = 0;
+    tutti_nearest nearest = {.word = name};
     for (size_t i = 0; i < TUTTI_COUNT(flags); i++)
         tutti__nearest_try(&nearest, flags[i].name);
+    job->exit_code = 2;
     tutti_job_fail(job,
-                   tutti_fail(TUTTI_INVALID, "'%s' is no flag of %s%s%s%s; --help lists them",
-                              argv[1], job->program, nearest.found ? "; is --" : "",
+                   tutti_fail(TUTTI_INVALID,
+                              "'%s' is no flag of %s%s%s%s; --help lists them (a program that "
+                              "reads others itself calls tutti_own_flags)",
+                              job->unknown, job->program, nearest.found ? "; is --" : "",
                               nearest.found ? nearest.found : "", nearest.found ? " meant?" : ""));
 }
 

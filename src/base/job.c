@@ -48,6 +48,7 @@ int tutti_close(tutti_job *job)
 {
     if (!job)
         return 0;
+    tutti__flags_refuse(job);
     say_note(job);
     int code = job->error.status == TUTTI_OK ? 0 : job->exit_code;
     if (code != 0)
@@ -119,6 +120,8 @@ void tutti_expect(tutti_job *job, const char *name, double value, double at_leas
 
 bool tutti_job_own(tutti_job *job, void *object, void (*destroy)(void *object))
 {
+    if (job)
+        tutti__flags_refuse(job);
     if (job && TUTTI_VEC_PUSH(&job->owned, ((tutti_owned){object, destroy})))
         return true;
     if (destroy)

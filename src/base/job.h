@@ -22,6 +22,7 @@ struct tutti_job {
     char program[64]; /* argv[0]'s last part */
     void *strategy;   /* dist's; owned like anything else */
     bool silent;      /* another process of the job prints */
+    char *unknown;    /* the first flag that nobody understands, or NULL */
     int notes;        /* how often something was noted; */
     char note[1024];  /* the last of it */
 };
@@ -47,6 +48,12 @@ static inline void tutti__job_stop(tutti_job *job)
 void tutti__flags_read(tutti_job *job, int *argc, char **argv);
 void tutti__flags_apply(tutti_job *job);
 void tutti__flags_unread(tutti_job *job);
+/* From now on any other argument is an unknown flag as well, as for the examples inside the
+ * command.
+ */
+void tutti__flags_alone(void);
+/* Makes an unknown flag the job's error. */
+void tutti__flags_refuse(tutti_job *job);
 
 /* Releases everything, like tutti_close, and says nothing. */
 void tutti__job_discard(tutti_job *job);

@@ -1,7 +1,8 @@
 /* log.h: a log line goes to the sink a program installed (the command installs stderr), or
  * nowhere. Only what a job says once (tutti__log_job) goes to stderr where no program ever spoke
  * about sinks: of several processes who is in it and who held it up; settings that cannot be read,
- * files that one asked for and that cannot be written. */
+ * files that one asked for and that cannot be written, folders that are made, checkpoints that are
+ * damaged, a training that ends early. */
 #ifndef TUTTI_BASE_LOG_H
 #define TUTTI_BASE_LOG_H
 

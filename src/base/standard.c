@@ -10,7 +10,8 @@
 void tutti__standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
             return; /* none is to be had */
 }
 

@@ -3,7 +3,8 @@
 #define TUTTI_BASE_STANDARD_H
 
 /* Those that are closed, as a daemon's may be, become /dev/null: else the next socket or pipe would
- * be what everybody prints to. */
+ * be what everybody prints to. Standard output so that it cannot be written: who has to know
+ * whether what it printed arrived is told. */
 void tutti__standard_descriptors(void);
 /* A file that becomes larger than the process may write (ulimit -f) is an error of the writing, not
  * the end of the process, unless the program handles SIGXFSZ itself. */

@@ -112,6 +112,11 @@ static inline int64_t tutti__now_ns(void)
     return w->now_ns(w->self);
 }
 
+/* Whether a file whose path came from a file beside it is where that may reach: what it leads to,
+ * through symbolic links, is below the first `folder` bytes of the path (0: the present folder).
+ * True for what the system does not know: that is the world's to judge. */
+bool tutti__stays_below(const char *path, size_t folder);
+
 /* "10.0.0.2", "fe80::1"; without the port. */
 void tutti__address_text(const tutti_address *address, char *ret_text, size_t size);
 int tutti__address_port(const tutti_address *address);

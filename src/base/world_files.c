@@ -99,11 +99,14 @@ tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode
         return error != ENOMEM ? tutti__fail_path(error, "write", path)
                                : tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path);
     }
+    bool folder = replaces(file) && tutti__is_folder(path);
     bool special = replaces(file) && tutti__is_special(path);
-    file->fd = special ? -1 : open_mode(file);
+    file->fd = special || folder ? -1 : open_mode(file);
     struct stat about = {0};
     tutti_status status = TUTTI_OK;
-    if (special)
+    if (folder)
+        status = tutti_fail(TUTTI_INVALID, "'%s' is a folder; a file is to be written there", path);
+    else if (special)
         status = tutti_fail(TUTTI_INVALID, "'%s' is not a regular file", path);
     else if (file->fd < 0)
         status = tutti__fail_path(errno, mode == TUTTI_FILE_READ ? "open" : "write", path);
@@ -331,6 +334,9 @@ tutti_status tutti__real_link_file(void *self, const char *path, const char *sec
 {
     TUTTI_UNUSED(self);
     char beside[4300];
+    if (tutti__is_folder(path) || tutti__is_folder(second))
+        return tutti_fail(TUTTI_INVALID, "'%s' is a folder, and should be a file",
+                          tutti__is_folder(path) ? path : second);
     if (snprintf(beside, sizeof beside, "%s.link", second) >= (int)sizeof beside)
         return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s' is too long", second);
     unlink(beside);

@@ -202,6 +202,12 @@ static bool lock_new_file(int fd)
     return fstat(fd, &about) != 0 || about.st_nlink > 0;
 }
 
+bool tutti__is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 bool tutti__is_special(const char *path)
 {
     struct stat about;
@@ -268,6 +274,22 @@ char *tutti__behind_links(const char *path)
         at = next;
     }
     return at;
+}
+
+bool tutti__stays_below(const char *path, size_t folder)
+{
+    char *real = realpath(path, NULL);
+    if (real == NULL)
+        return true;
+    char *above = folder > 0 ? strndup(path, folder) : strdup(".");
+    char *root = above != NULL ? realpath(above, NULL) : NULL;
+    size_t size = root != NULL ? strlen(root) : 0;
+    bool below = root != NULL && strncmp(real, root, size) == 0 &&
+                 (real[size] == '/' || (size == 1 && root[0] == '/'));
+    free(real);
+    free(above);
+    free(root);
+    return below;
 }
 
 /* Writes and syncs; 0 or an errno. */

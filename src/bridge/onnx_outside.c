@@ -29,25 +29,6 @@ static char *joined(const char *file, const char *location, size_t *ret_folder)
     return path;
 }
 
-/* Where links lead: the file is still below the folder. A path that the system does not know is the
- * world's to judge. */
-static bool leads_inside(char *path, size_t folder)
-{
-    char *real = realpath(path, NULL), *above;
-    if (!real)
-        return true;
-    char kept = path[folder];
-    path[folder] = 0;
-    above = realpath(folder > 0 ? path : ".", NULL);
-    path[folder] = kept;
-    size_t size = above ? strlen(above) : 0;
-    bool inside = above && strncmp(real, above, size) == 0 &&
-                  (real[size] == '/' || (size == 1 && above[0] == '/'));
-    free(real);
-    free(above);
-    return inside;
-}
-
 void tutti__onnx_close_outside(tutti_onnx_decoder *d)
 {
     const tutti_world *world = tutti__world();
@@ -64,7 +45,7 @@ static tutti_status open_outside(tutti_onnx_decoder *d, const char *tensor, cons
     if (!path)
         return tutti__onnx_no_memory(d);
     tutti_status status = TUTTI_OK;
-    if (!leads_inside(path, folder))
+    if (!tutti__stays_below(path, folder))
         status = tutti_fail(TUTTI_INVALID,
                             "%s: the data of tensor '%s' stands in '%s', a link that leads out of "
                             "the model's folder",

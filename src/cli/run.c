@@ -46,6 +46,7 @@ static const char usage[] =
     "                 disk), which is said once\n"
     "            69   a restart found fewer workers than --min-workers\n"
     "            71   the system did not start a rank's process (its reason is printed)\n"
+    "            255  a host was not reached (as ssh says it)\n"
     "            141  nobody reads the output any more\n"
     "            2    wrong usage\n"
     "            else that of the first rank that failed, 128 + N for signal N\n";

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <trainable.h>
 
+#include "base/job.h"
 #include "base/nearest.h"
 #include "base/world.h"
 #include "cli/command.h"
@@ -69,7 +70,6 @@ static int train_file(const char *path, int argc, char **argv)
     void *text = NULL;
     size_t size;
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     if (tutti_job_ok(job))
         tutti_job_fail(job, world->read_file(world->self, path, (size_t)256 << 20, &text, &size));
     tutti_model *model = tutti_job_ok(job) ? tutti_model_from_json(job, text) : NULL;
@@ -95,6 +95,7 @@ static int train_file(const char *path, int argc, char **argv)
 static int run(int argc, char **argv)
 {
     const char *from = NULL;
+    tutti__flags_alone();
     if (tutti__option(&argc, argv, "--from", &from))
         return tutti__train_onnx(from, argc, argv);
     if (argc < 2 || argv[1][0] == '-') {

@@ -106,7 +106,6 @@ int tutti__train_onnx(const char *path, int argc, char **argv)
 {
     static fitting train, test;
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     tutti_model *model = tutti_job_ok(job) ? tutti_import_onnx(job, path) : NULL;
     if (model)
         keep_scores(model);

@@ -132,6 +132,11 @@ struct tutti_dataset {
     tutti_iterator *loop;        /* of tutti_next_batch */
     bool each_waits, loop_waits; /* the next one goes on from there: */
     tutti_position each_position, loop_position;
+    tutti_iterator *own;         /* the user's last, by tutti_iterate, or NULL */
+    int own_rounds;              /* how many there were: 0, 1, 2 for more */
+    bool own_alike;              /* all of them of one epoch */
+    tutti_position own_position; /* where the last began or was closed; of a checkpoint that is */
+    bool own_waits, own_over;    /* restored: where the next goes on; where an epoch ended */
     tutti_element loop_element;
     const tutti_share *share; /* what iterators that are opened now take over */
 };
@@ -149,6 +154,7 @@ struct tutti_iterator {
     bool ended;
     tutti_error error; /* the first */
     /* Of iterators that a user holds. */
+    bool users;          /* tutti_iterate made it */
     tutti_element first; /* was peeked at: comes next */
     int64_t waited_ns;
     tutti_iterator *next_open, **open_place;
@@ -210,7 +216,8 @@ static inline int64_t tutti__share_bound(int64_t bytes, int count, int index)
 
 /* ---- loop.c: where hand-written loops stand ---- */
 
-/* What TUTTI_EACH_BATCH and tutti_next_batch have read of the job's datasets, as text from malloc:
+/* What TUTTI_EACH_BATCH, tutti_next_batch and the user's iterators have read of the job's datasets,
+ * as text from malloc:
  * "pipeline place epoch delivered;" for each. `place` tells pipelines apart that are alike. */
 tutti_status tutti__loops_save(const tutti_job *job, char **ret_text);
 /* The next of them go on from there. INVALID where there is no such pipeline. */
@@ -220,6 +227,8 @@ tutti_status tutti__loops_restore(tutti_job *job, const char *text);
 
 #define TUTTI_DATA_POLL_NS 10000000
 
+/* tutti_iterate for the library's own needs: no place of the user's. */
+tutti_iterator *tutti__iterate(tutti_dataset *dataset, uint64_t epoch);
 tutti_status tutti__iterator_open(tutti_dataset *dataset, uint64_t epoch, const atomic_bool *cancel,
                                   tutti_iterator **ret);
 /* Input `which` of an iterator, for those that open their inputs themselves. */

@@ -184,7 +184,7 @@ tutti_status tutti__iterator_skip(tutti_iterator *iterator, int64_t count, int64
 
 /* ---- the user's ---- */
 
-tutti_iterator *tutti_iterate(tutti_dataset *dataset, uint64_t epoch)
+tutti_iterator *tutti__iterate(tutti_dataset *dataset, uint64_t epoch)
 {
     tutti_iterator *iterator;
     if (!dataset || !tutti__job_able(dataset->job))
@@ -213,6 +213,10 @@ void tutti_iterator_close(tutti_iterator *iterator)
         return;
     if (iterator->dataset->loop == iterator)
         iterator->dataset->loop = NULL;
+    if (iterator->dataset->own == iterator) {
+        tutti_iterator_save(iterator, &iterator->dataset->own_position);
+        iterator->dataset->own = NULL;
+    }
     if (iterator->dataset->each == iterator)
         iterator->dataset->each = NULL;
     if (iterator->dataset->peeked == iterator)
@@ -279,7 +283,7 @@ tutti_iterator *tutti_iterate_from(tutti_dataset *dataset, const tutti_position 
                        dataset->def->name, dataset->place[0] ? " at " : "", dataset->place));
         return NULL;
     }
-    tutti_iterator *iterator = tutti_iterate(dataset, position->epoch);
+    tutti_iterator *iterator = tutti__iterate(dataset, position->epoch);
     if (!iterator)
         return NULL;
     tutti_status status = tutti__iterator_skip(iterator, position->delivered, &skipped);

@@ -21,7 +21,7 @@ tutti_status tutti_dataset_peek(tutti_dataset *dataset, tutti_element *ret_eleme
     tutti_element element = {0};
     if (!dataset)
         return tutti_fail(TUTTI_INVALID, "there is no dataset to look into");
-    tutti_iterator *iterator = tutti_iterate(dataset, 0);
+    tutti_iterator *iterator = tutti__iterate(dataset, 0);
     if (!iterator)
         return tutti_job_check(dataset->job) != TUTTI_OK
                    ? tutti_job_check(dataset->job)
@@ -46,7 +46,7 @@ static tutti_status next_round(tutti_dataset *dataset)
     tutti_iterator_close(dataset->loop);
     dataset->loop_waits = false;
     dataset->loop = goes_on ? tutti_iterate_from(dataset, &dataset->loop_position)
-                            : tutti_iterate(dataset, epoch);
+                            : tutti__iterate(dataset, epoch);
     return dataset->loop ? TUTTI_OK : tutti_job_check(dataset->job);
 }
 
@@ -70,26 +70,35 @@ static tutti_status next_in_loop(tutti_dataset *dataset)
                                      dataset->def->name));
 }
 
-tutti_status tutti_next_batch(tutti_dataset *dataset, tutti_tensor **ret_x, tutti_tensor **ret_y)
+/* The first components of an element; NULL in place of one that is not wanted. */
+static tutti_status hand_out(const tutti_dataset *dataset, const tutti_element *element, int count,
+                             tutti_tensor **const *ret)
 {
-    *ret_x = NULL;
-    if (ret_y)
-        *ret_y = NULL;
+    if (count > element->count)
+        return tutti_job_fail(
+            dataset->job,
+            tutti_fail(TUTTI_INVALID, "%s%s%s: the loop asks for %d components, elements have %d%s",
+                       dataset->def->name, dataset->place[0] ? " at " : "", dataset->place, count,
+                       element->count, element->count == 1 ? ": give one name alone" : ""));
+    for (int i = 0; i < count; i++)
+        if (ret[i])
+            *ret[i] = element->tensors[i];
+    return TUTTI_OK;
+}
+
+tutti_status tutti_next_components(tutti_dataset *dataset, int count,
+                                   tutti_tensor **const *ret_components)
+{
+    for (int i = 0; i < count; i++)
+        if (ret_components[i])
+            *ret_components[i] = NULL;
     if (!dataset)
         return tutti_fail(TUTTI_INVALID, "next_batch: there is no dataset");
+    while (count > 0 && !ret_components[count - 1])
+        count--;
     tutti_element_release(&dataset->loop_element);
     TUTTI_TRY(next_in_loop(dataset));
-    const tutti_element *element = &dataset->loop_element;
-    if (ret_y && element->count < 2)
-        return tutti_job_fail(dataset->job,
-                              tutti_fail(TUTTI_INVALID,
-                                         "%s: next_batch: elements have one component, two are "
-                                         "asked for; give NULL for the second",
-                                         dataset->def->name));
-    *ret_x = element->tensors[0];
-    if (ret_y)
-        *ret_y = element->tensors[1];
-    return TUTTI_OK;
+    return hand_out(dataset, &dataset->loop_element, count, ret_components);
 }
 
 tutti_each tutti_each_begin(tutti_dataset *dataset)
@@ -98,7 +107,7 @@ tutti_each tutti_each_begin(tutti_dataset *dataset)
     if (!dataset || !tutti_job_ok(dataset->job))
         return each;
     each.iterator = dataset->each_waits ? tutti_iterate_from(dataset, &dataset->each_position)
-                                        : tutti_iterate(dataset, dataset->epochs_begun);
+                                        : tutti__iterate(dataset, dataset->epochs_begun);
     dataset->each_waits = false;
     dataset->epochs_begun++;
     dataset->each = each.iterator;
@@ -106,7 +115,7 @@ tutti_each tutti_each_begin(tutti_dataset *dataset)
     return each;
 }
 
-bool tutti_each_next(tutti_each *each, tutti_tensor **ret_x, tutti_tensor **ret_y)
+bool tutti_each_next(tutti_each *each, int count, tutti_tensor **const *ret_components)
 {
     if (!each || !each->iterator)
         return false;
@@ -115,9 +124,7 @@ bool tutti_each_next(tutti_each *each, tutti_tensor **ret_x, tutti_tensor **ret_
     if (!tutti_job_ok(job) || tutti_next_element(each->iterator, &each->element) != TUTTI_OK ||
         each->element.count == 0)
         return false;
-    *ret_x = each->element.tensors[0];
-    *ret_y = each->element.count > 1 ? each->element.tensors[1] : NULL;
-    return true;
+    return hand_out(each->iterator->dataset, &each->element, count, ret_components) == TUTTI_OK;
 }
 
 void tutti_each_end(tutti_each *each)
@@ -127,6 +134,52 @@ void tutti_each_end(tutti_each *each)
     tutti_element_release(&each->element);
     tutti_iterator_close(each->iterator);
     *each = (tutti_each){.over = true};
+}
+
+/* ---- iterators of the user's ---- */
+
+/* Data that the checkpoint has behind it would come again, as in a program that counts epochs from
+ * 0 after --resume. Not so where every round is alike. */
+static bool goes_back(const tutti_dataset *d, uint64_t epoch)
+{
+    bool over = d->own_over && d->info.reorders && !d->own_alike;
+    return (d->own_waits && epoch < d->own_position.epoch) ||
+           (over && epoch <= d->own_position.epoch);
+}
+
+static void note_own(tutti_dataset *dataset, tutti_iterator *iterator)
+{
+    bool alike = dataset->own_rounds == 1 || dataset->own_alike;
+    dataset->own_alike = alike && iterator->epoch == dataset->own_position.epoch;
+    dataset->own_rounds += dataset->own_rounds < 2;
+    dataset->own = iterator;
+    iterator->users = true;
+    tutti_iterator_save(iterator, &dataset->own_position);
+}
+
+tutti_iterator *tutti_iterate(tutti_dataset *dataset, uint64_t epoch)
+{
+    if (!dataset || !tutti__job_able(dataset->job))
+        return NULL;
+    const tutti_position at = dataset->own_position;
+    if (goes_back(dataset, epoch)) {
+        tutti_job_fail(dataset->job,
+                       tutti_fail(TUTTI_INVALID,
+                                  "%s%s%s: epoch %" PRIu64 " is asked for, and the checkpoint that "
+                                  "training goes on from is %s epoch %" PRIu64
+                                  ": give tutti_iterate the epoch of the loop, tutti_progress_at",
+                                  dataset->def->name, dataset->place[0] ? " at " : "",
+                                  dataset->place, epoch,
+                                  dataset->own_waits ? "in" : "at the end of", at.epoch));
+        return NULL;
+    }
+    bool goes_on = dataset->own_waits && epoch == at.epoch;
+    dataset->own_waits = dataset->own_over = false;
+    tutti_iterator *iterator =
+        goes_on ? tutti_iterate_from(dataset, &at) : tutti__iterate(dataset, epoch);
+    if (iterator)
+        note_own(dataset, iterator);
+    return iterator;
 }
 
 /* ---- where they stand ---- */
@@ -171,11 +224,37 @@ static bool stands_loop(const tutti_dataset *dataset, tutti_position *ret)
     return dataset->loop || dataset->loop_waits;
 }
 
-/* Added to the kind (0 each, 1 loop).
+/* Of the user's last iterator; what one that was closed gave is over. */
+static bool stands_own(const tutti_dataset *dataset, tutti_position *ret)
+{
+    *ret = dataset->own_position;
+    if (dataset->own)
+        tutti_iterator_save(dataset->own, ret);
+    return dataset->own_rounds > 0;
+}
+
+/* Added to the kind (0 each, 1 loop, OWN: tutti_iterate).
  * SAME_AGAIN: what comes next is what a new loop would give first, as of data to evaluate on; such
  * a dataset may be made after its position was restored.
- * APART: tutti_position's. */
-enum { SAME_AGAIN = 2, APART = 4 };
+ * APART: tutti_position's.
+ * CLOSED: so was the user's iterator. ALIKE: several of the user's, all of one epoch. SEVERAL: more
+ * than one was open. */
+enum { SAME_AGAIN = 2, APART = 4, OWN = 8, CLOSED = 16, ALIKE = 32, SEVERAL = 64 };
+
+static bool is_at_end(const tutti_iterator *iterator)
+{
+    int64_t cardinality = iterator->dataset->info.cardinality;
+    return iterator->ended || (cardinality >= 0 && iterator->delivered >= cardinality);
+}
+
+static int own_bits(const tutti_dataset *d)
+{
+    bool closed = !d->own && !d->own_waits, several = false;
+    for (const tutti_iterator *i = d->open_iterators; i; i = i->next_open)
+        several = several || (i->users && i != d->own && !is_at_end(i));
+    return OWN + (closed ? CLOSED : 0) + (closed && !d->info.reorders ? SAME_AGAIN : 0) +
+           (d->own_rounds > 1 && d->own_alike ? ALIKE : 0) + (several ? SEVERAL : 0);
+}
 
 static bool same_again(const tutti_dataset *dataset, const tutti_position *position)
 {
@@ -188,13 +267,14 @@ tutti_status tutti__loops_save(const tutti_job *job, char **ret_text)
     tutti_text text = {0};
     size_t at = 0;
     for (const tutti_dataset *d; (d = next_dataset(job, &at));) {
-        bool (*const stands[])(const tutti_dataset *, tutti_position *) = {stands_each,
-                                                                           stands_loop};
-        for (int kind = 0; kind < 2; kind++) {
+        bool (*const stands[])(const tutti_dataset *, tutti_position *) = {stands_each, stands_loop,
+                                                                           stands_own};
+        const int kinds[] = {0, 1, own_bits(d)};
+        for (int i = 0; i < 3; i++) {
             tutti_position position;
-            if (stands[kind](d, &position))
+            if (stands[i](d, &position))
                 tutti__text_add(&text, "%d %" PRIu64 " %d %" PRIu64 " %" PRId64 ";",
-                                kind + (same_again(d, &position) ? SAME_AGAIN : 0) +
+                                kinds[i] | (same_again(d, &position) ? SAME_AGAIN : 0) |
                                     (position.apart ? APART : 0),
                                 d->hash, place_of(job, d), position.epoch, position.delivered);
         }
@@ -217,6 +297,31 @@ static tutti_dataset *find_dataset(const tutti_job *job, uint64_t hash, int plac
     return NULL;
 }
 
+/* An iterator that is open already goes on at once. */
+static tutti_status restore_own(tutti_dataset *dataset, int kind, const tutti_position *p)
+{
+    tutti_iterator *open = dataset->own;
+    if (kind & SEVERAL)
+        return tutti_fail(TUTTI_INVALID,
+                          "several iterators of %s%s%s were open when the checkpoint was saved: of "
+                          "one alone it can be told how far it was; close those that are done",
+                          dataset->def->name, dataset->place[0] ? " at " : "", dataset->place);
+    dataset->own_rounds = (kind & ALIKE) ? 2 : 1;
+    dataset->own_alike = (kind & ALIKE) != 0;
+    dataset->own_position = *p;
+    dataset->own_over = (kind & CLOSED) != 0;
+    dataset->own_waits = !dataset->own_over && !open;
+    if (!open || dataset->own_over)
+        return TUTTI_OK;
+    if (open->epoch != p->epoch || open->delivered > p->delivered)
+        return tutti_fail(TUTTI_INVALID,
+                          "the checkpoint stands behind %" PRId64 " elements of epoch %" PRIu64
+                          " of %s, the iterator that is open behind %" PRId64 " of epoch %" PRIu64
+                          ": make it after tutti_progress_open",
+                          p->delivered, p->epoch, dataset->def->name, open->delivered, open->epoch);
+    return tutti_iterator_skip(open, p->delivered - open->delivered);
+}
+
 tutti_status tutti__loops_restore(tutti_job *job, const char *text)
 {
     int kind, place, used;
@@ -233,7 +338,9 @@ tutti_status tutti__loops_restore(tutti_job *job, const char *text)
                               "the checkpoint was saved with other data: make the datasets as they "
                               "were made then, before tutti_progress_open, with the same seed and "
                               "batch");
-        if ((kind & 1) == 0) {
+        if (kind & OWN) {
+            TUTTI_TRY(restore_own(dataset, kind, &p));
+        } else if ((kind & 1) == 0) {
             dataset->each_waits = true;
             dataset->each_position = p;
             dataset->epochs_begun = p.epoch;

@@ -195,11 +195,17 @@ static tutti_dataset *make(tutti_job *job, int which)
         return tutti_shuffle(tutti_cache(tutti_map(numbers(job, 20), add_index)), 0);
     case 40:
         return tutti_window(tutti_shuffle(texts(job), 3), 2, .shift = 1);
+    case 41:
+        return tutti_batch(tutti_cast_components(tutti_shuffle(pairs(job), 0), TUTTI_F64), 4);
+    case 42:
+        return tutti_cast_components(tutti_map(pairs(job), ragged), TUTTI_F32, .components = {"y"});
+    case 43:
+        return tutti_cast_components(stream(job, 9), TUTTI_U8);
     default:
         return NULL;
     }
 }
-#define PIPELINES 41
+#define PIPELINES 44
 
 static uint64_t hash_tensor(uint64_t seed, const tutti_tensor *tensor)
 {

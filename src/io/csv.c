@@ -77,7 +77,7 @@ static tutti_status name_columns(tutti_csv *csv)
             tutti__text_add(&text, "%zu", i);
         else
             tutti__text_add(&text, "%.*s", (int)csv->fields[i].size, csv->fields[i].data);
-        csv->names[i] = text.failed ? NULL : strdup(text.data);
+        csv->names[i] = text.failed ? NULL : tutti__arena_string(&csv->arena, text.data);
         text.failed |= csv->names[i] == NULL;
     }
     bool failed = text.failed || csv->names == NULL;
@@ -141,8 +141,7 @@ tutti_status tutti__csv_open(tutti_source *source, const tutti_csv_options *opti
 
 void tutti__csv_close(tutti_csv *csv)
 {
-    for (size_t i = 0; csv->names != NULL && i < csv->count; i++)
-        free(csv->names[i]);
+    tutti__arena_free(&csv->arena);
     free(csv->names);
     free(csv->fields);
     free(csv->first);

@@ -3,6 +3,7 @@
 #ifndef TUTTI_IO_CSV_H
 #define TUTTI_IO_CSV_H
 
+#include "base/arena.h"
 #include "io/lines.h"
 #include "io/named.h"
 
@@ -19,7 +20,8 @@ typedef struct tutti_csv {
     tutti_lines lines;
     tutti_csv_options options;
     size_t count; /* columns; 0 until the first line */
-    char **names;
+    char **names; /* in `arena` */
+    tutti_arena arena;
     tutti_string *fields;
     char *first; /* without header: the first line, which the first call of next gives */
     size_t first_size;
@@ -37,6 +39,9 @@ bool tutti__csv_is_missing(const tutti_csv *csv, tutti_string field);
  * is missing, f32 when all are numbers (missing ones are NaN), else strings (missing ones are
  * empty). A dtype that is given decides; a missing integer is then refused. */
 tutti_status tutti__csv_table(tutti_csv *csv, tutti_named_tensors *ret_columns);
+/* The types of the columns of that table, and its rows, without keeping them; *ret_types is from
+ * malloc, csv->count of them. */
+tutti_status tutti__csv_types(tutti_csv *csv, tutti_dtype **ret_types, int64_t *ret_rows);
 void tutti__csv_close(tutti_csv *csv); /* zeroed is fine */
 
 #endif

@@ -7,12 +7,42 @@
 #include "io/csv.h"
 #include "io/number.h"
 
+/* What the cells of a column were so far. */
+typedef struct seen {
+    bool texts, fractions, holes, any; /* holes: cells that are missing; any: one that is not */
+} seen;
+
 typedef struct table {
     tutti_csv *csv;
     tutti_arena arena;              /* the fields' bytes */
     TUTTI_VEC(tutti_string) fields; /* row by row */
     int64_t rows;
+    seen *columns;
 } table;
+
+static void see(const tutti_csv *csv, seen *column, tutti_string f)
+{
+    int64_t integer;
+    double real;
+    if (column->texts)
+        return;
+    if (tutti__csv_is_missing(csv, f)) {
+        column->holes = true;
+        return;
+    }
+    column->any = true;
+    if ((column->fractions || !tutti__integer_parse(f.data, (size_t)f.size, &integer))) {
+        column->fractions = true;
+        column->texts = !tutti__number_parse(f.data, (size_t)f.size, &real);
+    }
+}
+
+static tutti_dtype type_of(const seen *column)
+{
+    return column->texts || !column->any        ? TUTTI_STRING
+           : column->fractions || column->holes ? TUTTI_F32
+                                                : TUTTI_I64;
+}
 
 static tutti_status keep_row(table *t, const tutti_string *fields)
 {
@@ -23,7 +53,6 @@ static tutti_status keep_row(table *t, const tutti_string *fields)
             return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for row %lld",
                               t->csv->lines.source->name, (long long)t->rows + 1);
     }
-    t->rows++;
     return TUTTI_OK;
 }
 
@@ -31,24 +60,6 @@ static tutti_string field_at(const table *t, int64_t row, size_t column)
 {
     size_t index = (size_t)row * t->csv->count + column;
     return index < t->fields.count ? t->fields.data[index] : (tutti_string){0};
-}
-
-static tutti_dtype infer(const table *t, size_t column)
-{
-    bool integers = t->rows > 0, numbers = true, any = false;
-    for (int64_t r = 0; r < t->rows && numbers; r++) {
-        tutti_string f = field_at(t, r, column);
-        int64_t integer;
-        double real;
-        if (tutti__csv_is_missing(t->csv, f)) {
-            integers = false;
-            continue;
-        }
-        any = true;
-        integers = integers && tutti__integer_parse(f.data, (size_t)f.size, &integer);
-        numbers = integers || tutti__number_parse(f.data, (size_t)f.size, &real);
-    }
-    return !numbers || !any ? TUTTI_STRING : integers ? TUTTI_I64 : TUTTI_F32;
 }
 
 static tutti_status fail_value(const table *t, int64_t row, size_t column, tutti_dtype dtype)
@@ -87,8 +98,9 @@ static tutti_status fill(const table *t, size_t column, tutti_tensor *tensor)
 static tutti_status add_column(const table *t, size_t column, tutti_named_tensors *list)
 {
     const tutti_dtype *given = t->csv->options.dtypes;
-    tutti_dtype dtype =
-        given != NULL && given[column] != TUTTI_NO_DTYPE ? given[column] : infer(t, column);
+    tutti_dtype dtype = given != NULL && given[column] != TUTTI_NO_DTYPE
+                            ? given[column]
+                            : type_of(&t->columns[column]);
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_tensor_create(dtype, 1, &t->rows, &tensor));
     tutti_status status = fill(t, column, tensor);
@@ -99,22 +111,64 @@ static tutti_status add_column(const table *t, size_t column, tutti_named_tensor
     return tutti__named_add(list, t->csv->names[column], strlen(t->csv->names[column]), tensor);
 }
 
+/* The rest of the file, its rows kept or only looked at. */
+static tutti_status read_rows(table *t, bool keep)
+{
+    const tutti_string *fields;
+    t->columns = calloc(t->csv->count + 1, sizeof *t->columns);
+    if (t->columns == NULL)
+        return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %zu columns",
+                          t->csv->lines.source->name, t->csv->count);
+    for (;;) {
+        TUTTI_TRY(tutti__csv_next(t->csv, &fields));
+        if (fields == NULL)
+            return TUTTI_OK;
+        for (size_t i = 0; i < t->csv->count; i++)
+            see(t->csv, &t->columns[i], fields[i]);
+        if (keep)
+            TUTTI_TRY(keep_row(t, fields));
+        t->rows++;
+    }
+}
+
+static void free_table(table *t)
+{
+    TUTTI_VEC_FREE(&t->fields);
+    tutti__arena_free(&t->arena);
+    free(t->columns);
+}
+
 tutti_status tutti__csv_table(tutti_csv *csv, tutti_named_tensors *ret_columns)
 {
     table t = {.csv = csv};
     tutti_named_tensors list = {0};
-    const tutti_string *fields;
-    tutti_status status;
-    while ((status = tutti__csv_next(csv, &fields)) == TUTTI_OK && fields != NULL)
-        if ((status = keep_row(&t, fields)) != TUTTI_OK)
-            break;
+    tutti_status status = read_rows(&t, true);
     for (size_t i = 0; i < csv->count && status == TUTTI_OK; i++)
         status = add_column(&t, i, &list);
-    TUTTI_VEC_FREE(&t.fields);
-    tutti__arena_free(&t.arena);
+    free_table(&t);
     if (status != TUTTI_OK)
         tutti_named_tensors_clear(&list);
     else
         *ret_columns = list;
     return status;
+}
+
+tutti_status tutti__csv_types(tutti_csv *csv, tutti_dtype **ret_types, int64_t *ret_rows)
+{
+    table t = {.csv = csv};
+    tutti_dtype *types = calloc(csv->count + 1, sizeof *types);
+    tutti_status status = types != NULL
+                              ? read_rows(&t, false)
+                              : tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %zu columns",
+                                           csv->lines.source->name, csv->count);
+    for (size_t i = 0; i < csv->count && status == TUTTI_OK; i++)
+        types[i] = type_of(&t.columns[i]);
+    free_table(&t);
+    if (status != TUTTI_OK) {
+        free(types);
+        return status;
+    }
+    *ret_types = types;
+    *ret_rows = t.rows;
+    return TUTTI_OK;
 }

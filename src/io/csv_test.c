@@ -48,6 +48,32 @@ TUTTI_TEST(csv_infers_types)
     tutti_named_tensors_clear(&t);
 }
 
+/* The same types as of the table, from memory that grows with columns and not with rows. */
+TUTTI_TEST(csv_tells_types_without_keeping_rows)
+{
+    static const char *const texts[] = {"a,b,c,d,e\n1,2.5,x,,\n-2,1e3,3,7,\n", "a,b\n",
+                                        "a\n1\n\"\"\n2\n", "a,b\nnan,1\n2,z\n1,2\n"};
+    for (size_t i = 0; i < TUTTI_COUNT(texts); i++) {
+        tutti_named_tensors table = {0};
+        tutti_source *source;
+        tutti_csv csv;
+        tutti_dtype *types;
+        int64_t rows;
+        CHECK_OK(parse(texts[i], NULL, &table));
+        CHECK_OK(tutti__source_bytes("c", texts[i], strlen(texts[i]), &source));
+        CHECK_OK(tutti__csv_open(source, NULL, &csv));
+        CHECK_OK(tutti__csv_types(&csv, &types, &rows));
+        CHECK_INT(csv.count, table.count);
+        for (size_t c = 0; c < table.count; c++) {
+            CHECK_INT(types[c], tutti_tensor_dtype(table.items[c].tensor));
+            CHECK_INT(rows, tutti_tensor_count(table.items[c].tensor));
+        }
+        free(types);
+        tutti__csv_close(&csv);
+        tutti_named_tensors_clear(&table);
+    }
+}
+
 TUTTI_TEST(csv_takes_types_delimiters_and_rows_without_header)
 {
     static const tutti_dtype dtypes[] = {TUTTI_F64, TUTTI_STRING, TUTTI_U8};

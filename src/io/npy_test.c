@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/test.h"
+#include "base/world.h"
 
 static tutti_status read_bytes(const void *data, size_t size, tutti_tensor **ret)
 {
@@ -82,6 +83,65 @@ TUTTI_TEST(npy_reads_either_order)
                        4, &t));
     CHECK_INT(tutti_tensor_get_int(t, 0), 4294967295);
     tutti_tensor_release(t);
+}
+
+TUTTI_TEST(npy_reads_every_width_and_order)
+{
+    static const struct {
+        const char *descr;
+        uint8_t bytes[16];
+        int count;
+        int64_t values[2];
+    } cases[] = {{"<u2", {0xff, 0xff, 1, 0}, 2, {65535, 1}},
+                 {">u2", {0xff, 0xfe, 0, 2}, 2, {65534, 2}},
+                 {"<i2", {0xff, 0xff, 1, 0}, 2, {-1, 1}},
+                 {"|u1", {255, 3}, 2, {255, 3}},
+                 {">u4", {0xff, 0, 0, 1, 0, 0, 0, 7}, 2, {4278190081, 7}},
+                 {">i4", {0xff, 0xff, 0xff, 0xfe, 0, 0, 1, 0}, 2, {-2, 256}},
+                 {"<u8", {1, 2, 0, 0, 0, 0, 0, 0x7f}, 1, {0x7f00000000000201}},
+                 {">i8", {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfd}, 1, {-3}}};
+    char header[100];
+    tutti_tensor *t;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t size = (size_t)(cases[i].descr[2] - '0') * (size_t)cases[i].count;
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%d,)}",
+                 cases[i].descr, cases[i].count);
+        CHECK_OK(read_made(header, cases[i].bytes, size, &t));
+        for (int k = 0; k < cases[i].count; k++)
+            CHECK_INT(tutti_tensor_get_int(t, k), cases[i].values[k]);
+        tutti_tensor_release(t);
+    }
+    CHECK_STATUS(read_made("{'descr': '<u8', 'fortran_order': False, 'shape': (1,)}",
+                           "\0\0\0\0\0\0\0\x80", 8, &t),
+                 TUTTI_OUT_OF_RANGE);
+}
+
+/* Seconds for 32 MiB of such elements. */
+static double time_to_read(const char *descr, const char *data)
+{
+    static char file[(32 << 20) + 128] = "\x93NUMPY\x01\x00";
+    char header[100];
+    tutti_tensor *t;
+    int n =
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%d,)}",
+                 descr, (32 << 20) / (descr[2] - '0'));
+    tutti__put_u16(file + 8, (uint16_t)n);
+    memcpy(file + 10, header, (size_t)n);
+    memcpy(file + 10 + n, data, 32 << 20);
+    int64_t began = tutti__now_ns();
+    CHECK_OK(read_bytes(file, (size_t)n + 10 + (32 << 20), &t));
+    double seconds = 1e-9 * (double)(tutti__now_ns() - began);
+    tutti_tensor_release(t);
+    return seconds;
+}
+
+TUTTI_TEST(npy_converts_many_elements_at_once)
+{
+    static char data[32 << 20];
+    double plain = time_to_read("|i1", data);
+    static const char *const kinds[] = {"|u1", "<u8"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        CHECK(time_to_read(kinds[i], data) < 10 * plain + 0.1);
 }
 
 static void refused(const char *header, size_t size, const char *part)

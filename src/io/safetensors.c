@@ -195,8 +195,16 @@ static tutti_status check_header(tutti_safetensors_file *file, char *header, siz
     return TUTTI_OK;
 }
 
-static tutti_status check_sums(tutti_safetensors_file *file, char *header, size_t size,
-                               tutti_safetensor *items, size_t count)
+/* Before anything else of the header is judged: a flipped bit may make a dtype that is none, and is
+ * damage all the same. */
+static tutti_status check_whole(tutti_safetensors_file *file, char *header, size_t size)
+{
+    const tutti_json *own = tutti__json_get(file->metadata, "tutti.header.crc32c");
+    return own != NULL ? check_header(file, header, size, own) : TUTTI_OK;
+}
+
+/* What each tensor's bytes come to. */
+static tutti_status take_sums(tutti_safetensors_file *file, tutti_safetensor *items, size_t count)
 {
     const tutti_json *sums = tutti__json_get(file->metadata, "tutti.crc32c");
     const tutti_json *own = tutti__json_get(file->metadata, "tutti.header.crc32c");
@@ -207,7 +215,6 @@ static tutti_status check_sums(tutti_safetensors_file *file, char *header, size_
                           "%s: its metadata holds one checksum without the others (expected "
                           "\"tutti.header.crc32c\" and 8 digits for each of %zu tensors)",
                           file->source->name, count);
-    TUTTI_TRY(check_header(file, header, size, own));
     for (size_t i = 0; i < count; i++) {
         if (!parse_digits(sums->as.text + 8 * i, &items[i].crc))
             return tutti_fail(TUTTI_CORRUPT, "%s: no checksum of tensor '%.200s'",
@@ -236,25 +243,27 @@ static tutti_status add_items(tutti_safetensors *all, tutti_safetensors_file *fi
                               const tutti_json *root, char *header, int64_t data_at)
 {
     const tutti_source *source = file->source;
-    size_t count = root->count - (tutti__json_get(root, "__metadata__") != NULL);
+    const tutti_json *metadata = tutti__json_get(root, "__metadata__");
+    size_t count = root->count - (metadata != NULL);
+    if (metadata != NULL)
+        TUTTI_TRY(check_metadata(source, metadata));
+    file->metadata = metadata;
+    TUTTI_TRY(check_whole(file, header, (size_t)data_at));
     tutti_safetensor *grown = realloc(all->items, (all->count + count + 1) * sizeof *grown);
     if (grown == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %zu tensors", source->name, count);
     all->items = grown;
     tutti_safetensor *items = grown + all->count, *next = items;
     for (const tutti_json *each = root->as.first; each != NULL; each = each->next) {
-        if (strcmp(each->key, "__metadata__") == 0) {
-            TUTTI_TRY(check_metadata(source, each));
-            file->metadata = each;
+        if (each == metadata)
             continue;
-        }
         *next = (tutti_safetensor){.file = all->file_count - 1};
         TUTTI_TRY(parse_entry(source, each, data_at, next));
         next++;
     }
     qsort(items, count, sizeof *items, by_offset);
     TUTTI_TRY(check_layout(source, items, count, data_at));
-    TUTTI_TRY(check_sums(file, header, (size_t)data_at, items, count));
+    TUTTI_TRY(take_sums(file, items, count));
     all->count += count;
     return TUTTI_OK;
 }

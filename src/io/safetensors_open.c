@@ -205,19 +205,49 @@ static tutti_status sort_map(const char *path, const tutti_json *weights, tutti_
     return TUTTI_OK;
 }
 
-static tutti_status add_shard(const char *path, const char *name, tutti_safetensors *file)
+/* Where symbolic links lead: below the index's folder, or below that of the file which the index
+ * itself is a link to, as in caches that keep all files of a model in one folder and link to them.
+ */
+static bool may_read(const char *index, const char *shard, size_t folder)
+{
+    if (tutti__stays_below(shard, folder))
+        return true;
+    char *real = realpath(index, NULL), *file = realpath(shard, NULL);
+    const char *slash = real != NULL ? strrchr(real, '/') : NULL;
+    size_t size = slash != NULL ? (size_t)(slash - real) + 1 : 0;
+    bool beside = size > 0 && file != NULL && strncmp(file, real, size) == 0;
+    free(real);
+    free(file);
+    return beside;
+}
+
+static tutti_status open_shard(const char *path, const char *name, tutti_source **ret)
 {
     const char *slash = strrchr(path, '/');
+    size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
     tutti_text shard = {0};
-    tutti__text_bytes(&shard, path, slash != NULL ? (size_t)(slash - path) + 1 : 0);
+    tutti__text_bytes(&shard, path, folder);
     tutti__text_add(&shard, "%s", name);
-    tutti_source *source;
-    tutti_status status =
-        shard.failed ? tutti_fail(TUTTI_NO_MEMORY, "%s: no memory to open '%s'", path, name)
-        : file->file_count >= FILES_LIMIT
-            ? tutti_fail(TUTTI_TOO_LARGE, "%s: more than %d files", path, FILES_LIMIT)
-            : tutti__source_file(shard.data, &source);
+    tutti_status status = TUTTI_OK;
+    if (shard.failed)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", name);
+    else if (!may_read(path, shard.data, folder))
+        status = tutti_fail(TUTTI_INVALID,
+                            "'%s' is a link that leads out of the index's folder; put the file "
+                            "itself there",
+                            name);
+    else
+        status = tutti__source_file(shard.data, ret);
     tutti__text_free(&shard);
+    return status;
+}
+
+static tutti_status add_shard(const char *path, const char *name, tutti_safetensors *file)
+{
+    tutti_source *source;
+    tutti_status status = file->file_count >= FILES_LIMIT
+                              ? tutti_fail(TUTTI_TOO_LARGE, "more than %d files", FILES_LIMIT)
+                              : open_shard(path, name, &source);
     if (status == TUTTI_NOT_FOUND) /* the index is there, and so should be its files */
         status = TUTTI_CORRUPT;
     if (status != TUTTI_OK)

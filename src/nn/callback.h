@@ -55,9 +55,8 @@ typedef struct tutti_fit {
 /* Which of a callback's functions: an offset into its kind. */
 #define TUTTI_AT_EVENT(name) offsetof(tutti_callback_kind, name)
 tutti_status tutti__fit_tell(tutti_fit *fit, size_t which);
-/* diverge.c: of several processes, after a step with this element: fails once the loss is no
- * number.
- */
+/* diverge.c: after a step with this element (NULL: after the last): fails once the loss is no
+ * number. */
 tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *element);
 /* Takes the callback, also on failure. */
 tutti_status tutti__fit_add(tutti_fit *fit, tutti_callback *callback);

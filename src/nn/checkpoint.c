@@ -362,7 +362,7 @@ tutti_status tutti__checkpoint_latest(const char *folder, size_t size, char *ret
             continue;
         tutti_status status = tutti__checkpoint_peek(path, &step);
         if (status != TUTTI_OK && status != TUTTI_NOT_FOUND) {
-            tutti__log(TUTTI_LOG_WARNING, "%s; it is passed over", tutti_error_message());
+            tutti__log_job(TUTTI_LOG_WARNING, "%s; it is passed over", tutti_error_message());
             if (!is_foreign(path))
                 tutti__error_capture(status, ret_damage);
         }

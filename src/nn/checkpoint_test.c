@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/job.h"
 #include "base/log.h"
 #include "base/params.h"
 #include "base/test.h"
@@ -337,6 +338,51 @@ TUTTI_TEST(a_damaged_checkpoint_gives_way_to_the_one_before)
     CHECK_CONTAINS(tutti_error_message(), "damaged.safetensors");
     free(bytes);
     CHECK_INT(tutti_close(job), 1);
+}
+
+TUTTI_TEST(a_flipped_bit_of_the_models_json_is_damage)
+{
+    const tutti_world *world = tutti__world();
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = make_model(job);
+    CHECK_OK(tutti_build(m, TUTTI_F32, 8));
+    CHECK_OK(tutti_save(m, path_of("sum")));
+    void *data;
+    size_t size;
+    CHECK_OK(world->read_file(world->self, path_of("sum.json"), 1 << 20, &data, &size));
+    CHECK_INT(tutti_close(job), 0);
+    char *text = data;
+    for (size_t at = 0; at < size; at++) {
+        job = tutti_open(NULL, NULL);
+        text[at] ^= 1;
+        CHECK(tutti_model_from_json(job, text) == NULL);
+        text[at] ^= 1;
+        tutti__job_discard(job);
+    }
+    job = tutti_open(NULL, NULL);
+    CHECK(tutti_model_from_json(job, text) != NULL);
+    CHECK_INT(tutti_close(job), 0);
+    free(text);
+}
+
+TUTTI_TEST(that_the_checkpoint_before_is_used_is_said_on_stderr)
+{
+    const tutti_world *world = tutti__world();
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = make_model(job);
+    CHECK_OK(tutti_build(m, TUTTI_F32, 8));
+    CHECK_OK(tutti_save_checkpoint(m, path_of("told")));
+    CHECK_OK(tutti_save_checkpoint(m, path_of("told")));
+    CHECK_OK(world->write_file(world->self, path_of("told.safetensors"), "damage", 6));
+    CHECK(freopen(path_of("told.err"), "w", stderr) != NULL);
+    CHECK_OK(tutti_restore_checkpoint(m, path_of("told")));
+    fflush(stderr);
+    void *text;
+    size_t size;
+    CHECK_OK(world->read_file(world->self, path_of("told.err"), 1 << 20, &text, &size));
+    CHECK_CONTAINS(text, "the generation before it is used instead");
+    free(text);
+    CHECK_INT(tutti_close(job), 0);
 }
 
 TUTTI_TEST(weights_load_partially_with_a_report)

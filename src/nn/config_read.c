@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/crc32c.h"
 #include "nn/config.h"
 #include "ops/build.h"
 #include "tutti/checkpoint.h"
@@ -326,8 +327,8 @@ static tutti_status read_model(reading *r, const tutti_json *json)
 /* What is not understood is not passed over: it may change what the model means. */
 static tutti_status check_members(const tutti_json *json)
 {
-    static const char *const known[] = {"tutti",  "kind",  "name",    "precision", "layers",
-                                        "inputs", "nodes", "outputs", "compile"};
+    static const char *const known[] = {"crc32c", "tutti",  "kind",  "name",    "precision",
+                                        "layers", "inputs", "nodes", "outputs", "compile"};
     for (const tutti_json *each = tutti__json_first(json); each; each = each->next) {
         bool found = false;
         for (size_t i = 0; !found && i < sizeof known / sizeof *known; i++)
@@ -369,6 +370,26 @@ tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_mo
     return status;
 }
 
+/* The checksum that files have (save.c). */
+static tutti_status check_sum(const tutti_json *root, const char *text, size_t size)
+{
+    const tutti_json *sum = tutti__json_get(root, "crc32c");
+    if (!sum)
+        return TUTTI_OK;
+    char digits[9];
+    size_t at = (size_t)sum->offset + 1;
+    if (!tutti__json_text(sum, NULL) || sum->count != 8 || at + 8 > size)
+        return bad("\"crc32c\" must be 8 hexadecimal digits");
+    uint32_t crc = tutti__crc32c(tutti__crc32c(0, text, at), "00000000", 8);
+    snprintf(digits, sizeof digits, "%08x", tutti__crc32c(crc, text + at + 8, size - at - 8));
+    return memcmp(text + at, digits, 8) == 0
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_CORRUPT,
+                            "the model's JSON has the checksum %s and says %.8s: it is damaged; if "
+                            "it was changed on purpose, take its member \"crc32c\" out",
+                            digits, tutti__json_text(sum, ""));
+}
+
 tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
 {
     tutti_arena arena = {0};
@@ -378,6 +399,8 @@ tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
         return NULL;
     tutti_status status = tutti__json_parse("the model's JSON", text ? text : "",
                                             text ? strlen(text) : 0, NULL, &arena, &root);
+    if (status == TUTTI_OK)
+        status = check_sum(root, text, strlen(text));
     if (status == TUTTI_OK)
         status = tutti__config_read(job, root, &model);
     tutti__arena_free(&arena);

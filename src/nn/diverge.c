@@ -1,6 +1,6 @@
-/* diverge.c: a loss that is no number ends a job of several processes, which all see it after the
- * same step, and they tell each other whose examples were none either. They look at the first
- * steps, then at some: reading the loss waits for the step.
+/* diverge.c: a loss that is no number ends a training. Several processes all see it after the same
+ * step, and they tell each other whose examples were none either. The first steps are looked at,
+ * then some: reading the loss waits for the step.
  *
  * An infinite loss ends nothing, as log 0 is one; but one that infinite examples gave makes the
  * weights no numbers, and the loss of a later step with them. So examples are looked at when the
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/job.h"
+#include "data/dataset.h"
 #include "nn/callback.h"
 #include "nn/spread.h"
 
@@ -45,6 +46,25 @@ static tutti_status find_odd(const tutti_fit *fit, const tutti_element *element,
     return TUTTI_OK;
 }
 
+static tutti_status verdict_alone(const tutti_fit *fit, const tutti_odd_number *odd)
+{
+    const tutti_dataset *data = fit->data;
+    const char *name = data && odd->component >= 0 ? data->info.names[odd->component] : NULL;
+    if (odd->component < 0)
+        return tutti_fail(TUTTI_INVALID,
+                          "step %lld: the loss is no number, though the examples of this step are "
+                          "finite: training has diverged, or an example of the %d steps before was "
+                          "not finite; try a smaller learning rate or clip gradients, or end "
+                          "without an error by tutti_terminate_on_nan()",
+                          (long long)fit->event.step, EVERY);
+    return tutti_fail(TUTTI_INVALID,
+                      "step %lld (epoch %d): the loss is no number, and the examples are not all "
+                      "finite (component %lld '%s', row %lld of the batch); look at the data, or "
+                      "leave such examples out with tutti_filter",
+                      (long long)odd->step, fit->event.epoch + 1, (long long)odd->component,
+                      name ? name : "", (long long)odd->row);
+}
+
 static tutti_status verdict(int64_t step, int workers, const tutti_odd_number *all)
 {
     for (int r = 0; r < workers; r++)
@@ -67,7 +87,7 @@ tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *elemen
 {
     const tutti_model *model = fit->model;
     tutti_strategy *strategy = tutti__model_strategy(model);
-    if (!tutti__model_shares(model) || model->trainer->stop || model->trainer->gathered > 0 ||
+    if (model->trainer->stop || model->trainer->gathered > 0 ||
         (element && fit->event.step > EVERY && fit->event.step % EVERY != 0))
         return TUTTI_OK;
     double loss;
@@ -82,6 +102,8 @@ tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *elemen
     TUTTI_TRY(find_odd(fit, element, &mine));
     if (fit->odd.component >= 0)
         mine = fit->odd;
+    if (!tutti__model_shares(model))
+        return verdict_alone(fit, &mine);
     int workers = tutti_strategy_workers(strategy);
     tutti_odd_number *all = calloc((size_t)workers, sizeof *all);
     if (!all)

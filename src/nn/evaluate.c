@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/world.h"
+#include "data/dataset.h"
 #include "nn/callback.h"
 #include "nn/spread.h"
 
@@ -12,7 +13,7 @@ tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t st
     tutti_event before = fit->event;
     TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
     TUTTI_TRY(tutti__rows_begin(model, data, true));
-    tutti_iterator *iterator = tutti_iterate(data, 0);
+    tutti_iterator *iterator = tutti__iterate(data, 0);
     tutti__rows_end(data);
     if (!iterator)
         return tutti_job_check(model->job);

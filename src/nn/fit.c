@@ -5,6 +5,7 @@
 
 #include "base/job.h"
 #include "base/world.h"
+#include "data/dataset.h"
 #include "nn/alike.h"
 #include "nn/callback.h"
 #include "nn/spread.h"
@@ -28,7 +29,7 @@ static tutti_status open_data(tutti_fit *fit, plan *p)
     if (!p->iterator && p->restores)
         p->iterator = tutti_iterate_from(p->data, &fit->model->trainer->position);
     else if (!p->iterator)
-        p->iterator = tutti_iterate(p->data, (uint64_t)fit->event.epoch);
+        p->iterator = tutti__iterate(p->data, (uint64_t)fit->event.epoch);
     p->restores = false;
     tutti__rows_end(p->data);
     fit->waited_before = tutti_iterator_waited_ns(p->iterator);

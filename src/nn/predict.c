@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/dataset.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
 
@@ -143,7 +144,7 @@ tutti_status tutti_predict(tutti_model *model, tutti_dataset *data, int count,
         return tutti__model_fail(model,
                                  tutti_fail(TUTTI_INVALID, "model '%s' has %zu outputs, not %d",
                                             model->name, model->outputs.count, count));
-    tutti_iterator *iterator = tutti_iterate(data, 0);
+    tutti_iterator *iterator = tutti__iterate(data, 0);
     tutti_status status = iterator ? predict_all(model, iterator, &wiring, count, outputs)
                                    : tutti_job_check(model->job);
     tutti_iterator_close(iterator);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "data/dataset.h"
 #include "nn/quantize.h"
 
 bool tutti__quantize_weight(tutti_edge edge, const tutti_node **ret_variable)
@@ -114,7 +115,7 @@ tutti_status tutti__quantize_calibrate(tutti_quantizing *q, tutti_dataset *data,
     tutti_wiring wiring;
     TUTTI_TRY(tutti__model_meet(q->model, data, false, &wiring));
     TUTTI_TRY(tutti__quantize_find(q));
-    tutti_iterator *iterator = tutti_iterate(data, 0);
+    tutti_iterator *iterator = tutti__iterate(data, 0);
     tutti_status status = iterator ? TUTTI_OK : tutti_job_check(q->model->job);
     int64_t seen = 0;
     for (; status == TUTTI_OK && (batches < 1 || seen < batches); seen++) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/crc32c.h"
 #include "nn/model.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
@@ -80,18 +81,45 @@ tutti_status tutti_save_weights(tutti_model *model, const char *path)
     return tutti__model_fail(model, save_on_first(model, path, save_weights));
 }
 
+/* The JSON with a checksum of the whole text as its first member, whose digits count as zeros. */
+static tutti_status describe(tutti_model *model, tutti_text *text)
+{
+    static const char first[] = "{\n  \"crc32c\": \"";
+    char *json, digits[9];
+    TUTTI_TRY(tutti_model_json(model, &json));
+    tutti__text_add(text, "%s00000000\",", first);
+    tutti__text_bytes(text, json + 1, strlen(json + 1));
+    free(json);
+    if (text->failed)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for JSON");
+    snprintf(digits, sizeof digits, "%08x", tutti__crc32c(0, text->data, text->size));
+    memcpy(text->data + sizeof first - 1, digits, 8);
+    return TUTTI_OK;
+}
+
 static tutti_status save(tutti_model *model, const char *path)
 {
     const tutti_world *world = tutti__world();
-    char weights[4096], architecture[4096], *text;
+    char weights[4096], architecture[4096];
+    tutti_text text = {0};
     TUTTI_TRY(with_ending(path, ".safetensors", weights, sizeof weights));
     TUTTI_TRY(with_ending(path, ".json", architecture, sizeof architecture));
-    TUTTI_TRY(tutti_model_json(model, &text));
-    tutti_status status = save_weights(model, weights);
+    tutti_status status = describe(model, &text);
     if (status == TUTTI_OK)
-        status = world->write_file(world->self, architecture, text, strlen(text));
-    free(text);
+        status = save_weights(model, weights);
+    if (status == TUTTI_OK)
+        status = world->write_file(world->self, architecture, text.data, text.size);
+    tutti__text_free(&text);
     return status;
+}
+
+tutti_status tutti__model_try_place(const char *path)
+{
+    char full[4096];
+    TUTTI_TRY(with_ending(path, ".safetensors", full, sizeof full));
+    TUTTI_TRY(tutti__place_try(full));
+    TUTTI_TRY(with_ending(path, ".json", full, sizeof full));
+    return tutti__place_try(full);
 }
 
 tutti_status tutti_save(tutti_model *model, const char *path)

@@ -33,6 +33,8 @@ tutti_status tutti__ask_processes(tutti_strategy *strategy, tutti_asked *asked);
 tutti_status tutti__model_same(const tutti_model *model, int count, const char *const *texts);
 /* The largest number that a process gives: all have to ask. */
 tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_most);
+/* Whether both of a model's files can be written; makes their folder. */
+tutti_status tutti__model_try_place(const char *path);
 /* After a saving: of several processes the first one writes, and all go on when the file is there.
  * Within a fit only the first one comes here, and nobody waits. */
 tutti_status tutti__model_saved(const tutti_model *model, tutti_status status);

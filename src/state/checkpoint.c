@@ -44,6 +44,20 @@ tutti_status tutti__checkpoint_path(const char *path, char *ret_path, size_t siz
     return TUTTI_OK;
 }
 
+static bool is_missing(const char *folder)
+{
+    const tutti_world *world = tutti__world();
+    tutti_error before;
+    char **names = NULL;
+    size_t count;
+    tutti__error_capture(TUTTI_OK, &before);
+    bool missing = world->list_folder(world->self, folder, &names, &count) == TUTTI_NOT_FOUND;
+    free(names);
+    tutti__error_restore(&before);
+    return missing;
+}
+
+/* A folder that is made is told of: its name may be a mistake. */
 static tutti_status make_folder_of(const char *path)
 {
     const tutti_world *world = tutti__world();
@@ -55,19 +69,29 @@ static tutti_status make_folder_of(const char *path)
         return tutti_fail(TUTTI_TOO_LARGE, "the path '%.80s…' is too long", path);
     memcpy(folder, path, (size_t)(slash - path));
     folder[slash - path] = 0;
-    return world->make_folder(world->self, folder);
+    bool missing = is_missing(folder);
+    TUTTI_TRY(world->make_folder(world->self, folder));
+    if (missing && !tutti__log_quiet())
+        tutti__log_job(TUTTI_LOG_INFO, "there was no folder '%s': it is made for %s", folder,
+                       slash + 1);
+    return TUTTI_OK;
+}
+
+tutti_status tutti__place_try(const char *path)
+{
+    const tutti_world *world = tutti__world();
+    tutti_file *file;
+    int64_t size;
+    TUTTI_TRY(make_folder_of(path));
+    TUTTI_TRY(world->open_file(world->self, path, TUTTI_FILE_REPLACE, &file, &size));
+    return world->close_file(world->self, file, false);
 }
 
 tutti_status tutti__checkpoint_try(const char *path)
 {
-    const tutti_world *world = tutti__world();
     char full[4096];
-    tutti_file *file;
-    int64_t size;
     TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
-    TUTTI_TRY(make_folder_of(full));
-    TUTTI_TRY(world->open_file(world->self, full, TUTTI_FILE_REPLACE, &file, &size));
-    return world->close_file(world->self, file, false);
+    return tutti__place_try(full);
 }
 
 tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *snapshot,
@@ -139,8 +163,8 @@ tutti_status tutti__checkpoint_open(const char *path, bool checked, tutti_safete
             tutti__error_capture(status, &first); /* damage is no absence */
         if (status != TUTTI_OK)
             continue;
-        tutti__log(TUTTI_LOG_WARNING, "%s; the generation before it is used instead: %s",
-                   first.message, previous);
+        tutti__log_job(TUTTI_LOG_WARNING, "%s; the generation before it is used instead: %s",
+                       first.message, previous);
         return tutti__error_restore(&before);
     }
     return tutti__error_restore(&first);

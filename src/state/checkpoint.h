@@ -11,6 +11,8 @@
 tutti_status tutti__checkpoint_path(const char *path, char *ret_path, size_t size);
 /* Makes the folder of a checkpoint and finds out that a file can be written there; leaves none. */
 tutti_status tutti__checkpoint_try(const char *path);
+/* The same for a file of this very name. */
+tutti_status tutti__place_try(const char *path);
 
 /* Writes the snapshot (values in any memory). The folder is made when it is missing. */
 tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *snapshot,

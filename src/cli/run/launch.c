@@ -241,6 +241,8 @@ static void take_frame(tutti_launch *l, const tutti_frame *frame)
 /* Ranks whose station is gone count as killed: the system has done that. */
 static void lose_station(tutti_launch *l, tutti_launch_station *station)
 {
+    /* A station that is there and starts nothing, and a host that ssh did not reach. */
+    int unstarted = station->greeted ? TUTTI_EXIT_UNSTARTED : TUTTI_EXIT_SSH;
     station->gone = true;
     if (!station->greeted && l->interrupts == 0)
         tutti__ssh_failed(l->job, &l->job->hosts.data[station - l->stations], &station->from);
@@ -252,7 +254,7 @@ static void lose_station(tutti_launch *l, tutti_launch_station *station)
         if (!l->ranks[r].ended) {
             l->ranks[r].ended = true;
             l->ranks[r].by_signal = l->ranks[r].started;
-            l->ranks[r].number = l->ranks[r].started ? SIGKILL : 255;
+            l->ranks[r].number = l->ranks[r].started ? SIGKILL : unstarted;
             tutti__output_end(&l->ranks[r].output, l->width);
             tutti__launch_fail(l, r);
         }

@@ -99,6 +99,7 @@ typedef struct tutti_run_job {
 
 enum {
     TUTTI_EXIT_TOO_FEW = 69, /* a restart found fewer workers than --min-workers (EX_UNAVAILABLE) */
+    TUTTI_EXIT_SSH = 255,    /* a host was not reached: ssh's own code */
     TUTTI_EXIT_UNSTARTED = 71,    /* the system starts no further process (EX_OSERR) */
     TUTTI_EXIT_INTERRUPTED = 130, /* after Ctrl-C, SIGTERM and the like */
 };

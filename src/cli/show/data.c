@@ -104,22 +104,19 @@ static tutti_status show_csv(const tutti_glance *glance, bool json)
 {
     tutti_source *source;
     tutti_csv csv;
-    tutti_named_tensors columns = {0};
+    tutti_dtype *types = NULL;
+    int64_t rows = 0;
     const tutti_csv_options options = {.delimiter = is_named(glance, ".tsv") ? '\t' : ','};
     TUTTI_TRY(tutti__source_file_unpacked(glance->path, &source));
     TUTTI_TRY(tutti__csv_open(source, &options, &csv));
-    tutti_status status = tutti__csv_table(&csv, &columns);
-    if (status == TUTTI_OK) {
-        show_count("rows", columns.count ? tutti_tensor_count(columns.items[0].tensor) : 0, json);
-        for (size_t i = 0; i < columns.count; i++) {
-            const tutti_type *type = tutti_tensor_type(columns.items[i].tensor);
-            tutti__show_tensor(columns.items[i].name, type,
-                               tutti_tensor_count(columns.items[i].tensor) *
-                                   (int64_t)tutti_dtype_size(type->dtype),
-                               json);
-        }
+    tutti_status status = tutti__csv_types(&csv, &types, &rows);
+    if (status == TUTTI_OK)
+        show_count("rows", rows, json);
+    for (size_t i = 0; status == TUTTI_OK && i < csv.count; i++) {
+        const tutti_type type = {.dtype = types[i], .rank = 1, .dims = {rows}};
+        tutti__show_tensor(csv.names[i], &type, rows * (int64_t)tutti_dtype_size(types[i]), json);
     }
-    tutti_named_tensors_clear(&columns);
+    free(types);
     tutti__csv_close(&csv);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/job.h"
 #include "base/test.h"
 #include "tutti/data.h"
 #include "tutti/dataset.h"
@@ -298,4 +299,71 @@ TUTTI_TEST(each_batch_is_one_epoch)
     TUTTI_EACH_BATCH((tutti_dataset *)NULL, x, y)
         CHECK(x == y); /* not reached */
     CHECK_INT(tutti_close(job), 0);
+}
+
+/* Elements of three components: i, 10 i and 100 i. */
+static tutti_dataset *triples(tutti_job *job, int64_t count)
+{
+    return tutti_zip(numbers(job, count), tutti_range_dataset(job, 0, 10 * count, 10),
+                     tutti_range_dataset(job, 0, 100 * count, 100));
+}
+
+TUTTI_TEST(loops_take_as_many_components_as_they_name)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_dataset *dataset = triples(job, 3);
+    int64_t sum = 0, firsts = 0;
+    TUTTI_EACH_BATCH(dataset, a, b, c) {
+        sum += tutti_tensor_get_int(a, 0) + tutti_tensor_get_int(b, 0) + tutti_tensor_get_int(c, 0);
+        TUTTI_EACH_BATCH(dataset, first)
+            firsts += tutti_tensor_get_int(first, 0);
+    }
+    CHECK_INT(sum, 333);
+    CHECK_INT(firsts, 9);
+    tutti_tensor *a, *b, *c;
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(tutti_next_batch(dataset, &a, &b, &c));
+        CHECK_INT(tutti_tensor_get_int(c, 0), 100 * (i % 3));
+        CHECK_INT(tutti_tensor_get_int(b, 0), 10 * (i % 3));
+    }
+    CHECK_OK(tutti_next_batch(dataset, &a, NULL, &c));
+    CHECK_INT(tutti_tensor_get_int(c, 0), 200);
+    CHECK_OK(tutti_next_batch(dataset, &a));
+    CHECK_INT(tutti_tensor_get_int(a, 0), 0);
+    CHECK_INT(tutti_close(job), 0);
+}
+
+TUTTI_TEST(a_loop_that_asks_for_more_components_than_there_are_is_refused)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    int rounds = 0;
+    TUTTI_EACH_BATCH(numbers(job, 3), x, y)
+        rounds += x && y;
+    CHECK_INT(rounds, 0);
+    CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "the loop asks for 2 components, elements have 1");
+    tutti__job_discard(job);
+}
+
+TUTTI_TEST(cast_changes_the_components_that_are_named)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_dataset *three = tutti_named(triples(job, 3), "a", "b", "c");
+    tutti_dataset_info info;
+    CHECK_OK(tutti_dataset_describe(
+        tutti_cast_components(three, TUTTI_F32, .components = {"c", "a"}), &info));
+    CHECK_INT(info.types[0].dtype, TUTTI_F32);
+    CHECK_INT(info.types[1].dtype, TUTTI_I64);
+    CHECK_INT(info.types[2].dtype, TUTTI_F32);
+    CHECK(info.random_access);
+    tutti_element element;
+    CHECK_OK(tutti_dataset_peek(
+        tutti_batch(tutti_skip(tutti_cast_components(three, TUTTI_U8), 1), 2), &element));
+    CHECK_INT(tutti_tensor_dtype(element.tensors[0]), TUTTI_U8);
+    CHECK_INT(tutti_tensor_dtype(element.tensors[2]), TUTTI_U8);
+    CHECK_INT(tutti_tensor_get_int(element.tensors[2], 1), 200);
+    tutti_element_release(&element);
+    CHECK(tutti_cast_components(three, TUTTI_F32, .components = {"d"}) == NULL);
+    CHECK_CONTAINS(tutti_error_message(), "there is no component 'd'");
+    tutti__job_discard(job);
 }

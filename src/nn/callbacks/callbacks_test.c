@@ -2,6 +2,7 @@
 #include <math.h>
 #include <signal.h>
 
+#include "base/job.h"
 #include "io/json.h"
 #include "nn/callbacks/training.h"
 
@@ -420,4 +421,98 @@ TUTTI_TEST(callbacks_progress_stays_inside_the_terminal)
     tutti__text_free(&out);
     tutti_callback_release(bar);
     training_end(t);
+}
+
+/* After --resume the first steps of the epoch took another process's time. */
+TUTTI_TEST(callbacks_progress_divides_the_time_by_the_steps_that_took_it)
+{
+    for (int terminal = 0; terminal < 2; terminal++) {
+        training t = training_begin(NULL);
+        tutti_text out = {0};
+        tutti_callback *bar = tutti__progress_into(&out, terminal, 200);
+        tutti_logs logs = {0};
+        tutti_event event = {
+            .model = t.model, .epochs = 1, .batch = 90, .batch_count = 100, .logs = &logs};
+        CHECK_OK(bar->kind->epoch_begin(bar->self, &event));
+        const tutti_world *world = tutti__world();
+        world->sleep_ns(world->self, 110000000);
+        event.batch = 94;
+        event.seconds = 1;
+        CHECK_OK(bar->kind->batch_end(bar->self, &event));
+        CHECK(!terminal || strstr(out.data, "95/100") != NULL);
+        CHECK(!terminal || strstr(out.data, "ETA 1.0 s  200 ms/step") != NULL);
+        event.batch = 100;
+        event.seconds = 2;
+        CHECK_OK(bar->kind->epoch_end(bar->self, &event));
+        CHECK_CONTAINS(out.data, "100/100 ");
+        CHECK_CONTAINS(out.data, " 2.0 s  100 ms/step");
+        tutti__text_free(&out);
+        tutti_callback_release(bar);
+        training_end(t);
+    }
+}
+
+TUTTI_TEST(callbacks_json_lines_count_the_epoch_that_was_cut_off)
+{
+    tutti_text out = {0};
+    tutti_callback *lines = tutti__json_lines_into(&out);
+    tutti_fit fit = {.event = {.epochs = 1, .batch_count = 100}};
+    CHECK_OK(lines->kind->train_begin(lines->self, &fit.event));
+    CHECK_OK(lines->kind->epoch_begin(lines->self, &fit.event));
+    fit.event.seconds = 2;
+    fit.event.examples = 50;
+    CHECK_OK(lines->kind->batch_end(lines->self, &fit.event));
+    fit.event.interrupted = true;
+    CHECK_OK(lines->kind->train_end(lines->self, &fit.event));
+    CHECK_CONTAINS(out.data, "\"samples_per_second\": 25");
+    tutti__text_free(&out);
+    tutti_callback_release(lines);
+}
+
+/* What a training is told whose example `row` of batch `batch` is NaN. */
+TUTTI_TEST(a_training_with_examples_that_are_no_numbers_fails)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x, *y;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){40, 3}, &x));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){40, 1}, &y));
+    for (int i = 0; i < 120; i++)
+        tutti_tensor_set(x, i, sin(i));
+    for (int i = 0; i < 40; i++)
+        tutti_tensor_set(y, i, i == 13 ? NAN : 0);
+    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 8);
+    tutti_model *m = tutti_sequential(job, tutti_dense(1));
+    tutti_compile(m, .optimizer = tutti_sgd(0.01), .loss = tutti_mse());
+    CHECK(!tutti_fit(m, data, .epochs = 3, .quiet = true));
+    CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "step 2 (epoch 1): the loss is no number");
+    CHECK_CONTAINS(tutti_error_message(), "component 1 'y', row 5 of the batch");
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti__job_discard(job);
+}
+
+TUTTI_TEST(a_training_that_diverges_fails)
+{
+    training t = training_begin(NULL);
+    tutti_compile(t.model, .optimizer = tutti_sgd(1e30), .loss = tutti_mse());
+    CHECK(!tutti_fit(t.model, t.data, .epochs = 30, .quiet = true));
+    CHECK_CONTAINS(tutti_error_message(), "training has diverged");
+    training_end_with(t, 1);
+}
+
+TUTTI_TEST(a_loop_whose_loss_is_no_number_fails)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_progress *p = tutti_progress_open(job, 2, 3);
+    CHECK(tutti_progress_epoch(p));
+    tutti_progress_mean(p, "gap", NAN);
+    tutti_progress_mean(p, "critic_loss", 1);
+    CHECK(tutti_progress_step(p, 8));
+    tutti_progress_mean(p, "critic_loss", NAN);
+    CHECK(!tutti_progress_step(p, 8));
+    CHECK_INT(tutti_progress_steps(p), 1);
+    CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "step 2 (epoch 1): critic_loss is no number");
+    tutti__job_discard(job);
 }

@@ -12,6 +12,7 @@ typedef struct lines {
     int64_t started;  /* when training began */
     int64_t examples; /* of all epochs of this run */
     double all_trained;
+    bool begun;   /* an epoch, that is not over */
     int foretold; /* so many forecasts were told */
 } lines;
 
@@ -110,6 +111,7 @@ static tutti_status epoch_begin(void *self, tutti_event *event)
     lines *l = self;
     (void)event;
     l->trained = 0;
+    l->begun = true;
     return TUTTI_OK;
 }
 
@@ -121,13 +123,20 @@ static tutti_status batch_end(void *self, tutti_event *event)
     return TUTTI_OK;
 }
 
+/* Also one that was cut off. */
+static void add_epoch(lines *l, const tutti_event *event)
+{
+    l->examples += l->begun ? event->examples : 0;
+    l->all_trained += l->begun ? l->trained : 0;
+    l->begun = false;
+}
+
 static tutti_status epoch_end(void *self, tutti_event *event)
 {
     lines *l = self;
     tutti_text text = {0};
     tutti_json_writer w = {.text = &text};
-    l->examples += event->examples;
-    l->all_trained += l->trained;
+    add_epoch(l, event);
     tutti__json_begin(&w, '{');
     tutti__json_key(&w, "epoch");
     tutti__json_put_int(&w, event->epoch + 1);
@@ -144,6 +153,7 @@ static tutti_status train_end(void *self, tutti_event *event)
     const tutti_fit *fit = (const tutti_fit *)(const void *)event;
     tutti_text text = {0};
     tutti_json_writer w = {.text = &text};
+    add_epoch(l, event);
     tutti__json_begin(&w, '{');
     tutti__json_key(&w, "done");
     tutti__json_put_bool(&w, true);

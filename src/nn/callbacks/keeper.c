@@ -59,7 +59,10 @@ static tutti_status train_begin(void *self, tutti_event *event)
 static tutti_status try_place(void *self, tutti_event *event)
 {
     const keeper *k = self;
-    return tutti__model_speaks(event->model) ? tutti__checkpoint_try(k->path) : TUTTI_OK;
+    if (!tutti__model_speaks(event->model))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__checkpoint_try(k->checkpoint));
+    return tutti__model_try_place(k->path);
 }
 
 tutti_status tutti__keep_going(tutti_job *job, tutti_status status)

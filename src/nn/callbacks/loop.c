@@ -214,8 +214,22 @@ static int place(tutti_progress *p, const char *name)
     return p->logs.count++;
 }
 
+/* "loss", "critic_loss". */
+static bool is_loss(const char *name)
+{
+    size_t size = strlen(name);
+    return strcmp(name, "loss") == 0 || (size > 5 && strcmp(name + size - 5, "_loss") == 0);
+}
+
 void tutti_progress_mean(tutti_progress *p, const char *name, double value)
 {
+    if (p && isnan(value) && is_loss(name))
+        tutti_job_fail(
+            p->job, tutti_fail(TUTTI_INVALID,
+                               "step %lld (epoch %d): %s is no number: training has diverged, or "
+                               "an example is not finite; try a smaller learning rate or clip "
+                               "gradients, or leave such examples out with tutti_filter",
+                               (long long)p->fit.event.step + 1, p->fit.event.epoch + 1, name));
     int at = p ? place(p, name) : -1;
     if (at >= 0)
         p->logs.items[at].value += (value - p->logs.items[at].value) / (double)++p->counts[at];

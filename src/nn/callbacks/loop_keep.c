@@ -354,7 +354,9 @@ tutti_status tutti__loop_keep(tutti_progress *p, const tutti_progress_options *o
         return no_memory();
     if (save)
         k->pace.every = tutti_flag_int(p->job, "save_every", 0);
-    if (writes(p))
-        TUTTI_TRY(tutti__checkpoint_try(k->path));
+    if (writes(p)) {
+        TUTTI_TRY(tutti__checkpoint_try(k->checkpoint));
+        TUTTI_TRY(k->model ? tutti__model_try_place(k->path) : tutti__checkpoint_try(k->path));
+    }
     return resumes ? resume(p) : TUTTI_OK;
 }

@@ -16,6 +16,7 @@ enum { ROWS = 40, BATCH = 8, EPOCHS = 3, STEPS = EPOCHS * ROWS / BATCH };
 /* How a loop is run. */
 typedef struct way {
     bool tape; /* by TUTTI_EACH_BATCH and the tape, or by a session, tutti_next_batch, a queue */
+    bool iterates; /* the tape, by tutti_iterate */
     int interrupt; /* Ctrl-C comes in this step; 0: never */
     bool late;     /* behind it, before the next one has its batch */
     int fail;      /* this step of the tape fails; 0: none */
@@ -95,6 +96,26 @@ static tutti_sym spoil(bool building, tutti_sym loss)
                : tutti_check_numerics(tutti_div(loss, tutti_scalar_like(loss, 0)), "on purpose");
 }
 
+/* The loss of one. */
+static double take_step(const way *how, tutti_eager *e, tutti_sym w, tutti_optimizer adam,
+                        tutti_tensor *const *batch, int64_t steps)
+{
+    double value = 0;
+    TUTTI_STEP(e) {
+        tutti_sym loss;
+        TUTTI_TAPE(tape, e) {
+            loss = loss_of(tutti_eager_graph(e), w, tutti_use(e, batch[0]), tutti_use(e, batch[1]));
+            if (how->fail == steps + 1)
+                loss = spoil(how->building, loss);
+        }
+        tutti_grad grad;
+        tutti_gradients(&tape, loss, 1, &w, &grad);
+        tutti_apply_gradients(adam, 1, &w, &grad);
+        value = tutti_item(loss);
+    }
+    return value;
+}
+
 static void run_tape(const way *how, tutti_job *job, result *ret)
 {
     tutti_eager *e;
@@ -104,20 +125,21 @@ static void run_tape(const way *how, tutti_job *job, result *ret)
     tutti_optimizer adam = tutti_adam(.learning_rate = 0.05);
     tutti_progress *p = tutti_progress_open(job, EPOCHS, tutti_cardinality(data), .eager = e);
     while (tutti_progress_epoch(p)) {
+        tutti_iterator *own =
+            how->iterates ? tutti_iterate(data, (uint64_t)tutti_progress_at(p)) : NULL;
+        tutti_element element = {0};
+        while (own && tutti_next_element(own, &element) == TUTTI_OK && element.count > 0) {
+            double value = take_step(how, e, w, adam, element.tensors, tutti_progress_steps(p));
+            tutti_element_release(&element);
+            if (!end_step(how, p, value, ret))
+                break;
+        }
+        tutti_iterator_close(own);
+        if (own)
+            continue;
         TUTTI_EACH_BATCH(data, x, y) {
-            double value = 0;
-            TUTTI_STEP(e) {
-                tutti_sym loss;
-                TUTTI_TAPE(tape, e) {
-                    loss = loss_of(tutti_eager_graph(e), w, tutti_use(e, x), tutti_use(e, y));
-                    if (how->fail == tutti_progress_steps(p) + 1)
-                        loss = spoil(how->building, loss);
-                }
-                tutti_grad grad;
-                tutti_gradients(&tape, loss, 1, &w, &grad);
-                tutti_apply_gradients(adam, 1, &w, &grad);
-                value = tutti_item(loss);
-            }
+            tutti_tensor *batch[] = {x, y};
+            double value = take_step(how, e, w, adam, batch, tutti_progress_steps(p));
             if (!end_step(how, p, value, ret))
                 break;
         }
@@ -242,6 +264,23 @@ TUTTI_TEST(a_loop_with_the_tape_goes_on_to_the_same_bits)
 TUTTI_TEST(a_loop_with_a_session_and_a_queue_goes_on_to_the_same_bits)
 {
     check_way(false);
+}
+
+TUTTI_TEST(a_loop_that_iterates_goes_on_to_the_same_bits)
+{
+    char folder[] = "/tmp/tutti-loop-XXXXXX", path[64], command[128];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/x", folder);
+    result whole = run((way){.tape = true, .iterates = true, .save = path});
+    for (int cut = 2; cut < STEPS; cut += 3) { /* the last step of an epoch is among them */
+        way how = {.tape = true, .iterates = true, .save = path, .interrupt = cut};
+        CHECK_INT(run(how).steps, cut);
+        result after = run((way){.tape = true, .iterates = true, .save = path, .resume = true});
+        CHECK_INT(after.first, cut);
+        check_same(&after, &whole);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_INT(system(command), 0);
 }
 
 /* The rest of an epoch is not lost to a signal that only some of a step sees. */

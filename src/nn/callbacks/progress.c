@@ -25,6 +25,7 @@ typedef struct progress {
     int columns;
     int64_t shown;  /* when the bar was drawn last */
     double trained; /* seconds of this epoch's training steps */
+    int64_t before; /* its steps before --resume */
     int foretold;   /* so many forecasts were told */
     bool said;      /* what was chosen for the limit of memory */
     tutti_text line;
@@ -126,6 +127,7 @@ static tutti_status epoch_begin(void *self, tutti_event *event)
     progress *p = self;
     struct winsize size;
     p->trained = 0;
+    p->before = event->batch;
     p->shown = tutti__now_ns();
     if (p->terminal && !p->into && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         p->columns = size.ws_col;
@@ -157,7 +159,8 @@ static tutti_status batch_end(void *self, tutti_event *event)
     if (!p->terminal || now - p->shown < REFRESH_NS)
         return TUTTI_OK;
     p->shown = now;
-    double step = event->seconds / (double)done;
+    int64_t here = done - (event->validating ? 0 : p->before);
+    double step = event->seconds / (double)(here > 0 ? here : 1);
     add_steps(&p->line, done, event->batch_count);
     add_bar(&p->line, done, event->batch_count);
     if (left > 0) {
@@ -176,14 +179,14 @@ static tutti_status batch_end(void *self, tutti_event *event)
 static tutti_status epoch_end(void *self, tutti_event *event)
 {
     progress *p = self;
-    int64_t done = event->batch > 0 ? event->batch : 1;
+    int64_t done = event->batch > 0 ? event->batch : 1, here = event->batch - p->before;
     add_steps(&p->line, event->batch, event->batch_count > 0 ? event->batch_count : event->batch);
     if (p->terminal) {
         add_bar(&p->line, event->batch, event->batch_count > 0 ? event->batch_count : done);
         tutti__text_add(&p->line, " ");
     }
     add_time(&p->line, event->seconds);
-    add_step_time(&p->line, p->trained / (double)done);
+    add_step_time(&p->line, p->trained / (double)(here > 0 ? here : 1));
     add_logs(&p->line, event->logs);
     if (p->trained > 0 && event->waited_seconds > 0.1 * p->trained)
         tutti__text_add(&p->line, "  waited %.0f%% for data",

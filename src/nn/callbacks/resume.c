@@ -14,7 +14,7 @@ static int64_t look_at(const char *file, tutti_error *damage)
     if (status == TUTTI_OK && step < 0)
         status = tutti_fail(TUTTI_INVALID, "%s.safetensors is no checkpoint of a training", file);
     if (status != TUTTI_OK && status != TUTTI_NOT_FOUND) {
-        tutti__log(TUTTI_LOG_WARNING, "%s; it is passed over", tutti_error_message());
+        tutti__log_job(TUTTI_LOG_WARNING, "%s; it is passed over", tutti_error_message());
         tutti__error_capture(status, damage);
     }
     return step;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/job.h"
@@ -294,6 +295,42 @@ static void write_over(const char *path)
     fclose(file);
 }
 
+/* Each of the files that --save makes. */
+TUTTI_TEST(saving_where_a_folder_stands_fails_before_the_training)
+{
+    static const char *const files[] = {"m.safetensors", "m.json", "m.checkpoint.safetensors"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char place[400], path[400];
+        training other = training_begin(NULL);
+        training t = training_begin((const char *[]){"--save", in_folder(&other, "m", path), NULL});
+        CHECK(mkdir(in_folder(&other, files[i], place), 0777) == 0);
+        CHECK(!tutti_fit(t.model, t.data, .epochs = 3, .quiet = true));
+        CHECK_CONTAINS(tutti_error_message(), "is a folder");
+        CHECK_CONTAINS(tutti_error_message(), files[i]);
+        CHECK_INT(tutti_model_steps(t.model), 0);
+        CHECK(exists(&other, files[i]));
+        training_end_with(t, 1);
+        training_end(other);
+    }
+}
+
+/* A misspelt path is seen before the training. */
+TUTTI_TEST(saving_says_which_folder_is_made)
+{
+    heard h = {0};
+    char path[400];
+    training other = training_begin(NULL);
+    training t =
+        training_begin((const char *[]){"--save", in_folder(&other, "typo/m", path), NULL});
+    tutti_log_install(hear, &h);
+    CHECK(tutti_fit(t.model, t.data, .epochs = 1, .quiet = true));
+    tutti_log_install(NULL, NULL);
+    CHECK_CONTAINS(h.last, "there was no folder");
+    CHECK_CONTAINS(h.last, "typo");
+    training_end(t);
+    training_end(other);
+}
+
 /* A training of 3 epochs with --resume and checkpoints, both in `folder`; what it said. */
 static heard resume_in(const char *folder, const char *save)
 {
@@ -336,6 +373,12 @@ TUTTI_TEST(saving_resume_takes_the_farthest_whole_checkpoint)
     CHECK_INT(system(path), 0);
 }
 
+static void run_command(void *context, tutti_event *event)
+{
+    (void)event;
+    CHECK_INT(system(context), 0);
+}
+
 /* Where the training stands cannot be saved, as on a full disk: it goes on, and the job's end says
  * so, log or not. */
 TUTTI_TEST(saving_that_fails_beside_a_training_is_said_at_the_end)
@@ -344,9 +387,9 @@ TUTTI_TEST(saving_that_fails_beside_a_training_is_said_at_the_end)
     CHECK(mkdtemp(folder) != NULL);
     snprintf(save, sizeof save, "%s/model", folder);
     snprintf(path, sizeof path, "mkdir -p %s.checkpoint.safetensors/inside", save);
-    CHECK_INT(system(path), 0);
     training t = training_begin((const char *[]){"--save", save, NULL});
-    CHECK(tutti_fit(t.model, t.data, .epochs = 2, .quiet = true));
+    tutti_callback *late = tutti_lambda_callback(.epoch_begin = run_command, .context = path);
+    CHECK(tutti_fit(t.model, t.data, .epochs = 2, .quiet = true, .callbacks = TUTTI_LIST(late)));
     CHECK_OK(tutti_job_check(t.job));
     CHECK(t.job->notes > 0);
     CHECK_CONTAINS(t.job->note, "could not be saved: ");

@@ -9,8 +9,8 @@ static tutti_status batch_end(void *self, tutti_event *event)
     (void)self;
     if (event->validating || isfinite(tutti_logs_get(tutti_event_logs(event), "loss")))
         return TUTTI_OK;
-    tutti__log(TUTTI_LOG_WARNING, "step %lld: the loss is not finite; training ends",
-               (long long)event->step);
+    tutti__log_job(TUTTI_LOG_WARNING, "step %lld: the loss is not finite; training ends",
+                   (long long)event->step);
     tutti__history_diverge(event->model->trainer->history);
     event->model->trainer->stop = true; /* on all processes: the loss is that of all */
     return TUTTI_OK;

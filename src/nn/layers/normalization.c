@@ -1,4 +1,5 @@
 /* normalization.c: features with mean 0 and variance 1, by numbers that are known before. */
+#include "data/dataset.h"
 #include "nn/layers/common.h"
 
 #include <math.h>
@@ -84,7 +85,7 @@ static tutti_status add(sums *all, const tutti_tensor *tensor)
 
 static tutti_status read_all(tutti_dataset *data, int component, sums *all)
 {
-    tutti_iterator *iterator = tutti_iterate(data, 0);
+    tutti_iterator *iterator = tutti__iterate(data, 0);
     tutti_status status = iterator ? TUTTI_OK : tutti_job_check(tutti_dataset_job(data));
     while (iterator && status == TUTTI_OK) {
         tutti_element element;

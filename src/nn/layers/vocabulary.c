@@ -1,5 +1,6 @@
 /* vocabulary.c: the words that layers of text know, given or found in data. */
 #include "nn/layers/vocabulary.h"
+#include "data/dataset.h"
 
 #include <stdlib.h>
 
@@ -126,7 +127,7 @@ static tutti_status count_tensor(tutti_map *counts, wish *wanted, const tutti_te
 
 static tutti_status count_all(tutti_dataset *data, int component, tutti_map *counts, wish *wanted)
 {
-    tutti_iterator *iterator = tutti_iterate(data, 0);
+    tutti_iterator *iterator = tutti__iterate(data, 0);
     tutti_status status = iterator ? TUTTI_OK : tutti_job_check(tutti_dataset_job(data));
     while (iterator && status == TUTTI_OK) {
         tutti_element element;
