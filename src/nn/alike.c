@@ -77,7 +77,7 @@ static uint64_t hash_layers(const tutti_model *model)
     for (size_t i = 0; i < model->layers.count; i++) {
         tutti_text text = {0};
         tutti_json_writer writer = {.text = &text};
-        (void)tutti__config_write_layer(model->layers.data[i], &writer);
+        (void)tutti__config_write_layer(model->layers.data[i], NULL, &writer);
         hash = tutti__hash_bytes(hash, text.data, text.size);
         tutti__text_free(&text);
     }
