@@ -201,6 +201,7 @@ struct tutti_onnx_import {
     tutti_status status;
     tutti_error error;
     /* Of the root: */
+    tutti_model *model; /* or NULL: into a graph */
     tutti_arena arena;
     TUTTI_VEC(tutti_tensor *) made; /* values computed on the way */
     tutti_text needs;               /* what is not supported, one after the other */
@@ -321,6 +322,15 @@ void tutti__onnx_call_function(tutti_onnx_import *m, const tutti_onnx_function *
 /* Everything in a file that is not supported: operators, element types, …; TUTTI_OK when there is
  * nothing. */
 tutti_status tutti__onnx_check_needs(const tutti_onnx *onnx, const char *file);
+
+/* ---- parts ---- */
+
+/* Around a node that becomes a part of the model: a scope for the names of what is built, and
+ * afterwards the part with its values. Nothing in sub-graphs, functions and graphs. */
+size_t tutti__onnx_part_begin(tutti_onnx_import *m, const tutti_onnx_node *node);
+void tutti__onnx_part_end(tutti_onnx_import *m, const tutti_onnx_node *node, size_t first_node);
+/* A name the graph takes: other characters, and slashes that part nothing, become '_'. */
+void tutti__onnx_legal_name(const char *name, char ret[256]);
 
 /* ---- whole files ---- */
 

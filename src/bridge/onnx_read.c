@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/state/state.h"
 #include "tables/onnx_op.h"
 #include "tensor/tensor.h"
 
@@ -63,8 +64,7 @@ tutti_onnx_known *tutti__onnx_input(tutti_onnx_import *m, int i)
     return tutti__onnx_has(m, i) ? tutti__onnx_find(m, m->node->inputs.items[i]) : NULL;
 }
 
-/* A name the graph takes: other characters, and slashes that part nothing, become '_'. */
-static void legal_name(const char *name, char ret[256])
+void tutti__onnx_legal_name(const char *name, char ret[256])
 {
     size_t size = 0;
     for (; size < 200 && name[size]; size++) {
@@ -83,9 +83,12 @@ static tutti_sym make_variable(tutti_onnx_import *m, const tutti_onnx_known *kno
                                tutti_tensor *value)
 {
     char name[256];
-    legal_name(known->name, name);
-    return tutti_variable(m->graph, tutti_from_tensor(value), .name = name,
-                          .not_trainable = known->frozen);
+    tutti__onnx_legal_name(known->name, name);
+    tutti_hidden_scopes hidden = tutti__scopes_hide(m->graph);
+    tutti_sym variable = tutti_variable(m->graph, tutti_from_tensor(value), .name = name,
+                                        .not_trainable = known->frozen);
+    tutti__scopes_show(m->graph, hidden);
+    return variable;
 }
 
 /* Constants and initializers get their node when it is first asked for. */
