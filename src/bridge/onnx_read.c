@@ -17,7 +17,7 @@ const tutti_onnx_op *tutti__onnx_reader(const char *domain, const char *type)
         if ((*at)->type && (*at)->read && strcmp((*at)->type, type) == 0 &&
             strcmp((*at)->domain ? (*at)->domain : "", domain) == 0)
             return *at;
-    return NULL;
+    return tutti__onnx_own_reader(domain, type);
 }
 
 void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char *format, ...)
@@ -356,6 +356,23 @@ int tutti__onnx_attr_axis(const tutti_onnx_import *m, const char *name, int fall
 {
     int64_t axis = tutti__onnx_attr_int(m, name, fallback);
     return axis < -TUTTI_MAX_RANK || axis > TUTTI_MAX_RANK ? TUTTI_MAX_RANK : (int)axis;
+}
+
+bool tutti__onnx_attr_within(tutti_onnx_import *m, const char *name, int64_t fallback,
+                             int64_t least, int64_t most, int64_t *ret)
+{
+    *ret = tutti__onnx_attr_int(m, name, fallback);
+    if (*ret >= least && *ret <= most)
+        return true;
+    tutti__onnx_read_fail(m, TUTTI_CORRUPT, "%s is %lld; from %lld to %lld is possible", name,
+                          (long long)*ret, (long long)least, (long long)most);
+    return false;
+}
+
+double tutti__onnx_attr_setting(const tutti_onnx_import *m, const char *name, double fallback)
+{
+    double value = tutti__onnx_attr_float(m, name, fallback);
+    return value == 0 ? 1e-300 : value;
 }
 
 double tutti__onnx_attr_float(const tutti_onnx_import *m, const char *name, double fallback)
