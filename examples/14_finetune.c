@@ -21,7 +21,7 @@
 
 enum { CLASSES = 5, EXAMPLES = 50 };
 
-#define HEAD "dense/relu/Relu" /* what the head of digits.onnx reads */
+#define HEAD "flatten/flatten/Flatten" /* what the head of digits.onnx reads */
 
 static bool is_old(void *context, const tutti_element *element)
 {
