@@ -209,7 +209,7 @@ static bool is_assigned(tutti_graph *graph, const tutti_node *node, const tutti_
 /* As layers' weights are marked by tutti_weight. */
 static void mark_trainable(tutti_node *made, const tutti_node *node, const copies *c)
 {
-    const tutti_building *building = made->graph->building;
+    tutti_building *building = made->graph->building;
     char name[700];
     if (!tutti__is(node, "variable") || !building)
         return;

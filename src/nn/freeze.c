@@ -39,14 +39,16 @@ static int decide(const tutti_building *b, bool flagged, const char *name)
     return flagged ? FROZEN : UNDECIDED;
 }
 
-bool tutti__weight_frozen(const tutti_building *building, bool flagged, const char *name)
+bool tutti__weight_frozen(tutti_building *building, bool flagged, const char *name)
 {
-    return decide(building, flagged, name) == FROZEN;
+    bool frozen = decide(building, flagged, name) == FROZEN;
+    building->decided = tutti__hash_mix(building->decided, tutti__hash_string(frozen, name));
+    return frozen;
 }
 
 bool tutti__layer_frozen(const tutti_layer_call *call, const char *weight)
 {
-    const tutti_building *building = call->graph->building;
+    tutti_building *building = call->graph->building;
     char name[512];
     snprintf(name, sizeof name, "%s%s/%s", building->prefix, tutti_layer_name(call->layer), weight);
     return tutti__weight_frozen(building, call->layer->frozen, name);
@@ -61,20 +63,15 @@ void tutti__set_trainable(tutti_node *variable, bool trainable)
             variable->attrs[i].value.i = trainable;
 }
 
-/* The inference form in a graph that is thrown away tells; true when a weight has changed. */
-static bool compare(tutti_model *model, const tutti_graph *fresh)
+/* As in the inference form in a graph that is thrown away. */
+static void mark_like(tutti_model *model, const tutti_graph *fresh)
 {
-    bool changed = false;
     for (size_t i = 0; i < model->weight_end; i++) {
         tutti_node *node = model->graph->nodes.data[i];
         tutti_node *now = tutti__is(node, "variable") ? tutti_graph_find(fresh, node->name) : NULL;
-        if (!now || !tutti__is(now, "variable") ||
-            tutti__int(now, "trainable") == tutti__int(node, "trainable"))
-            continue;
-        tutti__set_trainable(node, tutti__int(now, "trainable") != 0);
-        changed = true;
+        if (now && tutti__is(now, "variable"))
+            tutti__set_trainable(node, tutti__int(now, "trainable") != 0);
     }
-    return changed;
 }
 
 tutti_status tutti__trainable_refresh(tutti_model *model)
@@ -92,8 +89,10 @@ tutti_status tutti__trainable_refresh(tutti_model *model)
     tutti_status status = tutti__model_instantiate(model, graph, inputs, outputs);
     if (status == TUTTI_OK) {
         model->trainable_seen = seen;
-        if (compare(model, graph))
+        mark_like(model, graph);
+        if (building.decided != model->inference.decided)
             tutti__trainer_drop_step(model->trainer);
+        model->inference.decided = building.decided;
     }
     tutti__building_free(&building);
     tutti_graph_destroy(graph);

@@ -80,6 +80,22 @@ TUTTI_TEST(weights_are_frozen_by_pattern)
     CHECK_INT(tutti_close(job), 0);
 }
 
+TUTTI_TEST(averages_alone_are_frozen_too)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = two_layers(job);
+    char text[512];
+    compile(m);
+    train(m);
+    CHECK_OK(tutti_freeze(m, "*moving*, a, b"));
+    CHECK_STR(moved(m, train, text), "batch_norm/gamma batch_norm/beta");
+    CHECK_OK(tutti_freeze(m, "*gamma"));
+    CHECK_OK(tutti_unfreeze(m, "*moving_mean"));
+    CHECK_STR(moved(m, train, text),
+              "batch_norm/beta batch_norm/moving_mean batch_norm/moving_variance");
+    CHECK_INT(tutti_close(job), 0);
+}
+
 TUTTI_TEST(weight_info_says_what_is_trained)
 {
     tutti_job *job = tutti_open(NULL, NULL);

@@ -39,6 +39,7 @@ typedef struct tutti_building {
      * model. */
     const struct tutti_building *around;
     const tutti_layer *stands;
+    uint64_t decided;    /* a hash of which weights were found frozen, and which not */
     const char *prefix;  /* of the names of weights: "" or "encoder/" */
     tutti_dtype compute; /* what layers compute in: f32, bf16, f16 */
     uint64_t seed;
@@ -53,7 +54,7 @@ typedef struct tutti_building {
 
 /* Whether a weight, by its whole name, is not trained, though it could be: because of what was
  * asked of it by name, of its layer (`flagged`), or of a model round it. */
-bool tutti__weight_frozen(const tutti_building *building, bool flagged, const char *name);
+bool tutti__weight_frozen(tutti_building *building, bool flagged, const char *name);
 /* The same of a layer's weight: "kernel". */
 bool tutti__layer_frozen(const tutti_layer_call *call, const char *weight);
 /* The flag of this layer was set: what was asked before of its weights by name holds no more. */
