@@ -1,14 +1,18 @@
-/* 14_finetune.c: a model from an ONNX file learns new classes from a few examples.
+/* 14_finetune.c: transfer learning: a model from an ONNX file loses its head, gets a new one, and
+ * learns new classes from a few examples.
  *
  *     ./14_finetune                        at least 0.78 of the digits 5 to 9 are right after 50
  *                                          examples of them
  *     ./14_finetune --data DIR             on MNIST's files in DIR: at least 0.65
- *     ./14_finetune --set from=FILE.onnx   a model of yours, of images [batch, 28, 28, 1] and five
- *                                          scores or more, as PyTorch or others export it
+ *     ./14_finetune --set from=FILE.onnx --set cut=NAME
+ *                                          a model of yours, of images [batch, 28, 28, 1], as
+ *                                          PyTorch or others export it; its head begins behind the
+ *                                          tensor, or node, of that name (`tutti show` lists them)
+ *     ./14_finetune --set unfreeze=5       then trains all weights, at a low rate, for 5 epochs
  *
- * Without a file the program makes one: it trains a network on the digits 0 to 4 and exports it as
- * digits.onnx. With so few examples what it has learnt of strokes helps (with hundreds a fresh
- * network does as well): the program shows
+ * The body of the model is frozen: only the head is trained. Without a file the program makes one:
+ * it trains a network on the digits 0 to 4 and exports it as digits.onnx. With so few examples what
+ * it has learnt of strokes helps (with hundreds a fresh network does as well): the program shows
  * what a network of the same form reaches that has not seen any before. It fails (exit 1) when it
  * ends below that. */
 #include <stdio.h>
@@ -16,6 +20,8 @@
 #include <tutti/tutti.h>
 
 enum { CLASSES = 5, EXAMPLES = 50 };
+
+#define HEAD "flatten/flatten/Flatten" /* what the head of digits.onnx reads */
 
 static bool is_old(void *context, const tutti_element *element)
 {
@@ -53,9 +59,9 @@ static tutti_model *make_model(tutti_job *job)
     /* clang-format on */
 }
 
-static void compile(tutti_model *m)
+static void compile(tutti_model *m, double rate)
 {
-    tutti_compile(m, .optimizer = tutti_adam(),
+    tutti_compile(m, .optimizer = tutti_adam(.learning_rate = rate),
                   .loss = tutti_sparse_cross_entropy(.from_logits = true), .metrics = "accuracy");
 }
 
@@ -75,26 +81,10 @@ static void make_file(tutti_job *job, const char *path)
 {
     tutti_dataset *old = tutti_filter(tutti_mnist(job, "train"), is_old, NULL);
     tutti_model *m = make_model(job);
-    compile(m);
+    compile(m, 1e-3);
     train(m, tutti_batch(tutti_shuffle(old, 1000), 64), 300);
     if (tutti_job_ok(job))
         tutti_job_fail(job, tutti_export_onnx(m, path));
-}
-
-/* A new head: the weights of the last layer, kernel and bias, begin anew from zero. */
-static tutti_status forget_classes(tutti_model *m)
-{
-    int count = tutti_weight_count(m);
-    for (int i = count > 2 ? count - 2 : 0; i < count; i++) {
-        tutti_weight_info info;
-        tutti_tensor *zeros;
-        TUTTI_TRY(tutti_weight_at(m, i, &info));
-        TUTTI_TRY(tutti_tensor_create(info.type.dtype, info.type.rank, info.type.dims, &zeros));
-        tutti_status status = tutti_set_weight(m, info.name, zeros);
-        tutti_tensor_release(zeros);
-        TUTTI_TRY(status);
-    }
-    return TUTTI_OK;
 }
 
 int main(int argc, char **argv)
@@ -109,15 +99,24 @@ int main(int argc, char **argv)
     tutti_dataset *test = tutti_filter(tutti_mnist(job, "test"), is_new, NULL);
     test = tutti_batch(tutti_map(test, renumber), 500);
 
-    tutti_model *m = tutti_import_onnx(job, path), *fresh = make_model(job);
-    if (tutti_job_ok(job))
-        tutti_job_fail(job, forget_classes(m));
-    compile(m);
+    /* The body ends where the head began; the new head stands behind it. */
+    tutti_model *body = tutti_cut(tutti_import_onnx(job, path), tutti_flag_text(job, "cut", HEAD));
+    tutti_layer *frozen = tutti_model_layer(body);
+    tutti_model *m = tutti_sequential(job, frozen, tutti_dense(CLASSES, .name = "head"));
+    tutti_model *fresh = make_model(job);
+    tutti_set_trainable(frozen, false);
+    compile(m, 1e-2);
     const tutti_history *history = tutti_fit(m, few, .epochs = 10, .validation = test);
+    int more = (int)tutti_flag_int(job, "unfreeze", 0);
+    if (more > 0 && tutti_job_ok(job)) {
+        tutti_unfreeze(m, "*");
+        compile(m, 1e-4);
+        history = tutti_fit(m, few, .epochs = more, .validation = test);
+    }
     double accuracy = tutti_history_get(history, "val_accuracy", -1);
     if (tutti_job_ok(job) && !tutti_job_quiet(job)) {
         tutti_logs logs;
-        compile(fresh);
+        compile(fresh, 1e-3);
         train(fresh, few, (int)tutti_model_steps(m));
         if (tutti_job_fail(job, tutti_evaluate(fresh, test, &logs, .quiet = true)) == TUTTI_OK)
             printf("%.3f of the new digits are right; a fresh network reaches %.3f\n", accuracy,

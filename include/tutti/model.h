@@ -82,7 +82,8 @@ typedef struct tutti_model_kind {
 } tutti_model_kind;
 TUTTI_API tutti_model *tutti_subclass(tutti_job *job, const tutti_model_kind *kind, void *self);
 
-/* A model as a layer of another; its weights are its own, under its name. */
+/* A model as a layer of another. Its weights stand there under its name; where it has been built
+ * they begin with the values that it has. */
 TUTTI_API tutti_layer *tutti_model_layer(tutti_model *model);
 
 /* Makes the weights for an input of this shape: tutti_build(m, TUTTI_F32, 28, 28, 1). With count 0,
@@ -136,10 +137,30 @@ TUTTI_API tutti_status tutti_weight_at(tutti_model *model, int index, tutti_weig
 TUTTI_API tutti_status tutti_get_weight(tutti_model *model, const char *name,
                                         tutti_tensor **ret_value);
 TUTTI_API tutti_status tutti_set_weight(tutti_model *model, const char *name, tutti_tensor *value);
-/* The model's layer of that name, or NULL. */
+/* The model's layer of that name, or NULL; of an imported model the file's node of that name (one
+ * without a name has that of its first output). */
 TUTTI_API tutti_layer *tutti_find_layer(tutti_model *model, const char *name);
-/* Whether a layer's weights are trained; to be set before tutti_compile. */
+/* Whether a layer's weights are trained, with all that it holds where it is a model. It may be
+ * changed at any time: the next step goes by it. */
 TUTTI_API void tutti_set_trainable(tutti_layer *layer, bool trainable);
+/* The same by names: weights that a pattern chooses are trained no more, or again.
+ *     tutti_freeze(m, "*");                          everything that there is
+ *     tutti_unfreeze(m, "head, body/conv5_?");
+ * '*' stands for any letters, '?' for one; several patterns have commas between them. A pattern is
+ * the name of weights ("dense/kernel"), of layers or models inside with all that they hold
+ * ("body"), or of an imported model's nodes ("body//conv1/Conv"). One that chooses nothing is
+ * TUTTI_NOT_FOUND, with what there is. Of several calls, tutti_set_trainable among them, the last
+ * one holds; of models inside each other the outermost that was asked decides. What is never
+ * trained (moving averages) stays so; where it is frozen, batch norm keeps its averages and goes by
+ * them. The model must have been built. */
+TUTTI_API tutti_status tutti_freeze(tutti_model *model, const char *patterns);
+TUTTI_API tutti_status tutti_unfreeze(tutti_model *model, const char *patterns);
+/* A model that ends where a value of this one is made, with copies of its layers and weights and of
+ * what was frozen: a body without its head. The value is named by a layer, by an output, or, of an
+ * imported model, by the file's tensor or node; as the file has it, images channels first.
+ * "dense:1" is a layer's second output. Models inside are shared, as layers. NULL after an error,
+ * which is the job's and says what there is. */
+TUTTI_API tutti_model *tutti_cut(tutti_model *model, const char *value);
 /* As the setting .remat, also of a model that is a layer: what it makes inside is computed again
  * for the gradients and not kept. To be called before the first step. */
 TUTTI_API void tutti_set_remat(tutti_layer *layer, bool remat);

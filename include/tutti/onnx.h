@@ -24,7 +24,8 @@ typedef struct tutti_onnx_options {
 /* Writes the model's outputs as functions of its inputs, with the weights' present values under
  * their names. The first dimension is free and named "batch"; other unknown dimensions of an input
  * are named after it. The model must have been built. The file appears whole or not at all.
- * A model that computes in bf16 computes in f32 there. TUTTI_UNSUPPORTED names every operator that
+ * A model that computes in bf16 computes in f32 there. An operator that a user has registered as
+ * "acme.softclip" becomes softclip of the domain acme. TUTTI_UNSUPPORTED names every operator that
  * has no form in ONNX. Strings cannot be exported. */
 TUTTI_API tutti_status tutti_export_onnx(tutti_model *model, const char *path,
                                          const tutti_onnx_options *options);
@@ -44,7 +45,9 @@ TUTTI_API tutti_status tutti_export_graph_onnx(tutti_session *session, const cha
 /* A functional model made from an ONNX file of opset 7 to 28, which runs, trains and is saved like
  * any other. Floating initializers become trainable weights under their names, in our order of
  * dimensions where only convolutions or recurrent layers use them; means and variances of batch
- * norm are weights that are not trained, and batch norm stays in its inference form. Dimension 0 of
+ * norm are weights that are not trained, and batch norm stays in its inference form. The file's
+ * nodes are found by tutti_find_layer and tutti_freeze, its tensors by tutti_cut. Nodes of other
+ * domains may be operators that the user has registered as "domain.Type". Dimension 0 of
  * every input and output counts as the batch, whatever the file says of it. Data outside the file
  * is read from the file's folder only. NULL after an error, which is the job's: a damaged file, or
  * everything in it that is not supported, named at once. */

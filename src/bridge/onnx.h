@@ -43,6 +43,9 @@ typedef struct tutti_onnx_op {
 /* By our name or by ONNX's; NULL when there is no such rule. */
 const tutti_onnx_op *tutti__onnx_writer(const char *op);
 const tutti_onnx_op *tutti__onnx_reader(const char *domain, const char *type);
+/* The same for what users have registered (onnx_own.c), where we have none. */
+const tutti_onnx_op *tutti__onnx_own_writer(const char *op);
+const tutti_onnx_op *tutti__onnx_own_reader(const char *domain, const char *type);
 
 /* Axes of channels first, as the order of a transpose from channels last, and the reverse. */
 void tutti__onnx_first_order(int rank, int64_t *ret_order);
@@ -201,6 +204,7 @@ struct tutti_onnx_import {
     tutti_status status;
     tutti_error error;
     /* Of the root: */
+    tutti_model *model; /* or NULL: into a graph */
     tutti_arena arena;
     TUTTI_VEC(tutti_tensor *) made; /* values computed on the way */
     tutti_text needs;               /* what is not supported, one after the other */
@@ -265,7 +269,12 @@ bool tutti__onnx_read_int(tutti_onnx_import *m, int i, int64_t fallback, int64_t
 int64_t tutti__onnx_attr_int(const tutti_onnx_import *m, const char *name, int64_t fallback);
 /* The same for an axis; one that no tensor has is made TUTTI_MAX_RANK, which builders refuse. */
 int tutti__onnx_attr_axis(const tutti_onnx_import *m, const char *name, int fallback);
+/* The same for a number that must lie in a range; else a failure, false. */
+bool tutti__onnx_attr_within(tutti_onnx_import *m, const char *name, int64_t fallback,
+                             int64_t least, int64_t most, int64_t *ret);
 double tutti__onnx_attr_float(const tutti_onnx_import *m, const char *name, double fallback);
+/* For builders' settings, of which 0 is the default: 0 becomes a number that adds nothing. */
+double tutti__onnx_attr_setting(const tutti_onnx_import *m, const char *name, double fallback);
 const char *tutti__onnx_attr_string(const tutti_onnx_import *m, const char *name,
                                     const char *fallback);
 /* A list; its count, 0 without. */
@@ -321,6 +330,15 @@ void tutti__onnx_call_function(tutti_onnx_import *m, const tutti_onnx_function *
 /* Everything in a file that is not supported: operators, element types, …; TUTTI_OK when there is
  * nothing. */
 tutti_status tutti__onnx_check_needs(const tutti_onnx *onnx, const char *file);
+
+/* ---- parts ---- */
+
+/* Around a node that becomes a part of the model: a scope for the names of what is built, and
+ * afterwards the part with its values. Nothing in sub-graphs, functions and graphs. */
+size_t tutti__onnx_part_begin(tutti_onnx_import *m, const tutti_onnx_node *node);
+void tutti__onnx_part_end(tutti_onnx_import *m, const tutti_onnx_node *node, size_t first_node);
+/* A name the graph takes: other characters, and slashes that part nothing, become '_'. */
+void tutti__onnx_legal_name(const char *name, char ret[256]);
 
 /* ---- whole files ---- */
 

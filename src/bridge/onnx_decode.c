@@ -25,6 +25,9 @@ tutti_status tutti__onnx_take_string(tutti_onnx_decoder *d, const tutti_proto_fi
 {
     if (f->kind != TUTTI_PROTO_BYTES)
         return tutti_fail(TUTTI_CORRUPT, "%s: field %u should be a text", d->file, f->number);
+    if (f->size > 0 && memchr(f->data, 0, f->size))
+        return tutti_fail(TUTTI_CORRUPT, "%s: a text has a byte 0 inside: '%s'…", d->file,
+                          (const char *)f->data);
     char *copy = tutti__arena_take(&d->onnx->arena, f->size + 1);
     if (!copy)
         return tutti__onnx_no_memory(d);

@@ -1,4 +1,5 @@
 /* onnx_decode_tensor.c: TensorProto: elements as raw bytes or as lists of numbers. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,19 @@ typedef struct parts {
     tutti_onnx_outside where;
 } parts;
 
+static tutti_status read_number(const tutti_onnx_decoder *d, const char *key, const char *value,
+                                int64_t *ret)
+{
+    char *end;
+    errno = 0;
+    long long number = strtoll(value, &end, 10);
+    if (errno != 0 || end == value || *end || number < 0)
+        return tutti_fail(TUTTI_CORRUPT, "%s: the %s of data in another file is '%s', no number",
+                          d->file, key, value);
+    *ret = number;
+    return TUTTI_OK;
+}
+
 /* StringStringEntryProto: key 1, value 2. */
 static tutti_status read_entry(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_outside *where)
 {
@@ -33,9 +47,9 @@ static tutti_status read_entry(tutti_onnx_decoder *d, tutti_proto p, tutti_onnx_
     if (strcmp(key, "location") == 0)
         where->location = value;
     if (strcmp(key, "offset") == 0)
-        where->offset = strtoll(value, NULL, 10);
+        TUTTI_TRY(read_number(d, key, value, &where->offset));
     if (strcmp(key, "length") == 0)
-        where->length = strtoll(value, NULL, 10);
+        TUTTI_TRY(read_number(d, key, value, &where->length));
     return tutti__proto_end(&p);
 }
 

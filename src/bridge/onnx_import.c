@@ -160,8 +160,11 @@ static void name_output(tutti_onnx_import *m, void *context, const char *name, t
 
 tutti_status tutti__onnx_into_model(const tutti_onnx *onnx, const char *file, tutti_model *model)
 {
-    tutti_onnx_import m = {
-        .onnx = onnx, .file = file, .graph = model->blueprint, .compute = model->compute};
+    tutti_onnx_import m = {.onnx = onnx,
+                           .file = file,
+                           .graph = model->blueprint,
+                           .model = model,
+                           .compute = model->compute};
     begin(&m, model_input, model);
     for (size_t i = 0; m.status == TUTTI_OK && i < onnx->graph.outputs.count; i++)
         each_output(&m, onnx->graph.outputs.items[i].name, name_output, model);

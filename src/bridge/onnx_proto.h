@@ -55,7 +55,7 @@ typedef struct tutti_onnx_attr {
     const char *refers;        /* in a function: to this attribute of the call; "" for none */
     float f;
     int64_t i;
-    const char *s;        /* NUL-terminated; its bytes may hold more NULs, which are cut off */
+    const char *s;        /* NUL-terminated; a NUL in a text of the file is refused */
     tutti_tensor *tensor; /* the tutti_onnx's */
     int64_t element;      /* of the tensor: ONNX's number of the element type */
     tutti_onnx_graph *graph;

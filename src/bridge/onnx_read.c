@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/state/state.h"
 #include "tables/onnx_op.h"
 #include "tensor/tensor.h"
 
@@ -16,7 +17,7 @@ const tutti_onnx_op *tutti__onnx_reader(const char *domain, const char *type)
         if ((*at)->type && (*at)->read && strcmp((*at)->type, type) == 0 &&
             strcmp((*at)->domain ? (*at)->domain : "", domain) == 0)
             return *at;
-    return NULL;
+    return tutti__onnx_own_reader(domain, type);
 }
 
 void tutti__onnx_read_fail(tutti_onnx_import *m, tutti_status status, const char *format, ...)
@@ -63,8 +64,7 @@ tutti_onnx_known *tutti__onnx_input(tutti_onnx_import *m, int i)
     return tutti__onnx_has(m, i) ? tutti__onnx_find(m, m->node->inputs.items[i]) : NULL;
 }
 
-/* A name the graph takes: other characters, and slashes that part nothing, become '_'. */
-static void legal_name(const char *name, char ret[256])
+void tutti__onnx_legal_name(const char *name, char ret[256])
 {
     size_t size = 0;
     for (; size < 200 && name[size]; size++) {
@@ -83,9 +83,12 @@ static tutti_sym make_variable(tutti_onnx_import *m, const tutti_onnx_known *kno
                                tutti_tensor *value)
 {
     char name[256];
-    legal_name(known->name, name);
-    return tutti_variable(m->graph, tutti_from_tensor(value), .name = name,
-                          .not_trainable = known->frozen);
+    tutti__onnx_legal_name(known->name, name);
+    tutti_hidden_scopes hidden = tutti__scopes_hide(m->graph);
+    tutti_sym variable = tutti_variable(m->graph, tutti_from_tensor(value), .name = name,
+                                        .not_trainable = known->frozen);
+    tutti__scopes_show(m->graph, hidden);
+    return variable;
 }
 
 /* Constants and initializers get their node when it is first asked for. */
@@ -353,6 +356,23 @@ int tutti__onnx_attr_axis(const tutti_onnx_import *m, const char *name, int fall
 {
     int64_t axis = tutti__onnx_attr_int(m, name, fallback);
     return axis < -TUTTI_MAX_RANK || axis > TUTTI_MAX_RANK ? TUTTI_MAX_RANK : (int)axis;
+}
+
+bool tutti__onnx_attr_within(tutti_onnx_import *m, const char *name, int64_t fallback,
+                             int64_t least, int64_t most, int64_t *ret)
+{
+    *ret = tutti__onnx_attr_int(m, name, fallback);
+    if (*ret >= least && *ret <= most)
+        return true;
+    tutti__onnx_read_fail(m, TUTTI_CORRUPT, "%s is %lld; from %lld to %lld is possible", name,
+                          (long long)*ret, (long long)least, (long long)most);
+    return false;
+}
+
+double tutti__onnx_attr_setting(const tutti_onnx_import *m, const char *name, double fallback)
+{
+    double value = tutti__onnx_attr_float(m, name, fallback);
+    return value == 0 ? 1e-300 : value;
 }
 
 double tutti__onnx_attr_float(const tutti_onnx_import *m, const char *name, double fallback)

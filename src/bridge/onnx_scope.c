@@ -111,8 +111,11 @@ static void build_node(tutti_onnx_import *m, const tutti_onnx_node *node)
 
 void tutti__onnx_build_nodes(tutti_onnx_import *m, size_t count, const tutti_onnx_node *nodes)
 {
-    for (size_t i = 0; m->status == TUTTI_OK && i < count; i++)
+    for (size_t i = 0; m->status == TUTTI_OK && i < count; i++) {
+        size_t first = tutti__onnx_part_begin(m, &nodes[i]);
         build_node(m, &nodes[i]);
+        tutti__onnx_part_end(m, &nodes[i], first);
+    }
     m->node = NULL;
 }
 

@@ -11,7 +11,7 @@ const tutti_onnx_op *tutti__onnx_writer(const char *op)
     for (const tutti_onnx_op *const *at = tutti__onnx_op_table; *at; at++)
         if ((*at)->op && (*at)->write && strcmp((*at)->op, op) == 0)
             return *at;
-    return NULL;
+    return tutti__onnx_own_writer(op);
 }
 
 void tutti__onnx_first_order(int rank, int64_t *ret_order)

@@ -77,10 +77,13 @@ static uint64_t hash_layers(const tutti_model *model)
     for (size_t i = 0; i < model->layers.count; i++) {
         tutti_text text = {0};
         tutti_json_writer writer = {.text = &text};
-        (void)tutti__config_write_layer(model->layers.data[i], &writer);
+        (void)tutti__config_write_layer(model->layers.data[i], NULL, &writer);
         hash = tutti__hash_bytes(hash, text.data, text.size);
         tutti__text_free(&text);
     }
+    for (size_t i = 0; i < model->frozen.count; i++) /* what was asked of weights by name */
+        hash = tutti__hash_string(hash + (uint64_t)(uintptr_t)model->frozen.entries[i].value,
+                                  model->frozen.entries[i].key);
     return hash;
 }
 

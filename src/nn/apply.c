@@ -155,13 +155,15 @@ static tutti_sym call_model(tutti_layer_call *call)
     inner.prefix = prefix;
     inner.model = s->model;
     inner.records = false;
-    inner.frozen = tutti__layer_frozen(call);
+    inner.around = outer;
+    inner.stands = call->layer;
     call->graph->building = &inner;
     tutti_status status = tutti__model_instantiate(s->model, call->graph, call->inputs, outputs);
     inner.prefix = outer->prefix;
     inner.model = outer->model;
     inner.records = outer->records;
-    inner.frozen = outer->frozen;
+    inner.around = outer->around;
+    inner.stands = outer->stands;
     *outer = inner; /* the lists have grown */
     call->graph->building = outer;
     if (status != TUTTI_OK)

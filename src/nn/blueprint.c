@@ -138,10 +138,20 @@ typedef struct copies {
     size_t *start; /* per node: index into all */
     tutti_sym *all;
     uint32_t *regions; /* by region of the blueprint: that of the other graph; 0: none yet */
+    bool *frozen;      /* per node: a variable of a part that is not trained; NULL: none is */
 } copies;
 
-static tutti_status make_copies(const tutti_graph *blueprint, copies *ret)
+static void free_copies(copies *c)
 {
+    free(c->start);
+    free(c->all);
+    free(c->regions);
+    free(c->frozen);
+}
+
+static tutti_status make_copies(const tutti_model *model, copies *ret)
+{
+    const tutti_graph *blueprint = model->blueprint;
     size_t total = 0, count = blueprint->nodes.count;
     size_t *start = calloc(count + 1, sizeof *start);
     if (!start)
@@ -160,7 +170,10 @@ static tutti_status make_copies(const tutti_graph *blueprint, copies *ret)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to build a model");
     }
     *ret = (copies){.start = start, .all = all, .regions = regions};
-    return TUTTI_OK;
+    tutti_status status = tutti__part_frozen(model, &ret->frozen);
+    if (status != TUTTI_OK)
+        free_copies(ret);
+    return status;
 }
 
 /* A variable that the user made in the blueprint is one variable in every graph; of a model inside
@@ -193,6 +206,19 @@ static bool is_assigned(tutti_graph *graph, const tutti_node *node, const tutti_
     return graph->holds(graph, tutti__state_name(inputs[0].node));
 }
 
+/* As layers' weights are marked by tutti_weight. */
+static void mark_trainable(tutti_node *made, const tutti_node *node, const copies *c)
+{
+    tutti_building *building = made->graph->building;
+    char name[700];
+    if (!tutti__is(node, "variable") || !building)
+        return;
+    snprintf(name, sizeof name, "%s%s", building->prefix, node->name);
+    tutti__set_trainable(
+        made, tutti__int(node, "trainable") &&
+                  !tutti__weight_frozen(building, c->frozen && c->frozen[node->id], name));
+}
+
 static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *graph, copies *c)
 {
     tutti_sym *outputs = c->all + c->start[node->id];
@@ -210,12 +236,18 @@ static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *g
         tutti__layer_build(layer, graph, node->input_count, inputs, outputs);
         return;
     }
-    if (find_handle(graph, node, &outputs[0]) || is_assigned(graph, node, inputs))
+    if (find_handle(graph, node, &outputs[0])) {
+        mark_trainable(outputs[0].node, node, c);
+        return;
+    }
+    if (is_assigned(graph, node, inputs))
         return;
     tutti_sym made = tutti__build(graph, node->op, node->name, node->input_count, inputs,
                                   node->attr_count, node->attrs);
-    if (made.node)
+    if (made.node) {
         name_variable(made.node);
+        mark_trainable(made.node, node, c);
+    }
     for (int i = 0; made.node && i < node->output_count; i++)
         outputs[i] = tutti__sym(made.node, (uint32_t)i);
 }
@@ -240,7 +272,7 @@ static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, cons
 {
     copies c;
     const tutti_graph *blueprint = model->blueprint;
-    TUTTI_TRY(make_copies(blueprint, &c));
+    TUTTI_TRY(make_copies(model, &c));
     for (size_t i = 0; i < model->inputs.count; i++)
         c.all[c.start[model->inputs.data[i].sym.node->id]] = inputs[i];
     for (size_t i = 0; i < blueprint->nodes.count; i++) {
@@ -254,9 +286,7 @@ static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, cons
         tutti_sym sym = model->outputs.data[i].sym;
         ret_outputs[i] = c.all[c.start[sym.node->id] + sym.index];
     }
-    free(c.start);
-    free(c.all);
-    free(c.regions);
+    free_copies(&c);
     return tutti_graph_check(graph);
 }
 

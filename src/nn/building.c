@@ -25,12 +25,6 @@ tutti_sym tutti__mask_of(const tutti_building *building, tutti_sym sym)
     return TUTTI_NO_SYM;
 }
 
-bool tutti__layer_frozen(const tutti_layer_call *call)
-{
-    const tutti_building *building = call->graph->building;
-    return call->layer->frozen || building->frozen;
-}
-
 static void no_memory(tutti_graph *graph)
 {
     tutti__poison(graph, TUTTI_NO_MEMORY, "no memory to build the model");
@@ -107,23 +101,15 @@ static void note_terms(tutti_layer_call *call, const char *name, tutti_sym varia
         no_memory(call->graph);
 }
 
-/* A layer may be frozen after its weights were made. */
-static void set_trainable(tutti_node *variable, bool trainable)
-{
-    for (int i = 0; i < variable->attr_count; i++)
-        if (strcmp(variable->attrs[i].name, "trainable") == 0)
-            variable->attrs[i].value.i = trainable;
-}
-
 tutti_sym(tutti_weight)(tutti_layer_call *call, const char *name, tutti_type type,
                         const tutti_weight_options *options)
 {
     tutti_building *building = call->graph->building;
-    bool trainable = !tutti__layer_frozen(call) && !options->not_trainable;
+    bool trainable = !options->not_trainable && !tutti__layer_frozen(call, name);
     tutti_sym variable = make_variable(call, name, type, options, trainable);
     if (!variable.node)
         return variable;
-    set_trainable(variable.node, trainable);
+    tutti__set_trainable(variable.node, trainable);
     if (trainable)
         note_terms(call, name, variable, options);
     if (building->compute == type.dtype || options->full_precision ||

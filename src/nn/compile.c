@@ -22,6 +22,12 @@ void tutti__trainer_destroy(tutti_trainer *trainer)
     free(trainer);
 }
 
+void tutti__trainer_drop_step(tutti_trainer *trainer)
+{
+    for (int i = 0; trainer && i < TUTTI_FORMS / 2; i++)
+        tutti__form_drop(&trainer->forms[i]);
+}
+
 static tutti_status no_memory(void)
 {
     return tutti_fail(TUTTI_NO_MEMORY, "no memory to compile the model");

@@ -9,19 +9,51 @@
  *      "compile": {"optimizer": {"kind": "adam", …}, "losses": […], "metrics": […]}}
  *
  * Settings with their default value are left out. A sequential model has "nodes" only by its
- * layers' order. An output other than a node's first is "name:1".
+ * layers' order. An output other than a node's first is "name:1". Weights that were frozen or
+ * unfrozen by name are lists, "frozen" and "unfrozen". An imported model also has
+ *     "parts": [{"name": "/conv1/Conv", "kind": "Conv"}, …],  nodes with "part": the part's index,
+ *     "values": [{"name": "/conv1/Conv_output_0", "from": "conv2d", "turned": true, "part": 0}, …].
+ *
+ * Weights never stand in it: a variable whose first value was given as numbers has "stored": true,
+ * and begins with its weight in the file of weights beside the JSON. A large constant stands there
+ * too, as "tutti.constants/<node>"; in text that no file goes with, as numbers.
  */
 #ifndef TUTTI_NN_CONFIG_H
 #define TUTTI_NN_CONFIG_H
 
 #include "io/json.h"
+#include "io/safetensors.h"
 #include "nn/trainer.h"
+#include "state/state.h"
 
-tutti_status tutti__config_write(tutti_model *model, tutti_json_writer *writer);
-tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_model **ret);
+#define TUTTI_CONFIG_CONSTANTS "tutti.constants/"
+
+/* What goes into the file of weights because it is too large for JSON. */
+typedef struct tutti_config_stored {
+    const char *prefix; /* of names there, of the model that is being written: "" or "body/" */
+    TUTTI_VEC(tutti_snapshot_entry) constants;
+} tutti_config_stored;
+void tutti__config_stored_free(tutti_config_stored *stored);
+
+/* `stored` NULL: there is no file beside the JSON. */
+tutti_status tutti__config_write(tutti_model *model, tutti_config_stored *stored,
+                                 tutti_json_writer *writer);
+tutti_status tutti__model_json(tutti_model *model, tutti_config_stored *stored, char **ret_text);
+
+/* Where a model's JSON comes from. */
+typedef struct tutti_config_source {
+    const tutti_safetensors *file; /* with its weights, or NULL */
+    const char *prefix;            /* as above */
+    bool blank; /* what stands in the file that is not there is 0: to be looked at, not run */
+} tutti_config_source;
+tutti_status tutti__config_read(tutti_job *job, const tutti_config_source *from,
+                                const tutti_json *json, tutti_model **ret);
+tutti_status tutti__model_of_json(tutti_job *job, const tutti_config_source *from, const char *text,
+                                  tutti_model **ret);
 
 /* One layer of it, an object. */
-tutti_status tutti__config_write_layer(const tutti_layer *layer, tutti_json_writer *writer);
+tutti_status tutti__config_write_layer(const tutti_layer *layer, tutti_config_stored *stored,
+                                       tutti_json_writer *writer);
 
 /* Settings by their fields. */
 tutti_status tutti__settings_write(const char *who, const tutti_field *fields, const void *settings,

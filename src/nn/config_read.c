@@ -27,7 +27,6 @@ static tutti_status read_settings(const tutti_layer_kind *kind, const tutti_json
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a layer");
     settings->struct_size = size;
     settings->name = name;
-    settings->frozen = tutti__json_bool(tutti__json_get(json, "frozen"), false);
     tutti_status status =
         tutti__settings_read(name, kind->fields, json, layer_members, &arena, settings);
     if (status == TUTTI_OK) {
@@ -39,7 +38,18 @@ static tutti_status read_settings(const tutti_layer_kind *kind, const tutti_json
     return status;
 }
 
-static tutti_status read_layer(tutti_model *model, const tutti_json *json)
+static tutti_status read_inner(tutti_job *job, const tutti_config_source *from, const char *name,
+                               const tutti_json *json, tutti_model **ret)
+{
+    char prefix[700];
+    tutti_config_source inner = *from;
+    snprintf(prefix, sizeof prefix, "%s%s/", from->prefix, name);
+    inner.prefix = prefix;
+    return tutti__config_read(job, &inner, json, ret);
+}
+
+static tutti_status read_layer(tutti_model *model, const tutti_config_source *from,
+                               const tutti_json *json)
 {
     const char *kind = tutti__json_text(tutti__json_get(json, "kind"), NULL);
     const char *name = tutti__json_text(tutti__json_get(json, "name"), NULL);
@@ -49,7 +59,7 @@ static tutti_status read_layer(tutti_model *model, const tutti_json *json)
         return bad("a layer needs a kind and a name");
     if (inner) {
         tutti_model *other = NULL;
-        TUTTI_TRY(tutti__config_read(model->job, inner, &other));
+        TUTTI_TRY(read_inner(model->job, from, name, inner, &other));
         layer = tutti__model_layer_named(other, name);
         if (!layer)
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for a layer");
@@ -63,6 +73,7 @@ static tutti_status read_layer(tutti_model *model, const tutti_json *json)
         TUTTI_TRY(read_settings(found, json, name, &layer));
     }
     layer->remat = tutti__json_bool(tutti__json_get(json, "remat"), false);
+    layer->frozen = tutti__json_bool(tutti__json_get(json, "frozen"), false);
     tutti_status status = tutti__model_adopt(model, layer);
     if (status != TUTTI_OK)
         tutti_layer_release(layer);
@@ -98,6 +109,7 @@ enum { MOST_REGIONS = 1 << 16 };
 
 typedef struct reading {
     tutti_model *model;
+    const tutti_config_source *from;
     tutti_arena arena;
     tutti_map made; /* name → tutti_node of the blueprint */
     TUTTI_VEC(tutti_tensor *) tensors;
@@ -136,19 +148,61 @@ static tutti_status read_inputs(reading *r, const tutti_json *json, int *ret_cou
     return TUTTI_OK;
 }
 
+static tutti_status keep_tensor(reading *r, tutti_tensor *tensor)
+{
+    if (TUTTI_VEC_PUSH(&r->tensors, tensor))
+        return TUTTI_OK;
+    tutti_tensor_release(tensor);
+    return tutti_fail(TUTTI_NO_MEMORY, "no memory for a constant");
+}
+
+/* A value out of the file of weights; *ret NULL where there is no such file. */
+static tutti_status read_stored(reading *r, const char *name, const tutti_type *type,
+                                tutti_tensor **ret)
+{
+    char has[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
+    *ret = NULL;
+    if (!r->from->file)
+        return TUTTI_OK;
+    const tutti_safetensor *item = tutti__safetensors_find(r->from->file, name);
+    if (!item || !tutti_type_equal(&item->type, type))
+        return tutti_fail(
+            TUTTI_INVALID, "the file of weights has '%s' as %s, the model's JSON as %s", name,
+            item ? tutti_type_text(&item->type, has) : "nothing", tutti_type_text(type, wanted));
+    TUTTI_TRY(tutti__safetensors_tensor(r->from->file, item, ret));
+    return keep_tensor(r, *ret);
+}
+
+static tutti_status read_constant(reading *r, const char *name, const tutti_type *type,
+                                  tutti_tensor **ret)
+{
+    TUTTI_TRY(read_stored(r, name, type, ret));
+    if (*ret)
+        return TUTTI_OK;
+    if (!r->from->blank)
+        return tutti_fail(TUTTI_INVALID,
+                          "constant '%s' stands in the file of weights beside the model's JSON; "
+                          "load both with tutti_load_model",
+                          name);
+    if (!tutti_type_is_static(type))
+        return bad("a constant has open sizes");
+    TUTTI_TRY(tutti_tensor_create(type->dtype, type->rank, type->dims, ret));
+    return keep_tensor(r, *ret);
+}
+
 static tutti_status read_tensor(reading *r, const tutti_json *json, tutti_tensor **ret)
 {
     tutti_type type;
     const tutti_json *data = tutti__json_get(json, "data");
+    const char *stored = tutti__json_text(tutti__json_get(json, "stored"), NULL);
     TUTTI_TRY(read_type(json, 0, &type));
+    if (stored)
+        return read_constant(r, stored, &type, ret);
     if (!tutti_type_is_static(&type) || !data || data->kind != TUTTI_JSON_ARRAY ||
         tutti_type_count(&type) != (int64_t)data->count || type.dtype == TUTTI_STRING)
         return bad("a constant needs as many numbers as its shape has");
     TUTTI_TRY(tutti_tensor_create(type.dtype, type.rank, type.dims, ret));
-    if (!TUTTI_VEC_PUSH(&r->tensors, *ret)) {
-        tutti_tensor_release(*ret);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a constant");
-    }
+    TUTTI_TRY(keep_tensor(r, *ret));
     int64_t i = 0;
     for (const tutti_json *each = tutti__json_first(data); each; each = each->next, i++) {
         if (each->kind == TUTTI_JSON_INT)
@@ -233,6 +287,27 @@ static tutti_status read_op(reading *r, const tutti_json *json, const char *name
     return tutti_graph_check(r->model->blueprint);
 }
 
+/* A weight begins with what the file has for it. Without a file it has no value. */
+static tutti_status read_first_value(reading *r, const char *name, tutti_sym variable)
+{
+    tutti_graph *blueprint = r->model->blueprint;
+    tutti_tensor *value;
+    if (!tutti__is(variable.node, "variable"))
+        return bad("\"stored\" is for variables");
+    tutti_type type = variable.node->types[0];
+    type.handle = false;
+    const char *full = tutti__arena_format(&r->arena, "%s%s", r->from->prefix, name);
+    if (!full)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a model");
+    TUTTI_TRY(read_stored(r, full, &type, &value));
+    if (!value)
+        return TUTTI_OK;
+    tutti_sym inputs[] = {variable, tutti_constant(blueprint, value)};
+    tutti__build(blueprint, tutti_op_find("assign"), NULL, 2, inputs, 1,
+                 &TUTTI_INT("initializer", 1));
+    return tutti_graph_check(blueprint);
+}
+
 static tutti_status read_node_inside(reading *r, const tutti_json *json)
 {
     const char *name = tutti__json_text(tutti__json_get(json, "name"), NULL);
@@ -251,6 +326,8 @@ static tutti_status read_node_inside(reading *r, const tutti_json *json)
         TUTTI_TRY(tutti_graph_check(r->model->blueprint));
     } else {
         TUTTI_TRY(read_op(r, json, name, count, inputs, &made));
+        if (tutti__json_bool(tutti__json_get(json, "stored"), false))
+            TUTTI_TRY(read_first_value(r, name, made));
     }
     return tutti__map_set(&r->made, name, made.node);
 }
@@ -259,6 +336,10 @@ static tutti_status read_node_inside(reading *r, const tutti_json *json)
 static tutti_status read_node(reading *r, const tutti_json *json)
 {
     int64_t region = tutti__json_int(tutti__json_get(json, "remat"), 0);
+    int64_t part = tutti__json_int(tutti__json_get(json, "part"), -1);
+    size_t before = r->model->blueprint->nodes.count;
+    if (part < -1 || part >= (int64_t)r->model->parts.count)
+        return bad("\"part\" of a node is the number of a part");
     if (region < 0 || region > MOST_REGIONS)
         return bad("\"remat\" of a node is the number of a scope");
     if (region > 0)
@@ -266,7 +347,54 @@ static tutti_status read_node(reading *r, const tutti_json *json)
     tutti_status status = read_node_inside(r, json);
     if (region > 0)
         tutti__region_pop(r->model->blueprint);
+    if (status == TUTTI_OK && part >= 0)
+        status = tutti__part_take(r->model, (uint32_t)part, before);
     return status;
+}
+
+/* ---- what stands in an imported model's file ---- */
+
+static tutti_status read_parts(tutti_model *model, const tutti_json *json)
+{
+    const tutti_json *parts = tutti__json_get(json, "parts");
+    for (const tutti_json *each = tutti__json_first(parts); each; each = each->next) {
+        const char *name = tutti__json_text(tutti__json_get(each, "name"), "");
+        const char *kind = tutti__json_text(tutti__json_get(each, "kind"), "");
+        uint32_t part;
+        if (!name[0] || tutti__map_get(&model->layer_names, name))
+            return bad("a part needs a name of its own");
+        TUTTI_TRY(tutti__part_add(model, name, kind, &part));
+        model->parts.data[part]->frozen = tutti__json_bool(tutti__json_get(each, "frozen"), false);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status read_values(reading *r, const tutti_json *json)
+{
+    const tutti_json *values = tutti__json_get(json, "values");
+    for (const tutti_json *each = tutti__json_first(values); each; each = each->next) {
+        const char *name = tutti__json_text(tutti__json_get(each, "name"), "");
+        const tutti_json *from = tutti__json_get(each, "from");
+        int64_t part = tutti__json_int(tutti__json_get(each, "part"), -1);
+        bool turned = tutti__json_bool(tutti__json_get(each, "turned"), false);
+        tutti_sym sym;
+        if (!name[0] || !from || part < 0 || part >= (int64_t)r->model->parts.count)
+            return bad("a value needs a name, a node and a part");
+        TUTTI_TRY(read_edge(r, from, &sym));
+        TUTTI_TRY(tutti__value_add(r->model, name, sym, turned, (uint32_t)part));
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status read_frozen(tutti_model *model, const tutti_json *names, bool frozen)
+{
+    for (const tutti_json *each = tutti__json_first(names); each; each = each->next) {
+        const char *name = tutti__json_text(each, NULL);
+        if (!name)
+            return bad("what is frozen are names of weights");
+        TUTTI_TRY(tutti__freeze_by_name(model, name, frozen));
+    }
+    return TUTTI_OK;
 }
 
 static tutti_status read_ports(reading *r, const tutti_json *json)
@@ -318,8 +446,12 @@ static tutti_status read_model(reading *r, const tutti_json *json)
     if (!layers || layers->kind != TUTTI_JSON_ARRAY)
         return bad("there is no list of layers");
     for (const tutti_json *each = tutti__json_first(layers); each; each = each->next)
-        TUTTI_TRY(read_layer(r->model, each));
+        TUTTI_TRY(read_layer(r->model, r->from, each));
+    TUTTI_TRY(read_parts(r->model, json));
     TUTTI_TRY(read_graph(r, json));
+    TUTTI_TRY(read_values(r, json));
+    TUTTI_TRY(read_frozen(r->model, tutti__json_get(json, "frozen"), true));
+    TUTTI_TRY(read_frozen(r->model, tutti__json_get(json, "unfrozen"), false));
     const tutti_json *compile = tutti__json_get(json, "compile");
     return compile ? tutti__config_read_compile(r->model, compile) : TUTTI_OK;
 }
@@ -327,8 +459,9 @@ static tutti_status read_model(reading *r, const tutti_json *json)
 /* What is not understood is not passed over: it may change what the model means. */
 static tutti_status check_members(const tutti_json *json)
 {
-    static const char *const known[] = {"crc32c", "tutti",  "kind",  "name",    "precision",
-                                        "layers", "inputs", "nodes", "outputs", "compile"};
+    static const char *const known[] = {"crc32c", "tutti",  "kind",     "name",   "precision",
+                                        "layers", "parts",  "inputs",   "nodes",  "outputs",
+                                        "values", "frozen", "unfrozen", "compile"};
     for (const tutti_json *each = tutti__json_first(json); each; each = each->next) {
         bool found = false;
         for (size_t i = 0; !found && i < sizeof known / sizeof *known; i++)
@@ -343,7 +476,8 @@ static tutti_status check_members(const tutti_json *json)
     return TUTTI_OK;
 }
 
-tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_model **ret)
+tutti_status tutti__config_read(tutti_job *job, const tutti_config_source *from,
+                                const tutti_json *json, tutti_model **ret)
 {
     const char *kind = tutti__json_text(tutti__json_get(json, "kind"), "");
     bool sequential = strcmp(kind, "sequential") == 0;
@@ -358,7 +492,7 @@ tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_mo
     if (!model)
         return tutti_job_check(job);
     model->sequential = sequential;
-    reading r = {.model = model};
+    reading r = {.model = model, .from = from};
     tutti_status status = read_model(&r, json);
     for (size_t i = 0; i < r.tensors.count; i++)
         tutti_tensor_release(r.tensors.data[i]);
@@ -390,19 +524,27 @@ static tutti_status check_sum(const tutti_json *root, const char *text, size_t s
                             digits, tutti__json_text(sum, ""));
 }
 
-tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
+tutti_status tutti__model_of_json(tutti_job *job, const tutti_config_source *from, const char *text,
+                                  tutti_model **ret)
 {
     tutti_arena arena = {0};
     const tutti_json *root;
-    tutti_model *model = NULL;
-    if (!tutti__job_able(job))
-        return NULL;
     tutti_status status = tutti__json_parse("the model's JSON", text ? text : "",
                                             text ? strlen(text) : 0, NULL, &arena, &root);
     if (status == TUTTI_OK)
         status = check_sum(root, text, strlen(text));
     if (status == TUTTI_OK)
-        status = tutti__config_read(job, root, &model);
+        status = tutti__config_read(job, from, root, ret);
     tutti__arena_free(&arena);
+    return status;
+}
+
+tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
+{
+    tutti_model *model = NULL;
+    if (!tutti__job_able(job))
+        return NULL;
+    tutti_status status =
+        tutti__model_of_json(job, &(tutti_config_source){.prefix = ""}, text, &model);
     return tutti_job_fail(job, status) == TUTTI_OK ? model : NULL;
 }

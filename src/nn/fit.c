@@ -206,10 +206,8 @@ static tutti_status take_class_weights(tutti_model *model, const tutti_fit_optio
         TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 1, dims, &weights));
     for (int i = 0; i < options->class_weights.count; i++)
         tutti_tensor_set(weights, i, options->class_weights.weights[i]);
-    if (weights && before ? !tutti_tensor_same(weights, before) : weights != before) {
-        tutti__form_drop(&trainer->forms[0]); /* they stand in the training step */
-        tutti__form_drop(&trainer->forms[1]);
-    }
+    if (weights && before ? !tutti_tensor_same(weights, before) : weights != before)
+        tutti__trainer_drop_step(trainer); /* they stand in it */
     tutti_tensor_release(before);
     trainer->class_weights = weights;
     return TUTTI_OK;

@@ -35,7 +35,11 @@ typedef struct tutti_building {
     tutti_model *model; /* or NULL: layers used by themselves */
     bool records;       /* a blueprint: calls are noted, not carried out */
     bool training;
-    bool frozen;         /* a model inside that is not trained: none of its layers is */
+    /* Of a model inside another: what that one is built with, and its layer that stands for this
+     * model. */
+    const struct tutti_building *around;
+    const tutti_layer *stands;
+    uint64_t decided;    /* a hash of which weights were found frozen, and which not */
     const char *prefix;  /* of the names of weights: "" or "encoder/" */
     tutti_dtype compute; /* what layers compute in: f32, bf16, f16 */
     uint64_t seed;
@@ -46,8 +50,16 @@ typedef struct tutti_building {
     TUTTI_VEC(tutti_masked) masks;
 } tutti_building;
 
-/* Is the layer, or a model it stands in, not trained? */
-bool tutti__layer_frozen(const tutti_layer_call *call);
+/* ---- freeze.c ---- */
+
+/* Whether a weight, by its whole name, is not trained, though it could be: because of what was
+ * asked of it by name, of its layer (`flagged`), or of a model round it. */
+bool tutti__weight_frozen(tutti_building *building, bool flagged, const char *name);
+/* The same of a layer's weight: "kernel". */
+bool tutti__layer_frozen(const tutti_layer_call *call, const char *weight);
+/* The flag of this layer was set: what was asked before of its weights by name holds no more. */
+void tutti__layer_trainable_changed(const tutti_layer *layer);
+
 void tutti__building_free(tutti_building *building);
 tutti_sym tutti__mask_of(const tutti_building *building, tutti_sym sym); /* TUTTI_NO_SYM: none */
 void tutti__mask_set(tutti_building *building, tutti_sym sym, tutti_sym mask);

@@ -48,6 +48,7 @@ static void destroy(void *object)
         model->layers.data[i]->owner = NULL;
         tutti_layer_release(model->layers.data[i]);
     }
+    tutti__parts_free(model);
     if (model->kind && model->kind->destroy)
         model->kind->destroy(model->self);
     TUTTI_VEC_FREE(&model->layers);
@@ -56,6 +57,7 @@ static void destroy(void *object)
     TUTTI_VEC_FREE(&model->fed);
     TUTTI_VEC_FREE(&model->answers);
     tutti__map_free(&model->layer_names);
+    tutti__map_free(&model->frozen);
     tutti__map_free(&model->taken);
     tutti__arena_free(&model->arena);
     free(model);
@@ -175,8 +177,10 @@ tutti_layer *tutti_find_layer(tutti_model *model, const char *name)
 
 void tutti_set_trainable(tutti_layer *layer, bool trainable)
 {
-    if (layer)
-        layer->frozen = !trainable;
+    if (!layer)
+        return;
+    layer->frozen = !trainable;
+    tutti__layer_trainable_changed(layer);
 }
 
 void tutti_set_remat(tutti_layer *layer, bool remat)

@@ -23,6 +23,14 @@ typedef struct tutti_port {
 } tutti_port;
 typedef TUTTI_VEC(tutti_port) tutti_ports;
 
+/* A value of an imported model by its name in the file. */
+typedef struct tutti_named_value {
+    char *name;
+    tutti_sym sym; /* in the blueprint */
+    bool turned;   /* it is channels last, the file has it channels first */
+    uint32_t part; /* that makes it */
+} tutti_named_value;
+
 typedef struct tutti_trainer tutti_trainer;
 
 struct tutti_model {
@@ -32,7 +40,13 @@ struct tutti_model {
     TUTTI_VEC(tutti_layer *) layers; /* owned, in the order of first use */
     tutti_map layer_names;           /* name → layer */
     tutti_map taken;                 /* kind's name → last number put behind it */
-    const tutti_model_kind *kind;    /* of a subclass, or NULL */
+    /* Of an imported model: the file's nodes, as layers that are not called (part.c). */
+    TUTTI_VEC(tutti_layer *) parts; /* owned; among layer_names */
+    TUTTI_VEC(uint32_t) part_of;    /* per node of the blueprint: 1 + its part; 0: none */
+    TUTTI_VEC(tutti_named_value) values;
+    tutti_map frozen;             /* weights by name: what was asked of them (freeze.c) */
+    unsigned trainable_seen;      /* changes of what is trained that the work graph knows of */
+    const tutti_model_kind *kind; /* of a subclass, or NULL */
     void *self;
     bool sequential;
     bool closed;            /* the blueprint has all its nodes */
@@ -91,6 +105,39 @@ tutti_status tutti__model_instantiate(tutti_model *model, tutti_graph *graph,
 tutti_model *tutti__layer_model(const tutti_layer *layer);
 tutti_layer *tutti__model_layer_named(tutti_model *model, const char *name);
 
+/* ---- freeze.c ---- */
+
+/* How often what is trained of any model has changed. */
+unsigned tutti__trainable_changes(void);
+/* Sets a variable's attribute. */
+void tutti__set_trainable(tutti_node *variable, bool trainable);
+/* Weights of the work graph are marked as they are trained now; where that has changed, the
+ * training step is built again when it is needed. */
+tutti_status tutti__trainable_refresh(tutti_model *model);
+/* Calls say(context, name) for each weight that was frozen, or unfrozen, by its name. */
+void tutti__frozen_by_name(const tutti_model *model, bool frozen,
+                           void (*say)(void *context, const char *name), void *context);
+tutti_status tutti__freeze_by_name(tutti_model *model, const char *name, bool frozen);
+
+/* ---- part.c ---- */
+
+/* One more part, under this name or, where that is taken, with a number behind it; *ret is its
+ * index. `kind` is what the file calls it: "Conv". */
+tutti_status tutti__part_add(tutti_model *model, const char *name, const char *kind, uint32_t *ret);
+/* Nodes of the blueprint from this one on are the part's. */
+tutti_status tutti__part_take(tutti_model *model, uint32_t part, size_t first_node);
+/* Which variables of the blueprint the chosen parts use; arrays by part and by node. */
+tutti_status tutti__part_weights(const tutti_model *model, const bool *chosen, bool *ret_nodes);
+/* The same of the parts whose layer is frozen. *ret is NULL where there is none; else freed by the
+ * caller. */
+tutti_status tutti__part_frozen(const tutti_model *model, bool **ret_nodes);
+bool tutti__is_part(const tutti_layer *layer);
+tutti_status tutti__value_add(tutti_model *model, const char *name, tutti_sym sym, bool turned,
+                              uint32_t part);
+void tutti__parts_free(tutti_model *model);
+/* Parts with their outputs and weights, for the summary; nothing where there are none. */
+void tutti__summary_parts(const tutti_model *model, tutti_text *text);
+
 /* ---- weights.c ---- */
 
 /* Runs the initial values of variables that have none yet. */
@@ -118,5 +165,7 @@ tutti_status tutti__model_widen(tutti_model *model, int count, tutti_tensor *con
 
 /* ---- trainer ---- */
 void tutti__trainer_destroy(tutti_trainer *trainer);
+/* The training forms are forgotten; NULL is fine. */
+void tutti__trainer_drop_step(tutti_trainer *trainer);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io/crc32c.h"
+#include "nn/config.h"
 #include "nn/model.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
@@ -12,10 +13,26 @@
 
 /* ---- saving ---- */
 
-static tutti_status take_weights(tutti_model *model, tutti_snapshot *ret)
+static tutti_status take_constants(const tutti_config_stored *stored, tutti_snapshot *snapshot)
+{
+    for (size_t i = 0; stored && i < stored->constants.count; i++) {
+        tutti_snapshot_entry *entry = &snapshot->entries[snapshot->count];
+        entry->name = strdup(stored->constants.data[i].name);
+        if (!entry->name)
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory");
+        entry->value = tutti_tensor_retain(stored->constants.data[i].value);
+        snapshot->count++;
+    }
+    return TUTTI_OK;
+}
+
+/* `stored`: large constants of the model's, or NULL. */
+static tutti_status take_weights(tutti_model *model, const tutti_config_stored *stored,
+                                 tutti_snapshot *ret)
 {
     int count = tutti_weight_count(model);
-    tutti_snapshot snapshot = {.entries = calloc((size_t)count + 1, sizeof *snapshot.entries)};
+    size_t room = (size_t)count + (stored ? stored->constants.count : 0) + 1;
+    tutti_snapshot snapshot = {.entries = calloc(room, sizeof *snapshot.entries)};
     tutti_status status = snapshot.entries ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory");
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         tutti_weight_info info;
@@ -30,24 +47,32 @@ static tutti_status take_weights(tutti_model *model, tutti_snapshot *ret)
         status = entry->name ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory");
     }
     if (status == TUTTI_OK)
+        status = take_constants(stored, &snapshot);
+    if (status == TUTTI_OK)
         *ret = snapshot;
     else
         tutti__snapshot_release(&snapshot);
     return status;
 }
 
-static tutti_status save_weights(tutti_model *model, const char *path)
+static tutti_status write_weights(tutti_model *model, const tutti_config_stored *stored,
+                                  const char *path)
 {
     char full[4096];
     tutti_snapshot snapshot;
     TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
-    TUTTI_TRY(take_weights(model, &snapshot));
+    TUTTI_TRY(take_weights(model, stored, &snapshot));
     tutti_text_pair metadata[] = {
         {"format", "pt"}, {"tutti.kind", "weights"}, {"tutti.model", model->name}};
     tutti_status status =
         tutti__checkpoint_write(full, &snapshot, 3, metadata, tutti__checkpoint_shard_bytes());
     tutti__snapshot_release(&snapshot);
     return status;
+}
+
+static tutti_status save_weights(tutti_model *model, const char *path)
+{
+    return write_weights(model, NULL, path);
 }
 
 /* `path` without ".safetensors", its index's ending or ".json", with another ending. */
@@ -82,11 +107,11 @@ tutti_status tutti_save_weights(tutti_model *model, const char *path)
 }
 
 /* The JSON with a checksum of the whole text as its first member, whose digits count as zeros. */
-static tutti_status describe(tutti_model *model, tutti_text *text)
+static tutti_status describe(tutti_model *model, tutti_config_stored *stored, tutti_text *text)
 {
     static const char first[] = "{\n  \"crc32c\": \"";
     char *json, digits[9];
-    TUTTI_TRY(tutti_model_json(model, &json));
+    TUTTI_TRY(tutti__model_json(model, stored, &json));
     tutti__text_add(text, "%s00000000\",", first);
     tutti__text_bytes(text, json + 1, strlen(json + 1));
     free(json);
@@ -102,14 +127,16 @@ static tutti_status save(tutti_model *model, const char *path)
     const tutti_world *world = tutti__world();
     char weights[4096], architecture[4096];
     tutti_text text = {0};
+    tutti_config_stored stored = {.prefix = ""};
     TUTTI_TRY(with_ending(path, ".safetensors", weights, sizeof weights));
     TUTTI_TRY(with_ending(path, ".json", architecture, sizeof architecture));
-    tutti_status status = describe(model, &text);
+    tutti_status status = describe(model, &stored, &text);
     if (status == TUTTI_OK)
-        status = save_weights(model, weights);
+        status = write_weights(model, &stored, weights);
     if (status == TUTTI_OK)
         status = world->write_file(world->self, architecture, text.data, text.size);
     tutti__text_free(&text);
+    tutti__config_stored_free(&stored);
     return status;
 }
 
@@ -175,7 +202,8 @@ static void note_unused(loading *l)
     const char *prefix = l->options->prefix ? l->options->prefix : "";
     for (size_t i = 0; i < l->file->count; i++) {
         const char *name = l->file->items[i].name;
-        if (strncmp(name, prefix, strlen(prefix)) != 0)
+        if (strncmp(name, prefix, strlen(prefix)) != 0 ||
+            strncmp(name, TUTTI_CONFIG_CONSTANTS, strlen(TUTTI_CONFIG_CONSTANTS)) == 0)
             continue;
         tutti_node *node = tutti_graph_find(l->model->graph, name + strlen(prefix));
         if (node && node->id < l->model->weight_end)
@@ -236,15 +264,24 @@ tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
 static tutti_status load_model(tutti_job *job, const char *path, tutti_model **ret)
 {
     const tutti_world *world = tutti__world();
-    char architecture[4096];
+    char architecture[4096], weights[4096];
+    tutti_config_source from = {.prefix = ""};
+    tutti_safetensors *file = NULL;
+    tutti_model *model = NULL;
     void *text;
     size_t size;
     TUTTI_TRY(with_ending(path, ".json", architecture, sizeof architecture));
+    TUTTI_TRY(with_ending(path, ".safetensors", weights, sizeof weights));
     TUTTI_TRY(world->read_file(world->self, architecture, (size_t)256 << 20, &text, &size));
-    tutti_model *model = tutti_model_from_json(job, text);
+    tutti_status status = TUTTI_OK;
+    if (strstr(text, "\"stored\""))
+        status = tutti__checkpoint_open(weights, false, &file);
+    from.file = file;
+    if (status == TUTTI_OK && (status = tutti__model_of_json(job, &from, text, &model)) != TUTTI_OK)
+        status = tutti__error_prefix(status, "%s", architecture);
+    tutti__safetensors_close(file);
     free(text);
-    if (!model)
-        return tutti__error_prefix(tutti_job_check(job), "%s", architecture);
+    TUTTI_TRY(status);
     TUTTI_TRY(tutti__model_need_built(model));
     TUTTI_TRY(tutti_load_weights(model, path));
     *ret = model;

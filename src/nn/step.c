@@ -346,6 +346,7 @@ tutti_status tutti__form_for(tutti_model *model, bool training, int count,
                              tutti_tensor *const *tensors, tutti_form **ret)
 {
     TUTTI_TRY(tutti__need_trainer(model));
+    TUTTI_TRY(tutti__model_fail(model, tutti__trainable_refresh(model)));
     tutti_trainer *trainer = model->trainer;
     int inputs = (int)model->inputs.count, targets = (int)trainer->goals.count;
     bool weighted = count == inputs + 2 * targets;

@@ -242,6 +242,8 @@ tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
     if (status == TUTTI_OK)
         write_text(model, &list, &t, batch, &text);
     if (status == TUTTI_OK)
+        tutti__summary_parts(model, &text);
+    if (status == TUTTI_OK)
         write_planned(model, batch, &text);
     TUTTI_VEC_FREE(&list);
     if (status == TUTTI_OK && !text.failed) {

@@ -60,6 +60,11 @@ tutti_status tutti__model_describe(tutti_model *model, int count, const tutti_ty
     return TUTTI_OK;
 }
 
+static bool has_value(tutti_model *model, const tutti_node *variable)
+{
+    return tutti__state_has_value(tutti__engine_state(model->engine), tutti__state_name(variable));
+}
+
 /* The inference form in the work graph: its variables are the weights. */
 tutti_status tutti__model_build_inference(tutti_model *model)
 {
@@ -70,6 +75,7 @@ tutti_status tutti__model_build_inference(tutti_model *model)
     model->fed.count = model->answers.count = 0;
     tutti__building_free(&model->inference);
     model->inference = tutti__model_building(model, false);
+    model->trainable_seen = tutti__trainable_changes();
     model->graph->building = &model->inference;
     for (size_t i = 0; i < count; i++) {
         inputs[i] = (tutti_placeholder_named)(model->graph, model->inputs.data[i].name,
@@ -87,6 +93,44 @@ tutti_status tutti__model_build_inference(tutti_model *model)
     return TUTTI_OK;
 }
 
+/* A weight of a model inside begins with the value it has there, unless one waits for it. */
+static tutti_status take_value(tutti_model *model, tutti_model *inner, const char *weight,
+                               const char *name)
+{
+    const tutti_node *node = tutti_graph_find(model->graph, name);
+    tutti_tensor *value;
+    if (!node || !tutti__is(node, "variable") || has_value(model, node))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_get_weight(inner, weight, &value));
+    tutti_status status =
+        tutti_session_set(model->session, tutti__sym((tutti_node *)node, 0), value);
+    tutti_tensor_release(value);
+    return status;
+}
+
+static tutti_status take_values(tutti_model *model, tutti_model *from, const char *prefix)
+{
+    char name[700];
+    for (size_t i = 0; i < from->layers.count; i++) {
+        tutti_model *inner = tutti__layer_model(from->layers.data[i]);
+        if (!inner)
+            continue;
+        snprintf(name, sizeof name, "%s%s/", prefix, from->layers.data[i]->name);
+        if (!inner->built) {
+            TUTTI_TRY(take_values(model, inner, name));
+            continue;
+        }
+        size_t length = strlen(name);
+        for (size_t k = 0; k < inner->weight_end; k++) {
+            const tutti_node *node = inner->graph->nodes.data[k];
+            snprintf(name + length, sizeof name - length, "%s", node->name);
+            if (tutti__is(node, "variable"))
+                TUTTI_TRY(take_value(model, inner, node->name, name));
+        }
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status build(tutti_model *model, int count, const tutti_type *types)
 {
     TUTTI_TRY(tutti__model_describe(model, count, types));
@@ -97,6 +141,7 @@ static tutti_status build(tutti_model *model, int count, const tutti_type *types
     model->built = true;
     model->weight_end = model->graph->nodes.count;
     TUTTI_TRY(tutti__goals_of_outputs(model));
+    TUTTI_TRY(take_values(model, model, ""));
     return tutti__model_initialize(model);
 }
 
@@ -171,11 +216,6 @@ tutti_status tutti_model_build(tutti_model *model, int count, const tutti_type *
 
 /* ---- values ---- */
 
-static bool has_value(tutti_model *model, const tutti_node *variable)
-{
-    return tutti__state_has_value(tutti__engine_state(model->engine), tutti__state_name(variable));
-}
-
 tutti_status tutti__model_initialize(tutti_model *model)
 {
     tutti_graph *graph = model->graph;
@@ -220,6 +260,7 @@ tutti_status tutti_weight_at(tutti_model *model, int index, tutti_weight_info *r
     tutti_node *node = index >= 0 ? weight_node(model, index) : NULL;
     if (!node)
         return tutti_fail(TUTTI_OUT_OF_RANGE, "the model has no weight %d", index);
+    TUTTI_TRY(tutti__trainable_refresh(model));
     *ret_info = (tutti_weight_info){.name = node->name,
                                     .type = node->types[0],
                                     .trainable = tutti__int(node, "trainable") != 0};

@@ -162,8 +162,13 @@ static void read_constant_of_shape(tutti_onnx_import *m)
     else if (!tutti__onnx_read_elements(m, 0, &list) || list.count > TUTTI_MAX_RANK)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "the number of its dimensions is not known");
     else {
-        for (int i = 0; i < list.count; i++)
+        for (int i = 0; i < list.count; i++) {
             dims[i] = list.items[i].known ? list.items[i].value : -1;
+            if (list.items[i].known && dims[i] < 0)
+                tutti__onnx_read_fail(m, TUTTI_CORRUPT, "size %lld cannot be", (long long)dims[i]);
+        }
+        if (m->status != TUTTI_OK)
+            return;
         bool exact = fits_double(value);
         tutti_dtype kind = exact ? dtype : TUTTI_BOOL;
         tutti_sym y = tutti__onnx_all_known(&list)

@@ -131,10 +131,11 @@ static tutti_sym biased(tutti_onnx_import *m, tutti_sym y, int i)
 static void read_conv(tutti_onnx_import *m)
 {
     tutti_onnx_window w;
-    int64_t size[3], groups = tutti__onnx_attr_int(m, "group", 1);
+    int64_t size[3], groups;
     int rank = tutti__onnx_kernel_type(m, 1, size);
     tutti_sym x = tutti__onnx_sym_last(m, 0), y;
-    if (rank == 0 || !tutti__onnx_read_window(m, x, rank - 2, size, &w))
+    if (rank == 0 || !tutti__onnx_attr_within(m, "group", 1, 1, INT32_MAX, &groups) ||
+        !tutti__onnx_read_window(m, x, rank - 2, size, &w))
         return;
     tutti_sym kernel = tutti__onnx_factor(m, tutti__onnx_read_kernel(m, 1, rank));
     tutti_sym factor = tutti__onnx_factor(m, x);
@@ -160,6 +161,14 @@ typedef struct spread {
     tutti_onnx_window w;
 } spread;
 
+static bool in_range(int count, const int64_t *values, int64_t least)
+{
+    for (int i = 0; i < count; i++)
+        if (values[i] < least || values[i] > INT32_MAX)
+            return false;
+    return true;
+}
+
 /* Pads that give the wanted size: output_shape, or stride times the input for SAME. */
 static bool settle_size(tutti_onnx_import *m, tutti_sym x, const int64_t *size, spread *t)
 {
@@ -169,6 +178,13 @@ static bool settle_size(tutti_onnx_import *m, tutti_sym x, const int64_t *size, 
     const char *auto_pad = tutti__onnx_attr_string(m, "auto_pad", "NOTSET");
     int extras = tutti__onnx_attr_ints(m, "output_padding", &extra);
     bool same = strncmp(auto_pad, "SAME", 4) == 0;
+    if ((given != 0 && given != axes && given != axes + 2) || (extras != 0 && extras != axes) ||
+        !in_range(given, wanted, 1) || !in_range(extras, extra, 0)) {
+        tutti__onnx_read_fail(
+            m, TUTTI_CORRUPT,
+            "output_shape and output_padding are not for %d axes, or out of range", axes);
+        return false;
+    }
     for (int i = 0; i < axes; i++) {
         t->out_padding[i] = i < extras ? extra[i] : 0;
         if (given == 0 && !same)
@@ -197,10 +213,10 @@ static bool settle_size(tutti_onnx_import *m, tutti_sym x, const int64_t *size, 
 static void read_conv_transpose(tutti_onnx_import *m)
 {
     spread t;
-    int64_t size[3], groups = tutti__onnx_attr_int(m, "group", 1);
+    int64_t size[3], groups;
     int rank = tutti__onnx_kernel_type(m, 1, size);
     tutti_sym x = tutti__onnx_sym_last(m, 0), y;
-    if (rank == 0 || !x.node)
+    if (rank == 0 || !x.node || !tutti__onnx_attr_within(m, "group", 1, 1, INT32_MAX, &groups))
         return;
     const char *auto_pad = tutti__onnx_attr_string(m, "auto_pad", "NOTSET");
     const tutti_onnx_node *here = m->node;

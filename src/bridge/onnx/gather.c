@@ -132,8 +132,9 @@ static tutti_sym positive_rows(tutti_sym indices, tutti_sym x, int64_t first)
 static void read_gather_nd(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), indices = tutti__onnx_sym(m, 1);
-    int64_t batch = tutti__onnx_attr_int(m, "batch_dims", 0);
-    if (!x.node || !indices.node || batch < 0 || batch >= TUTTI_MAX_RANK)
+    int64_t batch;
+    if (!x.node || !indices.node ||
+        !tutti__onnx_attr_within(m, "batch_dims", 0, 0, tutti_sym_type(x).rank - 1, &batch))
         return;
     indices = positive_rows(indices, x, batch);
     tutti_sym lead = tutti_sum(indices, .axes = TUTTI_AXES(-1), .keep_dims = true);
@@ -150,6 +151,10 @@ static void read_one_hot(tutti_onnx_import *m)
     tutti_sym indices = tutti__onnx_sym(m, 0), values = tutti__onnx_sym(m, 2);
     if (!indices.node || !values.node || !tutti__onnx_read_int(m, 1, 0, &depth))
         return;
+    if (depth < 0 || depth > INT32_MAX) {
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "depth is %lld", (long long)depth);
+        return;
+    }
     int rank = tutti_sym_type(indices).rank;
     int64_t axis = tutti__onnx_attr_int(m, "axis", -1), dims[TUTTI_MAX_RANK];
     axis += axis < 0 ? rank + 1 : 0;

@@ -80,6 +80,16 @@ typedef struct heads {
     int64_t past; /* keys from before */
 } heads;
 
+static bool whole_heads(tutti_onnx_import *m, tutti_sym x, int64_t count)
+{
+    tutti_type type = tutti_sym_type(x);
+    if (type.rank != 3 || (count > 0 && type.dims[2] % count == 0))
+        return true;
+    tutti__onnx_read_fail(m, TUTTI_CORRUPT, "%lld features are not %lld heads",
+                          (long long)type.dims[2], (long long)count);
+    return false;
+}
+
 static bool read_heads(tutti_onnx_import *m, heads *h)
 {
     int64_t queries = tutti__onnx_attr_int(m, "q_num_heads", 0);
@@ -97,6 +107,8 @@ static bool read_heads(tutti_onnx_import *m, heads *h)
             return false;
         }
     }
+    if (!whole_heads(m, q, queries) || !whole_heads(m, k, keys) || !whole_heads(m, v, keys))
+        return false;
     *h = (heads){apart(q, queries), apart(k, keys), apart(v, keys), 0};
     if (tutti__onnx_has(m, 4)) {
         tutti_sym old = tutti__onnx_sym(m, 4);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define LARGEST_BLOCK (1 << 15)
+
 /* ---- sampling ---- */
 
 static void read_grid_sample(tutti_onnx_import *m)
@@ -79,10 +81,10 @@ static void read_nms(tutti_onnx_import *m)
 /* ---- channels and pixels ---- */
 
 /* [n, c, h, w] of which all but n are known. */
-static bool known_image(tutti_onnx_import *m, tutti_sym x, int64_t block)
+static bool known_image(tutti_onnx_import *m, tutti_sym x)
 {
     tutti_type type = x.node ? tutti_sym_type(x) : (tutti_type){0};
-    bool good = x.node && type.rank == 4 && block > 0;
+    bool good = x.node && type.rank == 4;
     for (int i = 1; good && i < 4; i++)
         good = type.dims[i] >= 0;
     if (!good)
@@ -91,12 +93,22 @@ static bool known_image(tutti_onnx_import *m, tutti_sym x, int64_t block)
     return good;
 }
 
+/* What is taken apart is a whole number of blocks. */
+static bool whole_blocks(tutti_onnx_import *m, int64_t size, int64_t block)
+{
+    if (size % block != 0)
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "%lld is not a multiple of %lld", (long long)size,
+                              (long long)block);
+    return size % block == 0;
+}
+
 static void read_depth_to_space(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0), y;
-    int64_t b = tutti__onnx_attr_int(m, "blocksize", 1);
+    int64_t b;
     bool crd = strcmp(tutti__onnx_attr_string(m, "mode", "DCR"), "CRD") == 0;
-    if (!known_image(m, x, b))
+    if (!tutti__onnx_attr_within(m, "blocksize", 1, 1, LARGEST_BLOCK, &b) || !known_image(m, x) ||
+        !whole_blocks(m, tutti_sym_type(x).dims[1], b * b))
         return;
     tutti_type t = tutti_sym_type(x);
     int64_t c = t.dims[1] / (b * b), h = t.dims[2], w = t.dims[3];
@@ -110,8 +122,10 @@ static void read_depth_to_space(tutti_onnx_import *m)
 static void read_space_to_depth(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0);
-    int64_t b = tutti__onnx_attr_int(m, "blocksize", 1);
-    if (!known_image(m, x, b))
+    int64_t b;
+    if (!tutti__onnx_attr_within(m, "blocksize", 1, 1, LARGEST_BLOCK, &b) || !known_image(m, x) ||
+        !whole_blocks(m, tutti_sym_type(x).dims[2], b) ||
+        !whole_blocks(m, tutti_sym_type(x).dims[3], b))
         return;
     tutti_type t = tutti_sym_type(x);
     int64_t c = t.dims[1], h = t.dims[2] / b, w = t.dims[3] / b;
@@ -137,8 +151,10 @@ static void read_center_crop_pad(tutti_onnx_import *m)
     for (int i = 0; m->status == TUTTI_OK && i < wanted.count; i++) {
         int64_t axis = axes.count > 0 ? axes.values[i % axes.count] : i;
         axis += axis < 0 ? type.rank : 0;
-        if (axis < 0 || axis >= type.rank || type.dims[axis] < 0) {
-            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "its dimensions must be known");
+        if (axis < 0 || axis >= type.rank || type.dims[axis] < 0 || wanted.values[i] < 0 ||
+            wanted.values[i] > INT32_MAX || (axes.count > 0 && axes.count != wanted.count)) {
+            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
+                                  "its dimensions must be known and its sizes in range");
             return;
         }
         int64_t have = type.dims[axis], want = wanted.values[i];

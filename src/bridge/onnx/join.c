@@ -131,7 +131,11 @@ static bool read_sizes(tutti_onnx_import *m, tutti_sym x, int axis, size_t count
             ret[i] = tutti_tensor_get_int(sizes, (int64_t)i);
         return true;
     }
-    if (listed == (int)count && count > 0) {
+    if (listed > 0 && listed != (int)count) {
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "has not one size for each output");
+        return false;
+    }
+    if (listed > 0) {
         memcpy(ret, given, count * sizeof *ret);
         return true;
     }

@@ -102,7 +102,7 @@ static void read_batch_norm_training(tutti_onnx_import *m)
     double momentum = tutti__onnx_attr_float(m, "momentum", 0.9);
     tutti_sym y = tutti_batch_norm_of(tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
                                       tutti__onnx_sym(m, 2),
-                                      .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5));
+                                      .epsilon = tutti__onnx_attr_setting(m, "epsilon", 1e-5));
     if (!y.node)
         return;
     tutti__onnx_made_as(m, 0, y, true);
@@ -125,7 +125,7 @@ static void read_batch_norm(tutti_onnx_import *m)
     tutti_sym y = tutti_batch_norm_inference_of(
         tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1), tutti__onnx_sym(m, 2),
         tutti__onnx_sym(m, 3), tutti__onnx_sym(m, 4),
-        .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5));
+        .epsilon = tutti__onnx_attr_setting(m, "epsilon", 1e-5));
     tutti__onnx_made_as(m, 0, y, true);
 }
 
@@ -182,7 +182,7 @@ static void read_instance_norm(tutti_onnx_import *m)
 {
     tutti_sym y = tutti_instance_norm_of(tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
                                          tutti__onnx_sym(m, 2),
-                                         .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5));
+                                         .epsilon = tutti__onnx_attr_setting(m, "epsilon", 1e-5));
     tutti__onnx_made_as(m, 0, y, true);
 }
 
@@ -191,28 +191,38 @@ static void read_group_norm(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym_last(m, 0);
     tutti_sym affine[2] = {tutti__onnx_sym(m, 1), tutti__onnx_sym(m, 2)};
-    int64_t groups = tutti__onnx_attr_int(m, "num_groups", 1);
-    if (!x.node || !affine[0].node || !affine[1].node || groups < 1)
+    int64_t groups;
+    if (!x.node || !affine[0].node || !affine[1].node ||
+        !tutti__onnx_attr_within(m, "num_groups", 1, 1, INT32_MAX, &groups))
         return;
     tutti_type type = tutti_sym_type(x);
     int64_t channels = type.dims[type.rank - 1];
+    if (channels % groups != 0) {
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "%lld channels are not %lld groups",
+                              (long long)channels, (long long)groups);
+        return;
+    }
     for (int i = 0; i < 2 && tutti_sym_type(affine[i]).dims[0] == groups && channels != groups;
          i++) {
         tutti_sym column = tutti_expand_dims(affine[i], 1);
         affine[i] = tutti_reshape(tutti_broadcast_to(column, -1, channels / groups), channels);
     }
-    tutti__onnx_made_as(m, 0,
-                        tutti_group_norm_of(x, affine[0], affine[1], groups,
-                                            .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5)),
-                        true);
+    tutti__onnx_made_as(
+        m, 0,
+        tutti_group_norm_of(x, affine[0], affine[1], groups,
+                            .epsilon = tutti__onnx_attr_setting(m, "epsilon", 1e-5)),
+        true);
 }
 
 static void read_lrn(tutti_onnx_import *m)
 {
-    tutti_sym y = tutti_lrn(tutti__onnx_sym_last(m, 0), tutti__onnx_attr_int(m, "size", 1),
-                            .alpha = tutti__onnx_attr_float(m, "alpha", 1e-4),
-                            .beta = tutti__onnx_attr_float(m, "beta", 0.75),
-                            .bias = tutti__onnx_attr_float(m, "bias", 1));
+    int64_t size;
+    if (!tutti__onnx_attr_within(m, "size", 1, 1, INT32_MAX, &size))
+        return;
+    tutti_sym y = tutti_lrn(tutti__onnx_sym_last(m, 0), size,
+                            .alpha = tutti__onnx_attr_setting(m, "alpha", 1e-4),
+                            .beta = tutti__onnx_attr_setting(m, "beta", 0.75),
+                            .bias = tutti__onnx_attr_setting(m, "bias", 1));
     tutti__onnx_made_as(m, 0, y, true);
 }
 
@@ -235,8 +245,10 @@ static void read_lp_norm(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0);
     int axis = tutti__onnx_attr_axis(m, "axis", -1);
-    tutti_sym size = tutti_norm(x, .axes = TUTTI_AXES(axis), .keep_dims = true,
-                                .ord = (int)tutti__onnx_attr_int(m, "p", 2));
+    int64_t p;
+    if (!tutti__onnx_attr_within(m, "p", 2, 1, 2, &p))
+        return;
+    tutti_sym size = tutti_norm(x, .axes = TUTTI_AXES(axis), .keep_dims = true, .ord = (int)p);
     tutti_sym none = tutti_equal(size, tutti_scalar_like(size, 0));
     tutti__onnx_made(m, 0, tutti_div(x, tutti_where(none, tutti_scalar_like(size, 1), size)));
 }

@@ -271,9 +271,10 @@ static void read_lp_pool(tutti_onnx_import *m)
 {
     pool p = {0};
     tutti_sym x = tutti__onnx_sym_last(m, 0);
-    double power = (double)tutti__onnx_attr_int(m, "p", 2);
-    if (!read_settings(m, x, &p))
+    int64_t exponent;
+    if (!tutti__onnx_attr_within(m, "p", 2, 1, INT32_MAX, &exponent) || !read_settings(m, x, &p))
         return;
+    double power = (double)exponent;
     tutti_sym a =
         power == 2 ? tutti_square(x) : tutti_pow(tutti_abs(x), tutti_scalar_like(x, power));
     double places = (double)places_of(&p);
@@ -289,10 +290,11 @@ static void read_lp_pool(tutti_onnx_import *m)
 static void read_global_lp(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym_last(m, 0);
-    double power = (double)tutti__onnx_attr_int(m, "p", 2);
+    int64_t exponent;
     tutti_axes axes = {0};
-    if (!x.node)
+    if (!x.node || !tutti__onnx_attr_within(m, "p", 2, 1, INT32_MAX, &exponent))
         return;
+    double power = (double)exponent;
     for (int i = 1; i < tutti_sym_type(x).rank - 1; i++)
         axes.values[axes.count++] = i;
     tutti_sym sum = tutti_sum(tutti_pow(tutti_abs(x), tutti_scalar_like(x, power)), .axes = axes,

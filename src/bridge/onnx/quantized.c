@@ -141,18 +141,20 @@ static void read_qlinear_matmul(tutti_onnx_import *m)
 static bool read_options(tutti_onnx_import *m, tutti_sym x, int kernel, tutti_conv2d_options *ret)
 {
     tutti_onnx_window w;
-    int64_t size[3];
+    int64_t size[3], groups;
     if (tutti__onnx_kernel_type(m, kernel, size) != 4 ||
         !tutti__onnx_read_window(m, x, 2, size, &w)) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is not over 2 axes");
         return false;
     }
+    if (!tutti__onnx_attr_within(m, "group", 1, 1, INT32_MAX, &groups))
+        return false;
     *ret = (tutti_conv2d_options){.struct_size = sizeof *ret,
                                   .strides = {w.strides[0], w.strides[1]},
                                   .dilations = {w.dilations[0], w.dilations[1]},
                                   .padding = strcmp(w.padding, "same") == 0 ? "same" : "explicit",
                                   .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]},
-                                  .groups = tutti__onnx_attr_int(m, "group", 1)};
+                                  .groups = groups};
     return true;
 }
 

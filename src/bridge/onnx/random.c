@@ -32,6 +32,17 @@ static void draw(tutti_onnx_import *m, tutti_type type, tutti_sym like)
                : tutti_random_uniform(m->graph, low, high, type, .seed = seed_of(m), .like = like));
 }
 
+static bool sizes_are_sane(tutti_onnx_import *m, int rank, const int64_t *dims)
+{
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++)
+        if (dims[i] < 0 || !tutti__mul_size(count, dims[i], &count)) {
+            tutti__onnx_read_fail(m, TUTTI_CORRUPT, "size %lld cannot be", (long long)dims[i]);
+            return false;
+        }
+    return true;
+}
+
 static void read_shaped(tutti_onnx_import *m)
 {
     const int64_t *dims;
@@ -39,6 +50,8 @@ static void read_shaped(tutti_onnx_import *m)
     int rank = tutti__onnx_attr_ints(m, "shape", &dims);
     if (rank > TUTTI_MAX_RANK)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "has %d dimensions", rank);
+    else if (!sizes_are_sane(m, rank, dims))
+        return;
     else if (read_dtype(m, TUTTI_F32, &dtype))
         draw(m, tutti_type_make(dtype, rank, dims), TUTTI_NO_SYM);
 }

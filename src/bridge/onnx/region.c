@@ -28,12 +28,16 @@ static void read_roi_align(tutti_onnx_import *m)
     const char *fallback = m->onnx->opset < 16 ? "output_half_pixel" : "half_pixel";
     const char *coordinates =
         tutti__onnx_attr_string(m, "coordinate_transformation_mode", fallback);
+    int64_t height, width, ratio;
+    if (!tutti__onnx_attr_within(m, "output_height", 1, 1, INT32_MAX, &height) ||
+        !tutti__onnx_attr_within(m, "output_width", 1, 1, INT32_MAX, &width) ||
+        !tutti__onnx_attr_within(m, "sampling_ratio", 0, 0, INT32_MAX, &ratio))
+        return;
     tutti_roi_align_options o = {
         .struct_size = sizeof o,
-        .size = {tutti__onnx_attr_int(m, "output_height", 1),
-                 tutti__onnx_attr_int(m, "output_width", 1)},
-        .sampling_ratio = tutti__onnx_attr_int(m, "sampling_ratio", 0),
-        .spatial_scale = tutti__onnx_attr_float(m, "spatial_scale", 1),
+        .size = {height, width},
+        .sampling_ratio = ratio,
+        .spatial_scale = tutti__onnx_attr_setting(m, "spatial_scale", 1),
         .mode = strcmp(mode, "avg") == 0 ? "mean" : mode,
         .output_half_pixel = strcmp(coordinates, "half_pixel") != 0,
     };

@@ -84,6 +84,8 @@ static void settle_open(tutti_sym x, tutti_onnx_elements *shape)
         int axis = 0;
         if (e->known && e->value >= 0 && !tutti__mul_size(theirs, e->value, &theirs))
             return;
+        if (e->known && e->value < 0 && open >= 0)
+            return;
         if (e->known && e->value < 0)
             open = i;
         if (e->known)
@@ -128,6 +130,12 @@ static tutti_sym reshaped(tutti_onnx_import *m, tutti_sym x, tutti_onnx_elements
 {
     int64_t dims[ONNX_ELEMENTS];
     int unknown = 0, open = 0;
+    for (int i = 0; i < shape->count; i++)
+        if (shape->items[i].known && shape->items[i].value < -1) {
+            tutti__onnx_read_fail(m, TUTTI_CORRUPT, "size %lld cannot be",
+                                  (long long)shape->items[i].value);
+            return TUTTI_NO_SYM;
+        }
     settle_open(x, shape);
     for (int i = 0; i < shape->count; i++) {
         open += shape->items[i].known && shape->items[i].value < 0;
@@ -207,6 +215,10 @@ static void read_expand(tutti_onnx_import *m)
         one = at >= 0 ? list.items[at] : one;
         if (one.known && one.value == -1)
             one.value = 1;
+        if (one.known && one.value < 0) {
+            tutti__onnx_read_fail(m, TUTTI_CORRUPT, "size %lld cannot be", (long long)one.value);
+            return;
+        }
         wanted.items[i] = expanded_dim(m, x, axis, one);
         bool kept = !wanted.items[i].known && axis >= 0 && is_size_of(&wanted.items[i], x, axis);
         dims[i] = wanted.items[i].known ? wanted.items[i].value : -1;

@@ -182,6 +182,12 @@ static bool read_numbers(tutti_onnx_import *m, tutti_type x, resize_numbers *ret
         int64_t axis = count == 0 ? i : axes[i] < 0 ? axes[i] + x.rank : axes[i];
         if (axis < 0 || axis >= x.rank)
             continue;
+        double number = size_count > 0 ? sizes[i] : scales[i];
+        if (!(number > 0 && number <= INT32_MAX)) {
+            tutti__onnx_read_fail(m, TUTTI_CORRUPT, "resizes axis %lld to %g", (long long)axis,
+                                  number);
+            return false;
+        }
         ret->scales[axis] = scale_count > 0 ? scales[i] : 0;
         ret->sizes[axis] = size_count > 0 ? sizes[i] : 0;
         ret->starts[axis] = roi_count > 0 ? roi[i] : 0;
@@ -230,7 +236,7 @@ static void read_resize(tutti_onnx_import *m)
     o.nearest_mode =
         tutti__onnx_attr_string(m, "nearest_mode", old ? "floor" : "round_prefer_floor");
     o.aspect = tutti__onnx_attr_string(m, "keep_aspect_ratio_policy", "stretch");
-    o.cubic_coefficient = tutti__onnx_attr_float(m, "cubic_coeff_a", -0.75);
+    o.cubic_coefficient = tutti__onnx_attr_setting(m, "cubic_coeff_a", -0.75);
     o.exclude_outside = tutti__onnx_attr_int(m, "exclude_outside", 0) != 0;
     o.antialias = tutti__onnx_attr_int(m, "antialias", 0) != 0;
     o.extrapolation_value = tutti__onnx_attr_float(m, "extrapolation_value", 0);

@@ -189,10 +189,31 @@ static void read_slice(tutti_onnx_import *m)
         tutti__onnx_made(m, 0, (tutti_slice)(x, &options));
 }
 
+/* Negative pads take away what is there, and no more. */
+static bool pads_fit(tutti_onnx_import *m, int64_t size, int64_t before, int64_t after)
+{
+    const int64_t most = INT64_C(1) << 40;
+    int64_t taken = 0;
+    if (before < -most || before > most || after < -most || after > most) {
+        tutti__onnx_read_fail(m, TUTTI_CORRUPT, "pads of %lld and %lld are out of range",
+                              (long long)before, (long long)after);
+        return false;
+    }
+    taken -= before < 0 ? before : 0;
+    taken -= after < 0 ? after : 0;
+    if (size < 0 || taken <= size)
+        return true;
+    tutti__onnx_read_fail(m, TUTTI_CORRUPT, "takes %lld away from an axis of %lld",
+                          (long long)taken, (long long)size);
+    return false;
+}
+
 /* Pads of the named axes, or of all. */
-static bool spread_pads(tutti_onnx_import *m, int rank, const tutti_tensor *pads,
+static bool spread_pads(tutti_onnx_import *m, const tutti_type *x, const tutti_tensor *pads,
                         tutti_pad_options *options)
 {
+    int rank = x->rank;
+    const int64_t *size = x->dims;
     tutti_axes axes = {.count = rank};
     for (int i = 0; i < rank; i++)
         axes.values[i] = i;
@@ -207,6 +228,8 @@ static bool spread_pads(tutti_onnx_import *m, int rank, const tutti_tensor *pads
         }
         options->before.values[axis] = tutti_tensor_get_int(pads, i);
         options->after.values[axis] = tutti_tensor_get_int(pads, axes.count + i);
+        if (!pads_fit(m, size[axis], options->before.values[axis], options->after.values[axis]))
+            return false;
     }
     return true;
 }
@@ -221,9 +244,10 @@ static tutti_sym wrapped(tutti_onnx_import *m, tutti_sym x, const tutti_pad_opti
         tutti_tensor *list;
         if (before == 0 && after == 0)
             continue;
-        if (size < 1 || whole < 0 ||
+        if (size < 1 || whole < 0 || whole > 1 << 24 ||
             tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){whole}, &list) != TUTTI_OK) {
-            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "mode wrap needs known dimensions");
+            tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
+                                  "mode wrap needs known dimensions, and pads of less than 2^24");
             return x;
         }
         for (int64_t i = 0; i < whole; i++)
@@ -271,7 +295,8 @@ static void read_pad(tutti_onnx_import *m)
     const tutti_tensor *pads = own ? own : tutti__onnx_read_constant(m, 1, "the pads");
     options.mode = tutti__onnx_attr_string(m, "mode", "constant");
     options.value = tutti__onnx_attr_float(m, "value", 0);
-    if (x.node && pads && spread_pads(m, tutti_sym_type(x).rank, pads, &options) &&
+    tutti_type type = tutti_sym_type(x);
+    if (x.node && pads && spread_pads(m, &type, pads, &options) &&
         tutti__onnx_read_number(m, 2, options.value, &options.value)) {
         x = cut_off(x, &options);
         bool wraps = strcmp(options.mode, "wrap") == 0;

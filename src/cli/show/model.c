@@ -7,6 +7,7 @@
 #include "base/world.h"
 #include "cli/viewer.h"
 #include "io/json.h"
+#include "nn/config.h"
 
 static int recognise(const tutti_glance *glance)
 {
@@ -32,9 +33,11 @@ static tutti_status print_line(tutti_job *job, const char *text, size_t size)
 /* Its summary, or its text, once it is known to be a model's. */
 static tutti_status tell(tutti_job *job, const char *text, size_t size, bool json)
 {
-    tutti_model *model = tutti_model_from_json(job, text);
+    tutti_model *model;
     char *summary;
     TUTTI_TRY(tutti_job_check(job));
+    TUTTI_TRY(tutti__model_of_json(job, &(tutti_config_source){.prefix = "", .blank = true}, text,
+                                   &model));
     if (json)
         return print_line(job, text, size);
     tutti_status status = tutti_model_build(model, 0, NULL);

@@ -49,7 +49,7 @@ static tutti_sym call(tutti_layer_call *call)
     tutti_sym x =
         type.dtype == TUTTI_F32 ? call->inputs[0] : tutti_cast(call->inputs[0], TUTTI_F32);
     tutti_sym y;
-    if (call->training && !tutti__layer_frozen(call)) {
+    if (!tutti__layer_frozen(call, "moving_mean") && call->training) {
         y = tutti_batch_norm_of(x, gamma, beta, .epsilon = epsilon);
         move(call, mean, tutti_output_of(y, 1), momentum);
         move(call, variance, tutti_output_of(y, 2), momentum);
