@@ -112,6 +112,12 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
     }
     if (is_late(tape, y))
         return;
+    if (count == 0) {
+        tutti__poison(tape->graph, TUTTI_INVALID,
+                      "gradients: they are asked of 0 variables, so that nothing would be trained; "
+                      "a model has its weights after tutti_build, unless all are frozen");
+        return;
+    }
     tutti_status status = tutti__eager_note_loss(tape->graph->owner, tutti__edge(y));
     if (status != TUTTI_OK) {
         tutti__poison(tape->graph, status, "%s", tutti_error_message());
