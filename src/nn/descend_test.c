@@ -269,13 +269,13 @@ TUTTI_TEST(a_layer_that_was_not_found_is_named_where_it_is_used)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m = make_model(job);
     CHECK(tutti_find_layer(m, "bdoy") == NULL);
-    CHECK_CONTAINS(tutti_error_message(), "has no layer 'bdoy'; is 'body' meant?");
+    CHECK_CONTAINS(tutti_error_message(), "has no layer 'bdoy' (is 'body' meant?)");
     CHECK_OK(tutti_job_check(job)); /* asking is no mistake */
     tutti_set_trainable(tutti_find_layer(m, "bdoy"), false);
     CHECK_STATUS(tutti_job_check(job), TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(),
-                   "tutti_set_trainable: the layer is NULL: model 'model' has no layer 'bdoy'; is "
-                   "'body' meant?; it has body, head");
+                   "tutti_set_trainable: the layer is NULL: model 'model' has no layer 'bdoy' "
+                   "(is 'body' meant?); it has body, head");
     CHECK_INT(tutti_close(job), 1);
     tutti_set_trainable(NULL, false); /* the job is gone */
 }

@@ -189,7 +189,7 @@ static void forget_missed(const tutti_model *model)
     pthread_mutex_unlock(&missed_lock);
 }
 
-/* "model 'm' has no layer 'dens'; is 'dense' meant? It has conv2d, dense". */
+/* "model 'm' has no layer 'dens' (is 'dense' meant?); it has conv2d, dense". */
 static void note_missed(tutti_model *model, const char *name)
 {
     tutti_nearest nearest = {.word = name};
@@ -203,8 +203,8 @@ static void note_missed(tutti_model *model, const char *name)
     if (model->layers.count > SHOWN)
         tutti__text_add(&list, ", … (%zu in all)", model->layers.count);
     tutti_fail(TUTTI_NOT_FOUND, "model '%s' has no layer '%s'%s%s%s; it has %s", model->name, name,
-               nearest.found ? "; is '" : "", nearest.found ? nearest.found : "",
-               nearest.found ? "' meant?" : "", list.data ? list.data : "none");
+               nearest.found ? " (is '" : "", nearest.found ? nearest.found : "",
+               nearest.found ? "' meant?)" : "", list.data ? list.data : "none");
     pthread_mutex_lock(&missed_lock);
     missed.job = model->job;
     missed.model = model;
