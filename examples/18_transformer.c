@@ -48,14 +48,14 @@ static tutti_status draw(void *context, tutti_element *element)
 
 static tutti_model *make_model(tutti_job *job, int64_t width, int64_t blocks)
 {
-    tutti_model *m = tutti_functional(
-        job, .name = "sorter", .precision = tutti_flag_text(job, "precision", "bf16"));
+    tutti_model *m = tutti_functional(job, .name = "sorter",
+                                      .precision = tutti_flag_text(job, "precision", "bf16"));
     tutti_sym x = tutti_input(m, "digits", TUTTI_I32, LENGTH);
     x = tutti_call(tutti_embedding(WORDS, width), x);
     x = tutti_call(tutti_position_embedding(LENGTH), x);
     for (int64_t i = 0; i < blocks; i++)
-        x = tutti_call(
-            tutti_transformer_block(4, .use_causal_mask = true, .normalize_first = true), x);
+        x = tutti_call(tutti_transformer_block(4, .use_causal_mask = true, .normalize_first = true),
+                       x);
     x = tutti_call(tutti_layer_norm(), x);
     tutti_output(m, "scores", tutti_call(tutti_dense(WORDS), x));
     tutti_model_build(m, 0, NULL);

@@ -5,10 +5,25 @@
 #include "graph/autodiff.h"
 #include "graph/scope.h"
 
+/* The context of the step in which this thread began a tape. */
+static _Thread_local tutti_eager *recording;
+
+tutti_graph *tutti__eager_recording(void)
+{
+    return recording ? recording->graph : NULL;
+}
+
+void tutti__eager_recorded(const tutti_eager *eager)
+{
+    if (recording == eager)
+        recording = NULL;
+}
+
 tutti_tape tutti_tape_begin(tutti_eager *eager)
 {
     if (!eager)
         return (tutti_tape){0};
+    recording = eager;
     /* What was read before is no part of the recording: it reads anew. */
     for (size_t n = 0; n < eager->graph->nodes.count; n++)
         eager->graph->nodes.data[n]->current = (tutti_edge){0};

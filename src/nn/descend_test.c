@@ -250,6 +250,16 @@ TUTTI_TEST(steps_that_train_nothing_say_why)
     CHECK_STATUS(step(m, tutti_sgd(0.1), true), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "asked of 0 variables");
     tutti_eager *other;
+    TUTTI_STEP(tutti_model_eager(m)) {
+        TUTTI_TAPE(unused, tutti_model_eager(m)) {
+        }
+        tutti_grad none;
+        CHECK(!tutti_sym_ok(tutti_apply_gradients(tutti_sgd(0.1), 0, &(tutti_sym){0}, &none)));
+        (void)unused;
+    }
+    CHECK_STATUS(tutti_eager_check(tutti_model_eager(m)), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(),
+                   "apply_gradients: a list of 0 variables has none to move");
     CHECK_OK(tutti_eager_open(&other));
     tutti_sym w = tutti_variable(tutti_eager_graph(other), tutti_ones(2), .name = "w");
     TUTTI_STEP(other) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/eager.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
 
@@ -326,9 +327,9 @@ tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tut
                                  const tutti_grad *grads)
 {
     if (count <= 0 || !variables)
-        return tutti__poison(NULL, TUTTI_INVALID, "apply_gradients: %s of %d variables %s",
-                             variables ? "a list" : "the list", count,
-                             variables ? "has none to move" : "is NULL");
+        return tutti__poison(
+            tutti__eager_recording(), TUTTI_INVALID, "apply_gradients: %s of %d variables %s",
+            variables ? "a list" : "the list", count, variables ? "has none to move" : "is NULL");
     tutti_graph *graph = graph_of(count, variables);
     bool named = graph && optimizer.def && optimizer.name;
     if (named && tutti_graph_check(graph) == TUTTI_OK &&
