@@ -55,6 +55,7 @@ run 10_queues 300 0.80
 run 11_gan 100 0.01
 run 12_agent 10 40
 run 13_encoder 200 0.85
+run 18_transformer 140 0.60
 expect 0 "14_finetune" "$build/examples/14_finetune"
 expect 0 "its file" test -s digits.onnx
 expect 0 "14_finetune of a file" "$build/examples/14_finetune" --set from=digits.onnx --json

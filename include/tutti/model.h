@@ -108,7 +108,8 @@ TUTTI_API tutti_status tutti_apply_many(tutti_model *model, int input_count,
                                         const tutti_sym *inputs, bool training, int output_count,
                                         tutti_sym *ret_outputs);
 
-/* The eager context whose variables are this model's weights: for custom loops. */
+/* The eager context whose variables are this model's weights: for custom loops. Of a model that is
+ * built all weights are variables there, also before it is applied. */
 TUTTI_API tutti_eager *tutti_model_eager(tutti_model *model);
 /* What the model's layers add to a loss: regularizers of weights, each once, and what calls gave to
  * tutti_layer_loss; a scalar, 0 where there is nothing. fit adds it by itself; a loop of your own
@@ -120,8 +121,9 @@ TUTTI_API tutti_sym tutti_penalties(tutti_model *model, tutti_sym loss);
  * applied back under their constraints: a target for both. tutti_descend does it by itself. */
 TUTTI_API tutti_sym tutti_constrain(tutti_model *model, tutti_sym update);
 #define tutti_constrain(...) TUTTI_AT(tutti_constrain(__VA_ARGS__))
-/* Moves the model's trainable weights down the gradient of `loss`, on a tape, and brings those with
- * a constraint back under it. */
+/* Moves the model's trainable weights down the gradient of `loss`, on the model's tape, and brings
+ * those with a constraint back under it. The optimizer's schedule and parameter groups count as in
+ * fit. A step that would move nothing is an error, which says why. */
 TUTTI_API void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *tape,
                              tutti_sym loss);
 
@@ -138,10 +140,12 @@ TUTTI_API tutti_status tutti_get_weight(tutti_model *model, const char *name,
                                         tutti_tensor **ret_value);
 TUTTI_API tutti_status tutti_set_weight(tutti_model *model, const char *name, tutti_tensor *value);
 /* The model's layer of that name, or NULL; of an imported model the file's node of that name (one
- * without a name has that of its first output). */
+ * without a name has that of its first output). tutti_error_message then tells which layers there
+ * are, and so does the job's error when that NULL is given to a function that takes a layer. */
 TUTTI_API tutti_layer *tutti_find_layer(tutti_model *model, const char *name);
 /* Whether a layer's weights are trained, with all that it holds where it is a model. It may be
- * changed at any time: the next step goes by it. */
+ * changed at any time: the next step goes by it. Of weights by name: tutti_freeze; with rates and
+ * decay of their own: parameter groups (tutti/optimizer.h). */
 TUTTI_API void tutti_set_trainable(tutti_layer *layer, bool trainable);
 /* The same by names: weights that a pattern chooses are trained no more, or again.
  *     tutti_freeze(m, "*");                          everything that there is
@@ -301,7 +305,10 @@ TUTTI_API tutti_status tutti_train_on_batch(tutti_model *model, int count,
 TUTTI_API tutti_status tutti_test_on_batch(tutti_model *model, int count,
                                            tutti_tensor *const *tensors, tutti_logs *ret_logs);
 
-/* The optimizer's learning rate now, and setting it. NaN before tutti_compile. */
+/* The learning rate now of the optimizer that trains the model: compile's, or the one that a loop
+ * applied on the model's tape; NaN before there is one. Setting it compiles nothing. It is an error
+ * before there is an optimizer, with a schedule (which writes the rate in every step), and where
+ * several are applied: then tutti_learning_rate gives the variable of the one that is meant. */
 TUTTI_API double tutti_get_learning_rate(tutti_model *model);
 TUTTI_API void tutti_set_learning_rate(tutti_model *model, double rate);
 /* Swaps the weights with their running means (.ema_decay of the optimizer): before evaluating or

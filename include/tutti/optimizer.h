@@ -25,29 +25,80 @@ extern "C" {
 
 typedef struct tutti_optimizer_def tutti_optimizer_def;
 
+/* Whether a weight belongs to a parameter group; by its name, "encoder/dense/kernel". */
+typedef bool tutti_param_filter(const char *name, void *context);
+
+/* A parameter group: weights that are trained with settings of their own.
+ *
+ *     tutti_adamw(.weight_decay = 0.01, .groups = TUTTI_PARAM_GROUPS(
+ *         {"*bias", .weight_decay = TUTTI_ZERO},
+ *         {"encoder/?*", .learning_rate_factor = 0.1}))
+ *
+ * A weight belongs to the first group that names it; those that none names have the optimizer's
+ * settings. In a group 0 means the optimizer's setting; where the number 0 is meant, write
+ * TUTTI_ZERO. A group that changes nothing is an error, and so is one that no weight belongs to:
+ * the message lists the names.
+ *
+ * pattern: '*' stands for any letters, also '/', '?' for one letter; several with commas between.
+ * filter, context: a C function instead of a pattern. Files do not keep it.
+ * learning_rate: the group's rate. When the optimizer's rate is changed later, the group's changes
+ *   by the same factor. Under a schedule give learning_rate_factor.
+ * learning_rate_factor: the group's rate is the optimizer's times this.
+ * clip_value, clip_norm, global_clip_norm: one of them, in place of the optimizer's clipping.
+ *   global_clip_norm: of the group's gradients together. The gradients of a group with a setting of
+ *   its own do not count in the optimizer's global norm. TUTTI_ZERO in one of them: no clipping.
+ * frozen: not trained. Its gradients are not computed; a learning rate or decay has no effect. */
+typedef struct tutti_param_group {
+    const char *pattern; /* must outlive the calls that the optimizer is given to */
+    tutti_param_filter *filter;
+    void *context;
+    double learning_rate, learning_rate_factor;
+    double weight_decay;
+    double clip_value, clip_norm, global_clip_norm;
+    bool frozen;
+} tutti_param_group;
+#define TUTTI_PARAM_GROUPS(...)                                                                    \
+    {                                                                                              \
+        (int)(sizeof((tutti_param_group[]){__VA_ARGS__}) / sizeof(tutti_param_group)),             \
+            (const tutti_param_group[])                                                            \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
 #define TUTTI_OPTIMIZER_NUMBERS 8
+#define TUTTI_OPTIMIZER_GROUPS 32 /* the most */
 typedef struct tutti_optimizer {
     const tutti_optimizer_def *def;
     const char *name; /* of its variables' scope; must outlive the calls it is given to */
     double learning_rate;
     double weight_decay;
+    const char *decay;
     double clip_value, clip_norm, global_clip_norm;
     double ema_decay;
     tutti_schedule schedule;
     double numbers[TUTTI_OPTIMIZER_NUMBERS]; /* the def's own */
+    int group_count;                         /* more than there is room for is an error later */
+    tutti_param_group groups[TUTTI_OPTIMIZER_GROUPS];
 } tutti_optimizer;
 
 /* What the settings of every optimizer begin with.
  *
  * weight_decay: w = w - lr weight_decay w before each update (decoupled; LARS: see there).
+ * decay: which weights decay: "all" (the default), or "matrices": weights of two and more
+ *   dimensions, and of these no embeddings (tables that a gather takes rows of, weights named
+ *   "embeddings") and no biases by name. So the scales and offsets of norms do not decay. A group's
+ *   own weight_decay holds for all of the group.
  * Of the three kinds of clipping one may be given:
  *   clip_value: every element of a gradient into [-c, c];
  *   clip_norm: each variable's gradient to a norm of at most c;
  *   global_clip_norm: all gradients together to a norm of at most c.
  * ema_decay: keeps the running mean of every variable in its slot "ema": mean = d mean + (1 - d) w
  *   after each update, at first w.
- * schedule: who trains (fit) writes its rate into the learning rate before each step;
- *   tutti_minimize alone only starts with it.
+ * groups: TUTTI_PARAM_GROUPS(…): weights with settings of their own, at most 32 groups; copied.
+ * schedule: the learning rate by step, wherever the optimizer is applied: in fit, in sessions and
+ *   on tapes. It is part of the step: each update that is applied counts in the variable
+ *   "<name>/schedule_step", which checkpoints keep, and writes its rate into the learning rate.
  * learning_rate: kept as f32, also for f64 weights.
  * name: of the scope of its variables; by default the optimizer's kind. Applying another optimizer
  *   of that name, with other settings, to the same graph or tape is an error. */
@@ -55,8 +106,13 @@ typedef struct tutti_optimizer {
     size_t struct_size;                                                                            \
     double learning_rate;                                                                          \
     double weight_decay;                                                                           \
+    const char *decay;                                                                             \
     double clip_value, clip_norm, global_clip_norm;                                                \
     double ema_decay;                                                                              \
+    struct {                                                                                       \
+        int count;                                                                                 \
+        const tutti_param_group *list;                                                             \
+    } groups;                                                                                      \
     tutti_schedule schedule;                                                                       \
     const char *name
 
@@ -172,18 +228,19 @@ TUTTI_API tutti_status tutti_optimizer_named(const char *kind, double learning_r
                                              tutti_optimizer *ret_optimizer);
 
 /* A target that moves every trainable variable which `loss` depends on. Variables it does not
- * depend on are left alone. */
+ * depend on are left alone, and those of frozen groups. */
 TUTTI_API tutti_sym tutti_minimize(tutti_optimizer optimizer, tutti_sym loss);
 #define tutti_minimize(...) TUTTI_AT(tutti_minimize(__VA_ARGS__))
 
-/* The same from gradients at hand; entries without a gradient are passed over. Clips, decays,
- * moves, keeps means, counts the step. */
+/* The same from gradients at hand; entries without a gradient are passed over, and variables of
+ * frozen groups. Clips, decays, moves, keeps means, counts the step. Moving nothing at all is an
+ * error. */
 TUTTI_API tutti_sym tutti_apply_gradients(tutti_optimizer optimizer, int count,
                                           const tutti_sym *variables, const tutti_grad *grads);
 #define tutti_apply_gradients(...) TUTTI_AT(tutti_apply_gradients(__VA_ARGS__))
 
 /* The optimizer's learning rate in a graph: a variable; assign to it to change the rate. With a
- * schedule it starts with the rate of step 0. */
+ * schedule it is the rate of the last step, at first of step 0, and each step writes it anew. */
 TUTTI_API tutti_sym tutti_learning_rate(tutti_graph *graph, tutti_optimizer optimizer);
 #define tutti_learning_rate(...) TUTTI_AT(tutti_learning_rate(__VA_ARGS__))
 

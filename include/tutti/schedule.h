@@ -2,8 +2,8 @@
  *
  *     tutti_adam(.schedule = tutti_cosine_decay(.learning_rate = 1e-3, .decay_steps = 10000))
  *
- * A schedule is a plain value, evaluated on the host: steps count from 0, the first update is step
- * 0. Formulas are Keras'. */
+ * A schedule is a plain value, and part of every step that applies its optimizer: in fit, in
+ * sessions and on tapes. Steps count from 0, the first update is step 0. Formulas are Keras'. */
 #ifndef TUTTI_SCHEDULE_H
 #define TUTTI_SCHEDULE_H
 
@@ -17,7 +17,9 @@ extern "C" {
 #define TUTTI_ZERO (-0.0)
 
 typedef struct tutti_schedule_def tutti_schedule_def;
-/* Any C function of the step. It must outlive what it is given to; files do not keep it. */
+/* Any C function of the step: the same rate for the same step, whenever it is called and by
+ * whichever thread, also by several at once. It must outlive what it is given to; files do not keep
+ * it. */
 typedef double tutti_schedule_fn(int64_t step, void *context);
 
 #define TUTTI_SCHEDULE_PIECES 16

@@ -69,6 +69,7 @@ void tutti_eager_close(tutti_eager *eager)
 {
     if (!eager)
         return;
+    tutti__eager_recorded(eager);
     tutti__trace_flush();
     forget_values(eager);
     TUTTI_VEC_FREE(&eager->known);
@@ -203,6 +204,7 @@ double tutti_item(tutti_sym sym)
 tutti_status tutti_step(tutti_eager *eager)
 {
     TUTTI_GIVEN(eager);
+    tutti__eager_recorded(eager);
     tutti_status status = tutti__eager_flush(eager, (tutti_edge){0});
     tutti_error error;
     if (status != TUTTI_OK) {

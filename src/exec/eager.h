@@ -92,6 +92,12 @@ tutti_status tutti__eager_run(tutti_eager *eager);
  * about: who counts or saves steps asks this, and leaves it for tutti_eager_check. */
 tutti_status tutti__eager_failure(const tutti_eager *eager);
 
+/* ---- tape.c ---- */
+/* The graph of the step under way in which this thread began a tape, or NULL: mistakes that name no
+ * symbol are that step's. The step, or its context, is over. */
+tutti_graph *tutti__eager_recording(void);
+void tutti__eager_recorded(const tutti_eager *eager);
+
 /* ---- shown.c ---- */
 /* Notes that gradients of `y` were asked for. */
 tutti_status tutti__eager_note_loss(tutti_eager *eager, tutti_edge y);

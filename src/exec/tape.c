@@ -5,10 +5,25 @@
 #include "graph/autodiff.h"
 #include "graph/scope.h"
 
+/* The context of the step in which this thread began a tape. */
+static _Thread_local tutti_eager *recording;
+
+tutti_graph *tutti__eager_recording(void)
+{
+    return recording ? recording->graph : NULL;
+}
+
+void tutti__eager_recorded(const tutti_eager *eager)
+{
+    if (recording == eager)
+        recording = NULL;
+}
+
 tutti_tape tutti_tape_begin(tutti_eager *eager)
 {
     if (!eager)
         return (tutti_tape){0};
+    recording = eager;
     /* What was read before is no part of the recording: it reads anew. */
     for (size_t n = 0; n < eager->graph->nodes.count; n++)
         eager->graph->nodes.data[n]->current = (tutti_edge){0};
@@ -112,6 +127,12 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
     }
     if (is_late(tape, y))
         return;
+    if (count == 0) {
+        tutti__poison(tape->graph, TUTTI_INVALID,
+                      "gradients: they are asked of 0 variables, so that nothing would be trained; "
+                      "a model has its weights after tutti_build, unless all are frozen");
+        return;
+    }
     tutti_status status = tutti__eager_note_loss(tape->graph->owner, tutti__edge(y));
     if (status != TUTTI_OK) {
         tutti__poison(tape->graph, status, "%s", tutti_error_message());

@@ -35,6 +35,14 @@ static void describe_optimizer(const tutti_optimizer *o, size_t size, char *ret_
     uint64_t hash = hash_numbers(0, 5, common);
     hash = hash_numbers(hash, TUTTI_OPTIMIZER_NUMBERS, o->numbers);
     hash = hash_numbers(hash, TUTTI_SCHEDULE_NUMBERS, o->schedule.numbers);
+    hash = tutti__hash_string(hash, o->decay ? o->decay : "all");
+    for (int i = 0; i < o->group_count; i++) {
+        const tutti_param_group *g = &o->groups[i];
+        double numbers[] = {g->learning_rate_factor, g->weight_decay, g->clip_value, g->clip_norm,
+                            g->global_clip_norm,     g->frozen};
+        hash = tutti__hash_string(hash, g->pattern ? g->pattern : "");
+        hash = hash_numbers(hash, 6, numbers);
+    }
     snprintf(ret_text, size, "optimizer %s, learning rate %.9g, %s, settings %08x", o->def->name,
              o->learning_rate, o->schedule.def ? o->schedule.def->name : "no schedule",
              shortened(hash));

@@ -5,6 +5,7 @@
 
 #include "exec/share.h"
 #include "nn/model.h"
+#include "nn/optimizer.h"
 #include "nn/spread.h"
 #include "ops/build.h"
 
@@ -61,7 +62,8 @@ tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
     return sum.node ? sum : tutti_scalar(graph, TUTTI_F32, 0);
 }
 
-tutti_sym(tutti_constrain)(tutti_model *model, tutti_sym update)
+/* Without those that the optimizer freezes; NULL: of all. */
+static tutti_sym constrain(tutti_model *model, const tutti_optimizer *optimizer, tutti_sym update)
 {
     tutti_graph *graph = tutti_sym_graph(update);
     tutti_sym all[1024];
@@ -72,9 +74,17 @@ tutti_sym(tutti_constrain)(tutti_model *model, tutti_sym update)
     if (noted && noted->constraints.count >= TUTTI_COUNT(all))
         return tutti__poison(graph, TUTTI_TOO_LARGE, "more than 1023 weights with a constraint");
     all[count++] = update;
-    for (size_t i = 0; noted && i < noted->constraints.count; i++)
-        all[count++] = tutti__constrain(&noted->constraints.data[i], update);
+    for (size_t i = 0; noted && i < noted->constraints.count; i++) {
+        const tutti_constrained *weight = &noted->constraints.data[i];
+        if (!optimizer || !tutti__optimizer_freezes(optimizer, weight->variable.node))
+            all[count++] = tutti__constrain(weight, update);
+    }
     return count > 1 ? (tutti_group)(graph, NULL, count, all) : update;
+}
+
+tutti_sym(tutti_constrain)(tutti_model *model, tutti_sym update)
+{
+    return constrain(model, NULL, update);
 }
 
 tutti_status tutti_apply_many(tutti_model *model, int input_count, const tutti_sym *inputs,
@@ -102,10 +112,34 @@ tutti_sym tutti_apply_one(tutti_model *model, tutti_sym x, const tutti_apply_opt
     return y;
 }
 
+/* Between two steps the tape's graph has handles only. */
+static bool is_between_steps(const tutti_graph *graph)
+{
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        if (!graph->nodes.data[i]->dead && !(graph->nodes.data[i]->op->flags & TUTTI_OP_HANDLE))
+            return false;
+    return true;
+}
+
+tutti_status tutti__model_declare(tutti_model *model)
+{
+    tutti_sym inputs[64], outputs[64];
+    if (!model->built || !model->eager || !is_between_steps(tutti_eager_graph(model->eager)))
+        return TUTTI_OK;
+    for (size_t i = 0; i < model->inputs.count && i < 64; i++)
+        inputs[i] =
+            (tutti_placeholder)(tutti_eager_graph(model->eager), model->inputs.data[i].type);
+    tutti_status status = apply(model, tutti_eager_graph(model->eager), (int)model->inputs.count,
+                                inputs, false, outputs);
+    tutti_status ended = tutti_step(model->eager); /* of it only the variables stay */
+    return status == TUTTI_OK ? ended : status;
+}
+
 static tutti_status open_eager(tutti_model *model)
 {
     TUTTI_TRY(tutti__model_engine(model));
-    return tutti__eager_share(model->engine, &model->eager);
+    TUTTI_TRY(tutti__eager_share(model->engine, &model->eager));
+    return tutti__model_declare(model);
 }
 
 tutti_eager *tutti_model_eager(tutti_model *model)
@@ -117,19 +151,48 @@ tutti_eager *tutti_model_eager(tutti_model *model)
     return model->eager;
 }
 
+/* Why a step of tutti_descend would train nothing, or NULL. */
+static const char *nothing_to_train(const tutti_model *model, const tutti_graph *graph)
+{
+    if (!model->eager || tutti_eager_graph(model->eager) != graph)
+        return "the loss is not of the model's own tape; begin it with "
+               "TUTTI_TAPE(tape, tutti_model_eager(model))";
+    if (!model->built)
+        return "it has no weights yet; call it with tutti_apply, or tutti_build before";
+    if (tutti_trainable_variables(graph, 0, NULL) == 0)
+        return "all of its weights are frozen, or it has none";
+    return NULL;
+}
+
 void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *tape, tutti_sym loss)
 {
     tutti_sym variables[1024];
     tutti_grad grads[1024];
-    if (!model || !model->eager || !loss.node)
-        return;
-    int count = tutti_trainable_variables(loss.node->graph, 1024, variables);
-    if (count > 1024) {
-        tutti__poison(loss.node->graph, TUTTI_TOO_LARGE, "more than 1024 weights on a tape");
+    tutti_graph *graph = tutti_sym_graph(loss);
+    if (!model || !graph) {
+        tutti__poison(graph  ? graph
+                      : tape ? tape->graph
+                             : NULL,
+                      TUTTI_INVALID, "tutti_descend: the %s; a call before has failed",
+                      model ? "loss is no symbol" : "model is NULL");
         return;
     }
-    (tutti_gradients)(tape, loss, count, variables, grads);
-    (tutti_constrain)(model, (tutti_apply_gradients)(optimizer, count, variables, grads));
+    const char *nothing = nothing_to_train(model, graph);
+    if (nothing) {
+        tutti__poison(graph, TUTTI_INVALID, "tutti_descend: model '%s' trains nothing: %s",
+                      model->name, nothing);
+        return;
+    }
+    int count = tutti_trainable_variables(graph, 1024, variables);
+    if (count > 1024) {
+        tutti__poison(graph, TUTTI_TOO_LARGE, "more than 1024 weights on a tape");
+        return;
+    }
+    int moving = tutti__optimizer_leave_frozen(&optimizer, count, variables);
+    if (moving == 0) /* the optimizer says so */
+        moving = tutti_trainable_variables(graph, 1024, variables);
+    (tutti_gradients)(tape, loss, moving, variables, grads);
+    constrain(model, &optimizer, (tutti_apply_gradients)(optimizer, moving, variables, grads));
 }
 
 /* ---- a model as a layer ---- */

@@ -158,6 +158,7 @@ static tutti_status compile(tutti_model *model, const tutti_compile_options *opt
     trainer->optimizer.learning_rate =
         tutti_flag_number(model->job, "lr", trainer->optimizer.learning_rate);
     trainer->rate = tutti__optimizer_rate(&trainer->optimizer, 0);
+    TUTTI_TRY(tutti__param_groups_keep(&trainer->optimizer, &model->arena));
     if (options->accumulate < 0)
         return tutti_fail(TUTTI_INVALID, "accumulate is %d batches, it cannot be negative",
                           options->accumulate);
@@ -231,6 +232,8 @@ tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options
     tutti_status status = compile(model, options);
     if (status != TUTTI_OK && file)
         tutti__error_prefix(status, "tutti_compile (%s:%d)", file, line);
+    if (status == TUTTI_OK)
+        status = tutti__rate_begin(model);
     return tutti__model_fail(model, status);
 }
 
@@ -241,38 +244,6 @@ tutti_status tutti__need_trainer(tutti_model *model)
         return tutti__model_fail(
             model, tutti_fail(TUTTI_INVALID, "model '%s' needs tutti_compile first", model->name));
     return TUTTI_OK;
-}
-
-double tutti_get_learning_rate(tutti_model *model)
-{
-    return model && model->trainer ? model->trainer->rate : NAN;
-}
-
-/* A schedule comes here before every step: the variable is looked for once. */
-static tutti_status write_rate(tutti_model *model, double rate)
-{
-    tutti_trainer *trainer = model->trainer;
-    tutti_tensor *value;
-    float f = (float)rate;
-    if (!trainer->rate_variable.node) {
-        trainer->rate_variable = tutti_learning_rate(model->graph, trainer->optimizer);
-        TUTTI_TRY(tutti__model_initialize(model));
-    }
-    TUTTI_TRY(tutti_tensor_from(TUTTI_F32, 0, NULL, &f, &value));
-    tutti_status status = tutti_session_set(model->session, trainer->rate_variable, value);
-    tutti_tensor_release(value);
-    return status;
-}
-
-void tutti_set_learning_rate(tutti_model *model, double rate)
-{
-    if (!model || !model->trainer || model->trainer->rate == rate)
-        return;
-    model->trainer->rate = rate;
-    model->trainer->optimizer.learning_rate = rate;
-    if (!model->built)
-        return;
-    tutti__model_fail(model, write_rate(model, rate));
 }
 
 tutti_status tutti_swap_averages(tutti_model *model)

@@ -1,4 +1,5 @@
 /* config_compile.c: optimizer, losses and metrics of a compiled model in its JSON. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,45 @@ static void write_schedule(const tutti_schedule *schedule, tutti_json_writer *w)
     tutti__json_end(w);
 }
 
+/* What is given of a group; a 0 that stands there is meant. */
+static const struct {
+    const char *key;
+    size_t offset;
+} group_keys[] = {
+    {"learning_rate", offsetof(tutti_param_group, learning_rate)},
+    {"learning_rate_factor", offsetof(tutti_param_group, learning_rate_factor)},
+    {"weight_decay", offsetof(tutti_param_group, weight_decay)},
+    {"clip_value", offsetof(tutti_param_group, clip_value)},
+    {"clip_norm", offsetof(tutti_param_group, clip_norm)},
+    {"global_clip_norm", offsetof(tutti_param_group, global_clip_norm)},
+};
+
+static void write_groups(const tutti_optimizer *optimizer, tutti_json_writer *w)
+{
+    tutti__json_key(w, "groups");
+    tutti__json_begin(w, '[');
+    for (int i = 0; i < optimizer->group_count; i++) {
+        const tutti_param_group *group = &optimizer->groups[i];
+        tutti__json_begin(w, '{');
+        tutti__json_key(w, "pattern");
+        tutti__json_put_string(w, group->pattern);
+        for (size_t k = 0; k < TUTTI_COUNT(group_keys); k++) {
+            double number;
+            memcpy(&number, (const char *)group + group_keys[k].offset, sizeof number);
+            if (number == 0 && !signbit(number))
+                continue;
+            tutti__json_key(w, group_keys[k].key);
+            tutti__json_put_real(w, fabs(number));
+        }
+        if (group->frozen) {
+            tutti__json_key(w, "frozen");
+            tutti__json_put_int(w, 1);
+        }
+        tutti__json_end(w);
+    }
+    tutti__json_end(w);
+}
+
 static void write_optimizer(const tutti_optimizer *optimizer, tutti_json_writer *w)
 {
     tutti_setting settings[TUTTI_OPTIMIZER_KEYS];
@@ -59,6 +99,12 @@ static void write_optimizer(const tutti_optimizer *optimizer, tutti_json_writer 
     }
     if (optimizer->schedule.def && optimizer->schedule.def->fields)
         write_schedule(&optimizer->schedule, w);
+    if (optimizer->decay) {
+        tutti__json_key(w, "decay");
+        tutti__json_put_string(w, optimizer->decay);
+    }
+    if (optimizer->group_count > 0)
+        write_groups(optimizer, w);
     tutti__json_end(w);
 }
 
@@ -114,6 +160,9 @@ tutti_status tutti__config_write_compile(tutti_model *model, tutti_json_writer *
     for (size_t i = 0; i < model->trainer->tracked.count; i++)
         if (model->trainer->tracked.data[i].metric.fn)
             return TUTTI_OK;
+    for (int i = 0; i < model->trainer->optimizer.group_count; i++)
+        if (model->trainer->optimizer.groups[i].filter)
+            return TUTTI_OK;
     tutti__json_key(w, "compile");
     tutti__json_begin(w, '{');
     write_optimizer(&model->trainer->optimizer, w);
@@ -150,6 +199,35 @@ static tutti_status read_schedule(const tutti_json *json, tutti_schedule *ret)
                                 settings, ret);
 }
 
+static tutti_status read_group(const tutti_json *json, tutti_param_group *ret)
+{
+    *ret = (tutti_param_group){.pattern = tutti__json_text(tutti__json_get(json, "pattern"), NULL),
+                               .frozen = tutti__json_int(tutti__json_get(json, "frozen"), 0) != 0};
+    for (size_t k = 0; k < TUTTI_COUNT(group_keys); k++) {
+        const tutti_json *number = tutti__json_get(json, group_keys[k].key);
+        double value = number ? tutti__json_real(number, 0) : 0;
+        value = number && value == 0 ? TUTTI_ZERO : value;
+        memcpy((char *)ret + group_keys[k].offset, &value, sizeof value);
+    }
+    return ret->pattern
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_CORRUPT, "a parameter group of the model has no pattern");
+}
+
+/* Texts stay the JSON's: compile copies them. */
+static tutti_status read_groups(const tutti_json *json, tutti_optimizer *optimizer)
+{
+    const tutti_json *list = tutti__json_get(json, "groups");
+    optimizer->decay = tutti__json_text(tutti__json_get(json, "decay"), NULL);
+    for (const tutti_json *each = tutti__json_first(list); each; each = each->next) {
+        if (optimizer->group_count == TUTTI_OPTIMIZER_GROUPS)
+            return tutti_fail(TUTTI_CORRUPT, "the model's optimizer has more than %d groups",
+                              TUTTI_OPTIMIZER_GROUPS);
+        TUTTI_TRY(read_group(each, &optimizer->groups[optimizer->group_count++]));
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status read_optimizer(const tutti_json *json, tutti_optimizer *ret)
 {
     tutti_setting settings[TUTTI_OPTIMIZER_KEYS];
@@ -157,7 +235,8 @@ static tutti_status read_optimizer(const tutti_json *json, tutti_optimizer *ret)
     int count = 0;
     const char *kind = tutti__json_text(tutti__json_get(json, "kind"), "adam");
     for (const tutti_json *each = tutti__json_first(json); each; each = each->next) {
-        if (strcmp(each->key, "kind") == 0 || strcmp(each->key, "schedule") == 0)
+        if (strcmp(each->key, "kind") == 0 || strcmp(each->key, "schedule") == 0 ||
+            strcmp(each->key, "decay") == 0 || strcmp(each->key, "groups") == 0)
             continue;
         if (count == TUTTI_OPTIMIZER_KEYS)
             return tutti_fail(TUTTI_CORRUPT, "the model's optimizer has too many settings");
@@ -168,6 +247,7 @@ static tutti_status read_optimizer(const tutti_json *json, tutti_optimizer *ret)
         count++;
     }
     TUTTI_TRY(tutti__optimizer_from(kind, count, settings, ret));
+    TUTTI_TRY(read_groups(json, ret));
     const tutti_json *schedule = tutti__json_get(json, "schedule");
     return schedule ? read_schedule(schedule, &ret->schedule) : TUTTI_OK;
 }

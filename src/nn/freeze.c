@@ -286,14 +286,20 @@ static tutti_status ask(tutti_model *model, const char *patterns, bool frozen)
                             "model '%s': no pattern says which weights; \"*\" is all", model->name);
 }
 
-tutti_status tutti_freeze(tutti_model *model, const char *patterns)
+static tutti_status ask_by_user(tutti_model *model, const char *patterns, bool freeze)
 {
     TUTTI_TRY(tutti_model_check(model));
-    return tutti__model_fail(model, ask(model, patterns, true));
+    TUTTI_TRY(tutti__model_fail(model, ask(model, patterns, freeze)));
+    tutti__models_declare_again(model->job);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_freeze(tutti_model *model, const char *patterns)
+{
+    return ask_by_user(model, patterns, true);
 }
 
 tutti_status tutti_unfreeze(tutti_model *model, const char *patterns)
 {
-    TUTTI_TRY(tutti_model_check(model));
-    return tutti__model_fail(model, ask(model, patterns, false));
+    return ask_by_user(model, patterns, false);
 }

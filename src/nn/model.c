@@ -3,11 +3,13 @@
 #include "nn/saver.h"
 #include "nn/spread.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/nearest.h"
 #include "ops/build.h"
 
 bool tutti__model_able(const tutti_model *model)
@@ -30,9 +32,12 @@ tutti_status tutti_model_check(const tutti_model *model)
     return tutti_job_check(model->job);
 }
 
+static void forget_missed(const tutti_model *model);
+
 static void destroy(void *object)
 {
     tutti_model *model = object;
+    forget_missed(model);
     tutti__saver_destroy(model->saver);
     tutti__trainer_destroy(model->trainer);
     tutti_eager_close(model->eager);
@@ -170,22 +175,92 @@ tutti_status tutti__model_adopt(tutti_model *model, tutti_layer *layer)
     return tutti__map_set(&model->layer_names, layer->name, layer);
 }
 
+/* What tutti_find_layer did not find last: whoever is then given NULL for a layer says that. */
+static pthread_mutex_t missed_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    tutti_job *job; /* NULL: nothing; forgotten with the model */
+    const tutti_model *model;
+    char message[900];
+} missed;
+
+static void forget_missed(const tutti_model *model)
+{
+    pthread_mutex_lock(&missed_lock);
+    if (missed.model == model)
+        missed.job = NULL;
+    pthread_mutex_unlock(&missed_lock);
+}
+
+/* "model 'm' has no layer 'dens' (is 'dense' meant?); it has conv2d, dense". */
+static void note_missed(tutti_model *model, const char *name)
+{
+    tutti_nearest nearest = {.word = name};
+    tutti_text list = {0};
+    enum { SHOWN = 24 };
+    for (size_t i = 0; i < model->layers.count; i++) {
+        tutti__nearest_try(&nearest, model->layers.data[i]->name);
+        if (i < SHOWN)
+            tutti__text_add(&list, "%s%s", i ? ", " : "", model->layers.data[i]->name);
+    }
+    if (model->layers.count > SHOWN)
+        tutti__text_add(&list, ", … (%zu in all)", model->layers.count);
+    tutti_fail(TUTTI_NOT_FOUND, "model '%s' has no layer '%s'%s%s%s; it has %s", model->name, name,
+               nearest.found ? " (is '" : "", nearest.found ? nearest.found : "",
+               nearest.found ? "' meant?)" : "", list.data ? list.data : "none");
+    pthread_mutex_lock(&missed_lock);
+    missed.job = model->job;
+    missed.model = model;
+    snprintf(missed.message, sizeof missed.message, "%s", tutti_error_message());
+    pthread_mutex_unlock(&missed_lock);
+    tutti__text_free(&list);
+}
+
 tutti_layer *tutti_find_layer(tutti_model *model, const char *name)
 {
-    return model && name ? tutti__map_get(&model->layer_names, name) : NULL;
+    tutti_layer *found = model && name ? tutti__map_get(&model->layer_names, name) : NULL;
+    if (model && !found)
+        note_missed(model, name ? name : "");
+    return found;
+}
+
+/* A function that takes a layer was given NULL. */
+static void no_layer(const char *function)
+{
+    pthread_mutex_lock(&missed_lock);
+    tutti_job *job = missed.job;
+    tutti_status status =
+        job ? tutti_fail(TUTTI_NOT_FOUND, "%s: the layer is NULL: %s", function, missed.message)
+            : tutti_fail(TUTTI_INVALID, "%s: the layer is NULL", function);
+    pthread_mutex_unlock(&missed_lock);
+    tutti_job_fail(job, status);
+}
+
+void tutti__models_declare_again(const tutti_job *job)
+{
+    for (size_t i = 0; i < job->owned.count; i++)
+        if (job->owned.data[i].destroy == destroy)
+            tutti__model_fail(job->owned.data[i].object,
+                              tutti__model_declare(job->owned.data[i].object));
 }
 
 void tutti_set_trainable(tutti_layer *layer, bool trainable)
 {
-    if (!layer)
+    if (!layer) {
+        no_layer("tutti_set_trainable");
         return;
+    }
+    bool changes = layer->frozen == trainable;
     layer->frozen = !trainable;
     tutti__layer_trainable_changed(layer);
+    if (changes && layer->owner && tutti__job_able(layer->owner->job))
+        tutti__models_declare_again(layer->owner->job);
 }
 
 void tutti_set_remat(tutti_layer *layer, bool remat)
 {
-    if (layer)
+    if (!layer)
+        no_layer("tutti_set_remat");
+    else
         layer->remat = remat;
 }
 

@@ -101,6 +101,11 @@ tutti_status tutti__model_instantiate(tutti_model *model, tutti_graph *graph,
 
 /* ---- apply.c ---- */
 
+/* Makes the weights of a built model variables of its tape, trainable or not as they are now;
+ * during a step that is left to tutti_apply. */
+tutti_status tutti__model_declare(tutti_model *model);
+/* Weights of models that have a tape are trainable on it, or not, from now on. */
+void tutti__models_declare_again(const tutti_job *job);
 /* The model that a layer stands for, or NULL; a layer for a model under another name. */
 tutti_model *tutti__layer_model(const tutti_layer *layer);
 tutti_layer *tutti__model_layer_named(tutti_model *model, const char *name);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/eager.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
 
@@ -68,13 +69,14 @@ tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name, do
 enum { MOST_ATTRS = TUTTI_OPTIMIZER_NUMBERS + 5, MOST_SLOTS = 3, MOST_INPUTS = MOST_SLOTS + 6 };
 
 /* The operator's attributes that the optimizer has numbers for. */
-static int fill_attrs(const tutti_optimizer *optimizer, const tutti_op *op, tutti_attr *ret)
+static int fill_attrs(const tutti_update *update, const tutti_op *op, tutti_attr *ret)
 {
+    const tutti_optimizer *optimizer = update->optimizer;
     int count = 0;
     for (const tutti_attr_spec *spec = op->attrs; spec && spec->name && count < MOST_ATTRS;
          spec++) {
         double number = strcmp(spec->name, "weight_decay") == 0
-                            ? optimizer->weight_decay
+                            ? update->weight_decay
                             : tutti__optimizer_number(optimizer, spec->name);
         ret[count++] = spec->kind == TUTTI_ATTR_INT ? TUTTI_INT(spec->name, number != 0)
                                                     : TUTTI_FLOAT(spec->name, number);
@@ -86,7 +88,7 @@ static int fill_attrs(const tutti_optimizer *optimizer, const tutti_op *op, tutt
 static const tutti_op *rows_op(const tutti_update *update)
 {
     char name[64];
-    if (!update->grad.rows.node || update->optimizer->weight_decay != 0)
+    if (!update->grad.rows.node || update->weight_decay != 0)
         return NULL;
     snprintf(name, sizeof name, "%s_rows", update->optimizer->def->op);
     return tutti_op_find(name);
@@ -114,50 +116,165 @@ static tutti_sym build(const tutti_update *update)
         inputs[count++] = update->step;
     if (update->apply.node)
         inputs[count++] = update->apply;
-    int attr_count = fill_attrs(update->optimizer, op, attrs);
+    int attr_count = fill_attrs(update, op, attrs);
     return (tutti_apply_op)(tutti_sym_graph(update->variable), op->name, count, inputs, attr_count,
                             attrs);
 }
 
 /* One more than the steps done, or as many when this one is not applied. */
-static tutti_sym count_step(tutti_graph *graph, const tutti_optimizer *optimizer, tutti_sym apply)
+static tutti_sym count_step(tutti_graph *graph, const tutti_optimizer *optimizer, const char *name,
+                            tutti_sym apply)
 {
-    tutti_sym steps = state(graph, optimizer->name, "step", tutti_zeros(), TUTTI_I64);
+    tutti_sym steps = state(graph, optimizer->name, name, tutti_zeros(), TUTTI_I64);
     return tutti_assign_add(steps, apply.node ? tutti_cast(apply, TUTTI_I64)
                                               : tutti_scalar(graph, TUTTI_I64, 1));
 }
 
-/* All updates into `ret`; how many. */
-static int build_all(const tutti_updates *updates, tutti_graph *graph, const tutti_grad *grads,
-                     tutti_sym *ret)
+/* What becomes one target. */
+typedef struct building {
+    const tutti_updates *updates;
+    tutti_graph *graph;
+    tutti_grad *grads;                             /* by variable; clipped */
+    int *groups;                                   /* by variable; -1: none */
+    bool *tables;                                  /* see tutti__optimizer_tables */
+    tutti_sym *nodes;                              /* 3 for each variable, 1 for the rate */
+    int made, moved;                               /* nodes; variables among them */
+    tutti_sym rate, rates[TUTTI_OPTIMIZER_GROUPS]; /* of groups; made when they are needed */
+} building;
+
+/* With a schedule the step computes its rate, and writes it where the rate is looked for. A counter
+ * of its own: compiling a model anew begins the schedule anew, but not the optimizer's slots. */
+static void build_rate(building *b)
 {
-    const tutti_optimizer *optimizer = updates->optimizer;
-    tutti_update update = {.optimizer = optimizer,
-                           .learning_rate = tutti_learning_rate(graph, *optimizer),
-                           .apply = updates->apply};
+    const tutti_optimizer *optimizer = b->updates->optimizer;
+    b->rate = tutti_learning_rate(b->graph, *optimizer);
+    if (!optimizer->schedule.def)
+        return;
+    tutti_sym variable = b->rate;
+    tutti_sym updates = count_step(b->graph, optimizer, "schedule_step", b->updates->apply);
+    b->rate = tutti__schedule_rate(&optimizer->schedule, updates);
+    b->nodes[b->made++] = tutti_assign(variable, b->rate);
+}
+
+static tutti_sym rate_of(building *b, int group)
+{
+    double factor =
+        group >= 0 ? tutti__param_group_factor(&b->updates->optimizer->groups[group]) : 1;
+    if (factor == 1)
+        return b->rate;
+    if (!b->rates[group].node)
+        b->rates[group] = tutti_scale(tutti__value_of(b->rate), factor);
+    return b->rates[group];
+}
+
+static void build_all(building *b)
+{
+    const tutti_optimizer *optimizer = b->updates->optimizer;
+    tutti_update update = {.optimizer = optimizer, .apply = b->updates->apply};
+    bool keeps = tutti__optimizer_keeps_gradients(b->graph);
+    build_rate(b);
     if (optimizer->def->counts_steps || optimizer->ema_decay != 0)
-        update.step = count_step(graph, optimizer, updates->apply);
-    bool keeps = tutti__optimizer_keeps_gradients(graph);
-    int made = 0;
-    for (int i = 0; i < updates->count; i++) {
-        if (!tutti_grad_ok(grads[i]))
+        update.step = count_step(b->graph, optimizer, "step", b->updates->apply);
+    for (int i = 0; i < b->updates->count; i++) {
+        if (!tutti_grad_ok(b->grads[i]))
             continue;
-        update.variable = updates->variables[i];
-        update.grad = grads[i];
-        ret[made++] = build(&update);
+        update.variable = b->updates->variables[i];
+        update.grad = b->grads[i];
+        update.learning_rate = rate_of(b, b->groups[i]);
+        update.weight_decay =
+            tutti__optimizer_decay(optimizer, b->groups[i], update.variable.node, b->tables);
+        b->nodes[b->made++] = build(&update);
+        b->moved++;
         if (optimizer->ema_decay != 0) {
-            ret[made] = tutti__optimizer_ema(&update, ret[made - 1]);
-            made++;
+            b->nodes[b->made] = tutti__optimizer_ema(&update, b->nodes[b->made - 1]);
+            b->made++;
         }
         if (keeps)
-            ret[made++] = tutti__optimizer_keep(&update);
+            b->nodes[b->made++] = tutti__optimizer_keep(&update);
     }
-    if (made == 0)
+}
+
+/* The group of every variable; gradients of frozen ones are forgotten. */
+static int find_groups(building *b)
+{
+    const tutti_optimizer *optimizer = b->updates->optimizer;
+    int frozen = 0;
+    for (int i = 0; i < b->updates->count; i++) {
+        b->groups[i] = -1;
+        if (!tutti_sym_ok(b->updates->variables[i]))
+            continue;
+        b->groups[i] = tutti__param_group_of(optimizer, b->updates->variables[i].node);
+        if (b->groups[i] < 0 || !optimizer->groups[b->groups[i]].frozen)
+            continue;
+        b->grads[i] = (tutti_grad){0};
+        frozen++;
+    }
+    return frozen;
+}
+
+/* The gradients that are clipped together: of one group that clips by itself, or of all others. */
+static void clip_some(building *b, int group)
+{
+    const tutti_updates *updates = b->updates;
+    tutti_grad *some = calloc((size_t)updates->count, sizeof *some);
+    if (!some) {
+        tutti__poison(b->graph, TUTTI_NO_MEMORY, "no memory to clip %d gradients", updates->count);
+        return;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < updates->count; i++) {
+            int own = b->groups[i];
+            if (own >= 0 && !tutti__param_group_clips(&updates->optimizer->groups[own]))
+                own = -1;
+            if (own == group)
+                *(pass ? &b->grads[i] : &some[i]) = pass ? some[i] : b->grads[i];
+        }
+        if (pass == 0)
+            tutti__optimizer_clip(updates->optimizer->name,
+                                  tutti__optimizer_clipping(updates->optimizer, group), b->graph,
+                                  updates->count, some);
+    }
+    free(some);
+}
+
+static void clip(building *b)
+{
+    const tutti_optimizer *optimizer = b->updates->optimizer;
+    if (optimizer->group_count == 0) {
+        tutti__optimizer_clip(optimizer->name, tutti__optimizer_clipping(optimizer, -1), b->graph,
+                              b->updates->count, b->grads);
+        return;
+    }
+    clip_some(b, -1);
+    for (int i = 0; i < optimizer->group_count; i++)
+        if (tutti__param_group_clips(&optimizer->groups[i]))
+            clip_some(b, i);
+}
+
+static void nothing_moves(const building *b, int frozen)
+{
+    const tutti_updates *updates = b->updates;
+    if (frozen == updates->count)
+        tutti__poison(b->graph, TUTTI_INVALID,
+                      "%s: there is nothing to move: frozen parameter groups hold all %d variables",
+                      updates->optimizer->name, updates->count);
+    else
         tutti__poison(
-            graph, TUTTI_INVALID,
+            b->graph, TUTTI_INVALID,
             "%s: there is no gradient to apply: the loss depends on none of the %d variables",
-            optimizer->name, updates->count);
-    return made;
+            updates->optimizer->name, updates->count - frozen);
+}
+
+static tutti_sym build_target(building *b)
+{
+    int count = b->updates->count;
+    memcpy(b->grads, b->updates->grads, (size_t)count * sizeof *b->grads);
+    int frozen = find_groups(b);
+    clip(b);
+    build_all(b);
+    if (b->moved == 0)
+        nothing_moves(b, frozen);
+    return (tutti_group)(b->graph, NULL, b->made, b->nodes);
 }
 
 static tutti_graph *graph_of(int count, const tutti_sym *variables)
@@ -186,35 +303,44 @@ tutti_sym tutti__optimizer_apply(const tutti_updates *updates)
     if (!(rate >= 0 && rate <= MOST_RATE))
         return tutti__poison(graph, TUTTI_INVALID, "%s: %g is no learning rate; it is from 0 to %g",
                              updates->optimizer->name, rate, MOST_RATE);
-    tutti_sym *nodes = calloc(3 * (size_t)count, sizeof *nodes), group = TUTTI_NO_SYM;
-    tutti_grad *grads = calloc((size_t)count, sizeof *grads);
-    if (!nodes || !grads) {
+    if (!updates->checked && tutti__param_groups_check(updates->optimizer, graph) != TUTTI_OK)
+        return tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
+    building b = {.updates = updates,
+                  .graph = graph,
+                  .grads = calloc((size_t)count, sizeof *b.grads),
+                  .groups = calloc((size_t)count, sizeof *b.groups),
+                  .tables = tutti__optimizer_tables(updates->optimizer, graph),
+                  .nodes = calloc(3 * (size_t)count + 1, sizeof *b.nodes)};
+    tutti_sym target = TUTTI_NO_SYM;
+    if (b.grads && b.groups && b.tables && b.nodes)
+        target = build_target(&b);
+    else
         tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d updates", count);
-    } else {
-        memcpy(grads, updates->grads, (size_t)count * sizeof *grads);
-        tutti__optimizer_clip(updates->optimizer, graph, count, grads);
-        int made = build_all(updates, graph, grads, nodes);
-        group = (tutti_group)(graph, NULL, made, nodes);
-    }
-    free(nodes);
-    free(grads);
-    return group;
+    free(b.grads);
+    free(b.groups);
+    free(b.tables);
+    free(b.nodes);
+    return target;
 }
 
 tutti_sym(tutti_apply_gradients)(tutti_optimizer optimizer, int count, const tutti_sym *variables,
                                  const tutti_grad *grads)
 {
     if (count <= 0 || !variables)
-        return tutti__poison(NULL, TUTTI_INVALID, "apply_gradients: %s of %d variables %s",
-                             variables ? "a list" : "the list", count,
-                             variables ? "has none to move" : "is NULL");
+        return tutti__poison(
+            tutti__eager_recording(), TUTTI_INVALID, "apply_gradients: %s of %d variables %s",
+            variables ? "a list" : "the list", count, variables ? "has none to move" : "is NULL");
     tutti_graph *graph = graph_of(count, variables);
     bool named = graph && optimizer.def && optimizer.name;
     if (named && tutti_graph_check(graph) == TUTTI_OK &&
         tutti__optimizer_check_applied(graph, &optimizer) != TUTTI_OK)
         return tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
-    tutti_sym step = tutti__optimizer_apply(&(tutti_updates){
-        .optimizer = &optimizer, .count = count, .variables = variables, .grads = grads});
+    tutti_sym step = tutti__optimizer_apply(
+        &(tutti_updates){.optimizer = &optimizer,
+                         .count = count,
+                         .variables = variables,
+                         .grads = grads,
+                         .checked = named && tutti__optimizer_applied(graph, optimizer.name)});
     if (named && step.node)
         tutti__optimizer_note_applied(graph, &optimizer);
     return step;
@@ -239,8 +365,11 @@ tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)
         tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d gradients", count);
     } else {
         tutti_trainable_variables(graph, count, variables);
-        (tutti_differentiate)(loss, count, variables, grads);
-        step = (tutti_apply_gradients)(optimizer, count, variables, grads);
+        int moving = tutti__optimizer_leave_frozen(&optimizer, count, variables);
+        if (moving == 0) /* to be told so */
+            moving = tutti_trainable_variables(graph, count, variables);
+        (tutti_differentiate)(loss, moving, variables, grads);
+        step = (tutti_apply_gradients)(optimizer, moving, variables, grads);
     }
     free(variables);
     free(grads);

@@ -57,6 +57,7 @@ typedef struct tutti_updates {
     const tutti_sym *variables;
     const tutti_grad *grads;
     tutti_sym apply;
+    bool checked; /* the optimizer's groups were, on this graph */
 } tutti_updates;
 /* The target of tutti_apply_gradients. */
 tutti_sym tutti__optimizer_apply(const tutti_updates *updates);
@@ -64,6 +65,10 @@ tutti_sym tutti__optimizer_apply(const tutti_updates *updates);
  * A model's own is no such one: compiling anew changes it. */
 tutti_status tutti__optimizer_check_applied(const tutti_graph *graph,
                                             const tutti_optimizer *optimizer);
+/* The one of that name that was applied, or NULL. */
+const tutti_optimizer *tutti__optimizer_applied(const tutti_graph *graph, const char *name);
+/* The one that was applied last, the one before, …; NULL behind the first. */
+const tutti_optimizer *tutti__optimizer_applied_at(const tutti_graph *graph, int index);
 /* It was applied. */
 void tutti__optimizer_note_applied(tutti_graph *graph, const tutti_optimizer *optimizer);
 
@@ -72,6 +77,7 @@ typedef struct tutti_update {
     const tutti_optimizer *optimizer;
     tutti_sym variable;
     tutti_grad grad;
+    double weight_decay;
     tutti_sym learning_rate; /* f32 scalar */
     tutti_sym step;          /* i64 scalar, 1 in the first step; TUTTI_NO_SYM unless counted */
     tutti_sym apply;
@@ -80,9 +86,38 @@ typedef struct tutti_update {
 /* A slot of a variable, made on first use: "<variable>/<optimizer>/<name>", slot_of it. */
 tutti_sym tutti__optimizer_slot(const tutti_update *update, const char *name, double initial);
 
-/* Gradients clipped as the optimizer says, in place. */
-void tutti__optimizer_clip(const tutti_optimizer *optimizer, tutti_graph *graph, int count,
+/* At most one of them is above 0. */
+typedef struct tutti_clipping {
+    double value, norm, global_norm;
+} tutti_clipping;
+/* Gradients clipped so, in place; a mistake is said of `name`. */
+void tutti__optimizer_clip(const char *name, tutti_clipping clipping, tutti_graph *graph, int count,
                            tutti_grad *grads);
+
+/* ---- param_groups.c ---- */
+/* The first group that names the variable, or -1. */
+int tutti__param_group_of(const tutti_optimizer *optimizer, const tutti_node *variable);
+bool tutti__optimizer_freezes(const tutti_optimizer *optimizer, const tutti_node *variable);
+/* Leaves out variables of frozen groups; how many are left. */
+int tutti__optimizer_leave_frozen(const tutti_optimizer *optimizer, int count,
+                                  tutti_sym *variables);
+/* Whether the group is not clipped with the others; what holds for a group, or for none (-1). */
+bool tutti__param_group_clips(const tutti_param_group *group);
+tutti_clipping tutti__optimizer_clipping(const tutti_optimizer *optimizer, int group);
+double tutti__param_group_factor(const tutti_param_group *group);
+/* Rates of groups as factors of the optimizer's, while that is what it was made with. */
+void tutti__param_groups_resolve(tutti_optimizer *optimizer);
+/* By id, whether a node is a variable that rows are gathered from; to be freed. All false where the
+ * policy of decay does not ask. NULL for lack of memory. */
+bool *tutti__optimizer_tables(const tutti_optimizer *optimizer, const tutti_graph *graph);
+double tutti__optimizer_decay(const tutti_optimizer *optimizer, int group,
+                              const tutti_node *variable, const bool *tables);
+/* What is wrong with groups and policy, also that a group names no weight of the graph. */
+tutti_status tutti__param_groups_check(const tutti_optimizer *optimizer, const tutti_graph *graph);
+bool tutti__param_groups_same(const tutti_optimizer *a, const tutti_optimizer *b);
+/* Their texts into the arena. */
+tutti_status tutti__param_groups_keep(tutti_optimizer *optimizer, tutti_arena *arena);
+
 /* The running mean after an update, whose node's value is `moved`. */
 tutti_sym tutti__optimizer_ema(const tutti_update *update, tutti_sym moved);
 /* TUTTI_KEEP_GRADIENTS: what moves the variable (clipped, summed over replicas) is written into its

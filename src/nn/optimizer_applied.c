@@ -11,12 +11,20 @@ typedef struct applied {
     tutti_optimizer optimizer;
 } applied;
 
-static const tutti_optimizer *find(const tutti_graph *graph, const char *name)
+const tutti_optimizer *tutti__optimizer_applied(const tutti_graph *graph, const char *name)
 {
     for (const applied *at = graph->optimizers; at; at = at->next)
         if (strcmp(at->optimizer.name, name) == 0)
             return &at->optimizer;
     return NULL;
+}
+
+const tutti_optimizer *tutti__optimizer_applied_at(const tutti_graph *graph, int index)
+{
+    const applied *at = graph->optimizers;
+    while (at && index-- > 0)
+        at = at->next;
+    return at ? &at->optimizer : NULL;
 }
 
 static bool same(double a, double b)
@@ -35,10 +43,16 @@ static tutti_status refuse(const tutti_optimizer *optimizer, const char *key, do
                       optimizer->name, key, first, now);
 }
 
+static bool same_schedule(const tutti_schedule *a, const tutti_schedule *b)
+{
+    return a->def == b->def && a->count == b->count && a->fn == b->fn && a->context == b->context &&
+           memcmp(a->numbers, b->numbers, sizeof a->numbers) == 0;
+}
+
 tutti_status tutti__optimizer_check_applied(const tutti_graph *graph,
                                             const tutti_optimizer *optimizer)
 {
-    const tutti_optimizer *first = find(graph, optimizer->name);
+    const tutti_optimizer *first = tutti__optimizer_applied(graph, optimizer->name);
     tutti_setting before[TUTTI_OPTIMIZER_KEYS], now[TUTTI_OPTIMIZER_KEYS];
     if (!first)
         return TUTTI_OK;
@@ -56,13 +70,20 @@ tutti_status tutti__optimizer_check_applied(const tutti_graph *graph,
         if (strcmp(now[i].key, "learning_rate") != 0 &&
             !same(before[i].values[0], now[i].values[0]))
             return refuse(optimizer, now[i].key, before[i].values[0], now[i].values[0]);
-    return TUTTI_OK;
+    const char *unlike = !tutti__param_groups_same(first, optimizer) ? "parameter groups or decay"
+                         : !same_schedule(&first->schedule, &optimizer->schedule) ? "a schedule"
+                                                                                  : NULL;
+    return unlike ? tutti_fail(TUTTI_INVALID,
+                               "optimizer '%s' was applied with other settings before, of %s; give "
+                               "one of them a .name of its own",
+                               optimizer->name, unlike)
+                  : TUTTI_OK;
 }
 
 void tutti__optimizer_note_applied(tutti_graph *graph, const tutti_optimizer *optimizer)
 {
     tutti_arena *lasts = graph->lasting ? graph->lasting : &graph->arena;
-    if (find(graph, optimizer->name))
+    if (tutti__optimizer_applied(graph, optimizer->name))
         return;
     applied *note = tutti__arena_take(lasts, sizeof *note);
     char *name = tutti__arena_string(lasts, optimizer->name);
@@ -70,5 +91,7 @@ void tutti__optimizer_note_applied(tutti_graph *graph, const tutti_optimizer *op
         return; /* a check less: the update itself is made */
     *note = (applied){.next = graph->optimizers, .optimizer = *optimizer};
     note->optimizer.name = name;
+    if (tutti__param_groups_keep(&note->optimizer, lasts) != TUTTI_OK)
+        return;
     graph->optimizers = note;
 }

@@ -43,17 +43,16 @@ static void clip_together(tutti_graph *graph, double most, int count, tutti_grad
     free(values);
 }
 
-void tutti__optimizer_clip(const tutti_optimizer *optimizer, tutti_graph *graph, int count,
+void tutti__optimizer_clip(const char *name, tutti_clipping clipping, tutti_graph *graph, int count,
                            tutti_grad *grads)
 {
-    double value = optimizer->clip_value, norm = optimizer->clip_norm,
-           global = optimizer->global_clip_norm;
+    double value = clipping.value, norm = clipping.norm, global = clipping.global_norm;
     if ((value != 0) + (norm != 0) + (global != 0) > 1 ||
         !(value >= 0 && norm >= 0 && global >= 0)) {
         tutti__poison(graph, TUTTI_INVALID,
                       "%s: clip_value is %g, clip_norm %g, global_clip_norm %g; only one may be "
                       "given, and it must be above 0",
-                      optimizer->name, value, norm, global);
+                      name, value, norm, global);
         return;
     }
     if (value == 0 && norm == 0 && global == 0)

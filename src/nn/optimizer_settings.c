@@ -45,6 +45,7 @@ tutti_optimizer tutti__optimizer_make(const tutti_optimizer_def *def, const void
         .learning_rate = tutti__setting_or(common.learning_rate, def->learning_rate),
         .weight_decay = tutti__setting_or(common.weight_decay,
                                           torch ? def->torch_weight_decay : def->weight_decay),
+        .decay = common.decay,
         .clip_value = common.clip_value,
         .clip_norm = common.clip_norm,
         .global_clip_norm = common.global_clip_norm,
@@ -54,6 +55,10 @@ tutti_optimizer tutti__optimizer_make(const tutti_optimizer_def *def, const void
         made.numbers[i] =
             tutti__setting_or(read_field(settings, &def->fields[i]),
                               torch ? def->fields[i].torch_fallback : def->fields[i].fallback);
+    made.group_count = common.groups.count;
+    for (int i = 0; i < made.group_count && i < TUTTI_OPTIMIZER_GROUPS; i++)
+        made.groups[i] = common.groups.list[i];
+    tutti__param_groups_resolve(&made);
     return made;
 }
 

@@ -224,7 +224,13 @@ TUTTI_TEST(optimizers_of_one_name_must_have_the_same_settings)
     CHECK_CONTAINS(tutti_error_message(), "two optimizers, adam and sgd, are named 'adam'");
     /* The rate is the schedule's where there is one. */
     tutti_schedule falls = tutti_exponential_decay(.learning_rate = 0.1, .decay_steps = 10);
-    CHECK_OK(apply_two(adam, tutti_adam(.learning_rate = 7, .schedule = falls)));
+    CHECK_OK(apply_two(tutti_adam(.schedule = falls),
+                       tutti_adam(.learning_rate = 7, .schedule = falls)));
+    CHECK_STATUS(apply_two(adam, tutti_adam(.schedule = falls)), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "of a schedule");
+    CHECK_STATUS(apply_two(adam, tutti_adam(.learning_rate = 0.1, .decay = "matrices")),
+                 TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "of parameter groups or decay");
 }
 
 /* What a step made is gone in the next; which optimizers there are is not. */

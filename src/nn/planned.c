@@ -62,13 +62,14 @@ static tutti_status build_updates(sketch *s, tutti_sym loss)
     tutti_sym *variables = calloc((size_t)count, sizeof *variables);
     tutti_grad *grads = calloc((size_t)count, sizeof *grads);
     if (variables && grads) {
+        const tutti_optimizer *optimizer =
+            s->model->trainer ? &s->model->trainer->optimizer : &plain;
         trainable(s->graph, end, variables);
+        int moving = tutti__optimizer_leave_frozen(optimizer, count, variables);
+        count = moving > 0 ? moving : trainable(s->graph, end, variables);
         (tutti_differentiate)(loss, count, variables, grads);
-        tutti_updates updates = {.optimizer =
-                                     s->model->trainer ? &s->model->trainer->optimizer : &plain,
-                                 .count = count,
-                                 .variables = variables,
-                                 .grads = grads};
+        tutti_updates updates = {
+            .optimizer = optimizer, .count = count, .variables = variables, .grads = grads};
         tutti_sym update = tutti_graph_check(s->graph) == TUTTI_OK
                                ? tutti__optimizer_apply(&updates)
                                : TUTTI_NO_SYM;

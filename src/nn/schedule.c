@@ -38,7 +38,7 @@ int tutti__schedule_settings(const tutti_schedule *schedule, int capacity, tutti
     return count;
 }
 
-static const tutti_schedule_def *find(const char *kind)
+const tutti_schedule_def *tutti__schedule_find(const char *kind)
 {
     for (const tutti_schedule_def *const *def = tutti__schedule_def_table; *def; def++)
         if (strcmp((*def)->name, kind) == 0)
@@ -76,7 +76,7 @@ static tutti_status set(tutti_schedule *schedule, const tutti_setting *setting)
 tutti_status tutti__schedule_make(const char *kind, int count, const tutti_setting *settings,
                                   tutti_schedule *ret_schedule)
 {
-    tutti_schedule schedule = {.def = find(kind), .count = -1};
+    tutti_schedule schedule = {.def = tutti__schedule_find(kind), .count = -1};
     if (!schedule.def || !schedule.def->fields)
         return tutti_fail(TUTTI_NOT_FOUND, "there is no schedule '%s' that could be read", kind);
     for (int i = 0; i < count; i++)

@@ -3,6 +3,7 @@
 #ifndef TUTTI_NN_SCHEDULE_H
 #define TUTTI_NN_SCHEDULE_H
 
+#include "graph/graph.h"
 #include "nn/schedules/setting.h"
 #include "tutti/schedule.h"
 
@@ -31,5 +32,16 @@ int tutti__schedule_settings(const tutti_schedule *schedule, int capacity, tutti
  * that the kind has not is an error. */
 tutti_status tutti__schedule_make(const char *kind, int count, const tutti_setting *settings,
                                   tutti_schedule *ret_schedule);
+/* A kind by name, or NULL. */
+const tutti_schedule_def *tutti__schedule_find(const char *kind);
+
+/* The rate of update number `updates` (i64 [], 1 in the first step), f32 []. */
+tutti_sym tutti__schedule_rate(const tutti_schedule *schedule, tutti_sym updates);
+
+/* ---- schedules/function.c: C functions by numbers of this process ---- */
+/* The same number for the same function and context. */
+tutti_status tutti__schedule_function_note(const tutti_schedule *schedule, int64_t *ret_number);
+/* Fills in fn and context; NOT_FOUND for a number that was never given out. */
+tutti_status tutti__schedule_function_find(int64_t number, tutti_schedule *schedule);
 
 #endif

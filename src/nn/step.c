@@ -201,7 +201,10 @@ static int trainable(tutti_model *model, tutti_sym *ret)
 static void constrain(making *m, tutti_sym update)
 {
     for (size_t i = 0; i < m->form->building.constraints.count; i++) {
-        tutti_sym assign = tutti__constrain(&m->form->building.constraints.data[i], update);
+        const tutti_constrained *weight = &m->form->building.constraints.data[i];
+        if (tutti__optimizer_freezes(&m->model->trainer->optimizer, weight->variable.node))
+            continue;
+        tutti_sym assign = tutti__constrain(weight, update);
         if (assign.node && !TUTTI_VEC_PUSH(&m->form->building.updates, assign))
             tutti__poison(m->model->graph, TUTTI_NO_MEMORY, "no memory for a step");
     }
@@ -282,6 +285,8 @@ static tutti_status build_descent(making *m)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a step");
     }
     trainable(model, variables);
+    int moving = tutti__optimizer_leave_frozen(&model->trainer->optimizer, count, variables);
+    count = moving > 0 ? moving : trainable(model, variables); /* none: the optimizer says so */
     tutti_sym update = descend(m, count, variables, grads);
     free(variables);
     free(grads);
@@ -375,9 +380,8 @@ tutti_status tutti__form_run(tutti_model *model, tutti_form *form, int64_t batch
     for (int i = 0; i < count; i++)
         feeds[i] = (tutti_feed){form->feeds.data[i], rows.tensors[i]};
     if (form->training) {
-        if (trainer->optimizer.schedule.def)
-            tutti_set_learning_rate(model,
-                                    tutti__optimizer_rate(&trainer->optimizer, trainer->updates));
+        if (trainer->optimizer.schedule.def) /* as the step itself will compute it */
+            trainer->rate = tutti__optimizer_rate(&trainer->optimizer, trainer->updates);
         bool last = ++trainer->gathered >= trainer->accumulate;
         target = last ? form->target : form->gather;
         trainer->gathered = last ? 0 : trainer->gathered;

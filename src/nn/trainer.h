@@ -82,6 +82,11 @@ struct tutti_trainer {
  * tutti_compile was given for the first. */
 tutti_status tutti__goals_of_outputs(tutti_model *model);
 
+/* ---- learning_rate.c ---- */
+/* After compiling anew: rate and schedule begin as the optimizer says, also where the state has
+ * those of an earlier training. */
+tutti_status tutti__rate_begin(const tutti_model *model);
+
 /* ---- widen.c ---- */
 /* The types that a form is fed: those it has, widened where these tensors are of other shapes.
  * *ret_new: it has to be built for them. */

@@ -202,8 +202,10 @@ tutti_status tutti_model_build(tutti_model *model, int count, const tutti_type *
 {
     tutti_type batched[64];
     TUTTI_TRY(tutti_model_check(model));
-    if (count == 0)
-        return tutti__model_fail(model, tutti__model_need_built(model));
+    if (count == 0) {
+        TUTTI_TRY(tutti__model_fail(model, tutti__model_need_built(model)));
+        return tutti__model_fail(model, tutti__model_declare(model));
+    }
     for (int i = 0; i < count && i < 64; i++) {
         batched[i] = types[i];
         if (types[i].rank >= TUTTI_MAX_RANK)
@@ -211,7 +213,8 @@ tutti_status tutti_model_build(tutti_model *model, int count, const tutti_type *
         memmove(batched[i].dims + 1, types[i].dims, sizeof types[i].dims - sizeof types[i].dims[0]);
         batched[i].rank = types[i].rank + 1;
     }
-    return tutti__model_build_batched(model, count, batched);
+    TUTTI_TRY(tutti__model_build_batched(model, count, batched));
+    return tutti__model_fail(model, tutti__model_declare(model));
 }
 
 /* ---- values ---- */

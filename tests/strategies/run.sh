@@ -175,7 +175,7 @@ alone unlike_model check_unlike model "mnist $plain --batch 8" "autoencoder $pla
 alone unlike_seed check_unlike seed "mnist $plain --batch 8 --seed 1" "mnist $plain --batch 8 --seed 2" "rank 1"
 alone unlike_rate check_unlike "learning rate" "mnist $plain --lr 0.01" "mnist $plain --lr 0.02" "rank 1"
 alone unlike_length check_unlike "number of steps" "mnist $plain" "mnist $plain --steps-per-epoch 2" "rank 1"
-for example in softmax mnist tickets loop cifar text resnet autoencoder gan agent encoder finetune; do
+for example in softmax mnist tickets loop cifar text resnet autoencoder gan agent encoder finetune sort; do
     for way in one mirrored2 shm2; do run_test "memory_${example}_$way" check_memory "$example" $way; done
 done
 run_test forecast check_forecast

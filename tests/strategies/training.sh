@@ -57,7 +57,7 @@ lines() { sed -n 's/^\(\[0\] \)\?{/{/p' "$1"; }
 
 # ---- the examples ----
 
-examples="softmax mnist tickets loop cifar text resnet autoencoder queues gan agent encoder finetune"
+examples="softmax mnist tickets loop cifar text resnet autoencoder queues gan agent encoder finetune sort"
 # flags EXAMPLE: small data and few steps, 50 of them with --long; 31 rows are cut unevenly by 2, 3 and 4.
 flags() {
     local epochs=2 steps=2 digits=few
@@ -79,6 +79,7 @@ flags() {
         agent) steps=2 ;; # 10 are as many as are the same: see tolerance
         encoder) echo --batch 7 ;;
         finetune) echo --data $digits --set from=digits.onnx --batch 7 ;;
+        sort) echo --batch 7 --precision f32 ;;
     esac
     echo --epochs $epochs --steps-per-epoch $steps --json --set "checkpoints=ckpt/{epoch}"
 }
@@ -89,7 +90,7 @@ flags() {
 # comes after: before the 20th step none was. In deterministic mode both have the same bits.
 tolerance() {
     case $1 in
-        text | encoder) echo 1e-4 0.3 ;;
+        text | encoder | sort) echo 1e-4 0.3 ;;
         resnet) [ -n "$long" ] && echo 2e-2 0.3 1 || echo 1e-3 0.3 ;;
         gan) echo 1e-2 0.5 1 ;;
         agent) echo 1e-3 0.3 1 ;;
