@@ -75,16 +75,17 @@ void tutti__keeper_wake(tutti_keeper *keeper)
         return; /* full: it is awake */
 }
 
-/* A line for the launcher: why this process will end, where nothing else says it; a tab stands
- * before what waited. */
+/* A line for the launcher: why this process will end, where nothing else says it: who failed, who
+ * waits for it, the rest of the verdict, with tabs between. */
 static void tell_launcher(const tutti_keeper *keeper)
 {
     const tutti_verdict *verdict = &keeper->roster.verdict;
-    char line[sizeof verdict->text + 16];
+    char waiting[400], line[sizeof verdict->text + sizeof waiting + 16];
     if (keeper->cluster->launcher_fd < 0)
         return;
     int failure = (int)tutti__verdict_failure_size(verdict);
-    int size = snprintf(line, sizeof line, "verdict %.*s\t%s", failure, verdict->text,
+    tutti__verdict_waiting(verdict, keeper->cluster->size, waiting, sizeof waiting);
+    int size = snprintf(line, sizeof line, "verdict %.*s\t%s\t%s", failure, verdict->text, waiting,
                         verdict->text + failure);
     for (int i = 0; i < size; i++)
         line[i] = line[i] == '\n' ? ' ' : line[i];

@@ -204,6 +204,10 @@ static void write_refusal(const tutti_keeper *keeper, tutti_refusal refusal,
     else if (refusal == TUTTI_REFUSAL_TAKEN && hello->as.hello.purpose == TUTTI_PURPOSE_CHANNEL)
         snprintf(ret_text, size, "channel %u of rank %u is here already", hello->as.hello.number,
                  hello->as.hello.rank);
+    else if (refusal == TUTTI_REFUSAL_TAKEN && hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER)
+        snprintf(ret_text, size, "%s (host %s, process %lld)", tutti__refusal_text(refusal),
+                 roster->members[hello->as.hello.rank].peer.host,
+                 (long long)roster->members[hello->as.hello.rank].peer.pid);
     else if (refusal == TUTTI_REFUSAL_JOB)
         tutti__refusal_job_text(hello->as.hello.job, keeper->me.job, ret_text, size);
     else

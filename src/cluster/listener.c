@@ -194,12 +194,13 @@ static tutti_status fail_taken(const tutti_cluster *cluster, tutti_status status
 
 /* Containers and network namespaces begin without one: a port can be bound there all the same, and
  * nobody reaches it. */
-static tutti_status check_loopback(const char *host, int port)
+static tutti_status check_loopback(const char *host)
 {
+    enum { DISCARD = 9 }; /* a port where nobody is disturbed */
     const tutti_world *world = tutti__world();
     tutti_address at;
     size_t count = 0;
-    TUTTI_TRY(world->resolve(world->self, host, port, 1, &at, &count));
+    TUTTI_TRY(world->resolve(world->self, host, DISCARD, 1, &at, &count));
     int socket = count > 0 ? world->connect(world->self, &at, NULL) : -ENETUNREACH;
     if (socket >= 0)
         world->close_socket(world->self, socket);
@@ -218,7 +219,7 @@ tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int me
     if (!loopback && keeper->secret.size == 0 && keeper->tls == NULL)
         return refuse_open(host);
     if (loopback)
-        TUTTI_TRY(check_loopback(host, meeting_port));
+        TUTTI_TRY(check_loopback(host));
     bool taken = take_listener(keeper, meeting_port);
     if (taken)
         tutti__forked_without(keeper->listener);

@@ -390,6 +390,14 @@ TUTTI_TEST(membership_refuses_who_poses_as_a_rank_that_is_there)
         TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = 1), &cluster));
     CHECK_OK(tutti__keeper_create(cluster, &keeper));
     int at = victims[0].membership->peers[2].port;
+    tutti_wire wire;
+    char reached[64], first[400];
+    snprintf(first, sizeof first, "that rank is here already (host %s, process %d)",
+             victims[0].membership->peers[1].host, (int)getpid());
+    CHECK_STATUS(tutti__dial(keeper, "127.0.0.1", port, TUTTI_PURPOSE_MEMBER, 0, 0,
+                             tutti__now_ns() + SECOND / 2, &wire, reached),
+                 TUTTI_DEADLINE);
+    CHECK_CONTAINS(tutti_error_message(), first);
     pose(keeper, NULL, at, TUTTI_PURPOSE_CHANNEL, 0, unmet);
     pose(keeper, NULL, at, TUTTI_PURPOSE_CHANNEL, 5, unmet);
     pose(keeper, NULL, at, TUTTI_PURPOSE_STAND_IN, 0, unmet);

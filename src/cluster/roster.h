@@ -192,5 +192,7 @@ void tutti__verdict_add(tutti_verdict *verdict, int size, const tutti_ranks *com
 void tutti__verdict_write(tutti_verdict *verdict, int size, int writer);
 /* How much of verdict->text says who failed and how; what follows says what waited for it. */
 size_t tutti__verdict_failure_size(const tutti_verdict *verdict);
+/* "waiting for it: ranks 0-1, in all_reduce number 42" */
+void tutti__verdict_waiting(const tutti_verdict *verdict, int size, char *ret_text, size_t room);
 
 #endif

@@ -319,3 +319,23 @@ TUTTI_TEST(verdict_waits_for_the_end_of_a_link_that_others_have_lost)
     CHECK_INT(roster.verdict.why, TUTTI_FAILURE_CLOSED);
     tutti__roster_free(&roster);
 }
+
+/* For the launcher, which says once what every rank's verdict holds. */
+TUTTI_TEST(roster_verdict_says_who_waits_for_a_rank)
+{
+    char text[400];
+    tutti_verdict v = {.rank = 2, .why = TUTTI_FAILURE_SIGNAL, .detail = 9, .sequence = 42};
+    tutti__verdict_write(&v, 4, 0);
+    CHECK_INT(tutti__verdict_failure_size(&v), strstr(v.text, "; no collective") - v.text);
+    tutti__verdict_waiting(&v, 4, text, sizeof text);
+    CHECK_STR(text, "no rank waited for it in a collective");
+    snprintf(v.operation, sizeof v.operation, "all_reduce");
+    for (int r = 0; r < 4; r++)
+        tutti__ranks_add(&v.arrived, r);
+    tutti__verdict_write(&v, 4, 0);
+    CHECK_INT(tutti__verdict_failure_size(&v), strstr(v.text, "; in all_reduce") - v.text);
+    tutti__verdict_waiting(&v, 4, text, sizeof text);
+    CHECK_STR(text, "waiting for it: ranks 0-1, 3, in all_reduce number 42");
+    snprintf(v.text, sizeof v.text, "somebody else's words");
+    CHECK_INT(tutti__verdict_failure_size(&v), strlen(v.text));
+}

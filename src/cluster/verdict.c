@@ -93,16 +93,21 @@ static bool is_known_of_all(const tutti_verdict *v, int size)
     return true;
 }
 
-/* Who is missing can be told where it is known of all, and the group is known. */
-static void write_operation(const tutti_verdict *v, int size, bool whole, tutti_text *text)
+static void write_group(const tutti_verdict *v, int size, tutti_text *text)
 {
     int members = tutti__ranks_count(&v->members, size);
-    tutti_ranks missing = {0};
-    tutti__text_add(text, "; in %s number %llu", v->operation, (unsigned long long)v->sequence);
     if (v->group != 0 && members > 0)
         tutti__text_add(text, " of a group of %d ranks", members);
     else if (v->group != 0)
         tutti__text_add(text, " of a group whose ranks are not known");
+}
+
+/* Who is missing can be told where it is known of all, and the group is known. */
+static void write_operation(const tutti_verdict *v, int size, bool whole, tutti_text *text)
+{
+    tutti_ranks missing = {0};
+    tutti__text_add(text, "; in %s number %llu", v->operation, (unsigned long long)v->sequence);
+    write_group(v, size, text);
     tutti__text_add(text, "; %s: ", whole ? "arrived" : "known to have arrived");
     write_ranks(&v->arrived, size, text);
     if (!whole || !is_group_known(v, size))
@@ -161,6 +166,27 @@ size_t tutti__verdict_failure_size(const tutti_verdict *verdict)
     size_t size = begins ? text.size : whole; /* of another writer's words nothing is left out */
     tutti__text_free(&text);
     return size;
+}
+
+void tutti__verdict_waiting(const tutti_verdict *verdict, int size, char *ret_text, size_t room)
+{
+    tutti_text text = {0};
+    tutti_ranks waiting = {0};
+    for (int r = 0; r < size; r++)
+        if (r != verdict->rank && tutti__ranks_have(&verdict->arrived, r))
+            tutti__ranks_add(&waiting, r);
+    int count = tutti__ranks_count(&waiting, size);
+    if (verdict->operation[0] == '\0' || count == 0)
+        tutti__text_add(&text, "no rank waited for it in a collective");
+    else {
+        tutti__text_add(&text, "waiting for it: rank%s ", count == 1 ? "" : "s");
+        write_ranks(&waiting, size, &text);
+        tutti__text_add(&text, ", in %s number %llu", verdict->operation,
+                        (unsigned long long)verdict->sequence);
+        write_group(verdict, size, &text);
+    }
+    snprintf(ret_text, room, "%s", text.failed ? "" : text.data);
+    tutti__text_free(&text);
 }
 
 void tutti__verdict_add(tutti_verdict *verdict, int size, const tutti_ranks *come,

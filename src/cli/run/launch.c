@@ -170,9 +170,12 @@ static void take_verdict(tutti_launch *l, const char *text)
         return;
     const char *failed = text + at;
     tutti_launch_rank *r = &l->ranks[rank];
-    r->failure = strcspn(failed, "\t");
-    const char *waiting = failed + r->failure + (failed[r->failure] == '\t');
-    snprintf(r->reason, sizeof r->reason, "%.*s%s", (int)r->failure, failed, waiting);
+    size_t failure = strcspn(failed, "\t");
+    const char *waiting = failed + failure + (failed[failure] == '\t');
+    size_t length = strcspn(waiting, "\t");
+    snprintf(r->waiting, sizeof r->waiting, "%.*s", (int)length, waiting);
+    snprintf(r->reason, sizeof r->reason, "%.*s%s", (int)failure, failed,
+             waiting + length + (waiting[length] == '\t'));
 }
 
 static void take_output(tutti_launch *l, const tutti_frame *frame)

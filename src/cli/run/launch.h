@@ -14,7 +14,7 @@ typedef struct tutti_launch_rank {
     int number;        /* exit code or signal */
     bool unheard;      /* its station was not heard any more */
     char reason[1000]; /* why it could not be started, or its group failed; "": not known */
-    size_t failure; /* of a failed group's reason: so much says who failed, the rest what waited */
+    char waiting[400]; /* who waits for the one that its group's reason names */
     tutti_run_output output;
 } tutti_launch_rank;
 

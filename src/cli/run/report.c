@@ -26,8 +26,8 @@ static void report_done(const tutti_launch *l)
         fprintf(stderr, "\n");
 }
 
-/* What the others waited in when `rank` failed, as the first that has heard of it says; "": nothing
- * is known. */
+/* Who waited for `rank` when it failed, as the first that has heard of it says; "": nobody knows.
+ */
 static const char *find_waiting(const tutti_launch *l, int rank)
 {
     char begin[32];
@@ -35,7 +35,7 @@ static const char *find_waiting(const tutti_launch *l, int rank)
     for (int i = 0; i < l->job->size; i++) {
         const tutti_launch_rank *r = &l->ranks[i];
         if (i != rank && r->started && strncmp(r->reason, begin, (size_t)length) == 0)
-            return r->reason + (r->failure < strlen(r->reason) ? r->failure : strlen(r->reason));
+            return r->waiting;
     }
     return "";
 }
@@ -62,8 +62,8 @@ static void report_end(const tutti_launch *l, int rank)
         fprintf(stderr, "exit code %d", r->number);
     if (r->started && r->reason[0] && !r->unheard)
         fprintf(stderr, "; its group failed: %s", r->reason);
-    else if (r->started)
-        fprintf(stderr, "%s", find_waiting(l, rank));
+    else if (r->started && find_waiting(l, rank)[0])
+        fprintf(stderr, "; %s", find_waiting(l, rank));
     fprintf(stderr, "\n");
 }
 

@@ -35,7 +35,7 @@ enum {
     TUTTI_FRAME_UNSTARTED = 'U', /* "rank host reason": it cannot be started */
     TUTTI_FRAME_ENDED = 'E',     /* "rank signal|exit number" */
     TUTTI_FRAME_MISSING = 'M',   /* "2 3": ranks that did not meet rank 0 in time */
-    TUTTI_FRAME_VERDICT = 'V',   /* "rank text": why its group failed, before its end */
+    TUTTI_FRAME_VERDICT = 'V',   /* "rank failed\twaiting\trest": why its group failed */
     TUTTI_FRAME_BEAT = 'B',      /* nothing else to say for TUTTI_STATION_BEAT_MS */
     TUTTI_RUN_FRAME_BYTES = 1 << 20,
     TUTTI_STATION_BEAT_MS = 1000,
