@@ -50,6 +50,7 @@ static void destroy(void *object)
     }
     if (model->kind && model->kind->destroy)
         model->kind->destroy(model->self);
+    TUTTI_VEC_FREE(&model->weights);
     TUTTI_VEC_FREE(&model->layers);
     TUTTI_VEC_FREE(&model->inputs);
     TUTTI_VEC_FREE(&model->outputs);

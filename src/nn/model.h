@@ -47,11 +47,12 @@ struct tutti_model {
     tutti_session *session;
     tutti_eager *eager;
     bool built, deterministic;
-    int64_t memory_limit;     /* of a run's values, bytes; 0: none */
-    size_t weight_end;        /* variables among the graph's first so many nodes are weights */
-    tutti_building inference; /* what the inference form noted */
-    tutti_building applied;   /* what the last tutti_apply noted in the graph `applied_to`, */
-    tutti_graph *applied_to;  /* of a tape as long as the step with this generation lasts */
+    int64_t memory_limit; /* of a run's values, bytes; 0: none */
+    size_t weight_end;    /* variables among the graph's first so many nodes are weights */
+    TUTTI_VEC(tutti_node *) weights; /* these variables, in that order */
+    tutti_building inference;        /* what the inference form noted */
+    tutti_building applied;  /* what the last tutti_apply noted in the graph `applied_to`, */
+    tutti_graph *applied_to; /* of a tape as long as the step with this generation lasts */
     uint32_t applied_generation;
     TUTTI_VEC(tutti_sym) fed; /* placeholders, as inputs */
     TUTTI_VEC(tutti_sym) answers;
