@@ -86,7 +86,18 @@ extern const tutti_op *const tutti__layer_op;
 tutti_status tutti__model_instantiate(tutti_model *model, tutti_graph *graph,
                                       const tutti_sym *inputs, tutti_sym *ret_outputs);
 
+/* ---- added.c ---- */
+
+/* The blueprint's nodes that stand for tutti_add_loss and tutti_add_metric have this operator; and
+ * what they come to where the blueprint is built. */
+extern const tutti_op *const tutti__added_op;
+void tutti__added_copy(const tutti_node *node, tutti_sym value);
+
 /* ---- apply.c ---- */
+
+/* What the model noted when it was applied last, if the step that it was applied in still lasts;
+ * else NULL. */
+const tutti_building *tutti__last_applied(const tutti_model *model, const tutti_graph *graph);
 
 /* The model that a layer stands for, or NULL; a layer for a model under another name. */
 tutti_model *tutti__layer_model(const tutti_layer *layer);
