@@ -18,6 +18,8 @@
 #include "nn/trainer.h"
 
 tutti_status tutti__config_write(tutti_model *model, tutti_json_writer *writer);
+/* As tutti_model_from_json; messages begin with the file's name, where there is one. */
+tutti_model *tutti__model_from_file(tutti_job *job, const char *path, const char *text);
 tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_model **ret);
 
 /* One layer of it, an object. */

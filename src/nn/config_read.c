@@ -370,7 +370,7 @@ tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_mo
     return status;
 }
 
-tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
+tutti_model *tutti__model_from_file(tutti_job *job, const char *path, const char *text)
 {
     tutti_arena arena = {0};
     const tutti_json *root;
@@ -382,5 +382,12 @@ tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
     if (status == TUTTI_OK)
         status = tutti__config_read(job, root, &model);
     tutti__arena_free(&arena);
+    if (status != TUTTI_OK && path)
+        tutti__error_prefix(status, "%s", path);
     return tutti_job_fail(job, status) == TUTTI_OK ? model : NULL;
+}
+
+tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
+{
+    return tutti__model_from_file(job, NULL, text);
 }

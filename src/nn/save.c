@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/config.h"
 #include "nn/model.h"
 #include "nn/spread.h"
 #include "nn/trainer.h"
@@ -213,10 +214,9 @@ static tutti_status load_model(tutti_job *job, const char *path, tutti_model **r
     size_t size;
     TUTTI_TRY(with_ending(path, ".json", architecture, sizeof architecture));
     TUTTI_TRY(world->read_file(world->self, architecture, (size_t)256 << 20, &text, &size));
-    tutti_model *model = tutti_model_from_json(job, text);
+    tutti_model *model = tutti__model_from_file(job, architecture, text);
     free(text);
-    if (!model)
-        return tutti__error_prefix(tutti_job_check(job), "%s", architecture);
+    TUTTI_TRY(tutti_job_check(job));
     TUTTI_TRY(tutti__model_need_built(model));
     TUTTI_TRY(tutti_load_weights(model, path));
     *ret = model;

@@ -350,6 +350,9 @@ static tutti_status build_form(making *m, int count)
     tutti_status status = tutti__model_instantiate(model, model->graph, m->x, m->outputs);
     model->graph->building = NULL;
     TUTTI_TRY(status);
+    if (model->trainer
+            ->file) /* mistakes of losses and metrics are compile's, not the last layer's */
+        tutti_here(model->trainer->file, model->trainer->line);
     m->batch = m->share = tutti_cast(tutti_size(m->x[0], 0), TUTTI_F32);
     build_losses(m);
     TUTTI_TRY(tutti_graph_check(model->graph));

@@ -46,6 +46,8 @@ typedef struct tutti_form {
 enum { TUTTI_FORMS = 4 }; /* training, test; each without and with weights */
 
 struct tutti_trainer {
+    const char *file; /* where tutti_compile stands in the user's program, or NULL */
+    int line;
     tutti_optimizer optimizer;
     TUTTI_VEC(tutti_goal) goals;
     bool same_for_all; /* one loss is every output's, of which the model has not told how many */
