@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "passes/rows.h"
-#include "program/debug.h"
 
 /* How many nodes a search for a path may visit before it gives up and forbids the merge. */
 enum { MAX_VISITS = 4096 };
@@ -279,7 +278,7 @@ static tutti_status fuse(fuser *f)
 static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
 {
     fuser f = {0};
-    if (tutti__debug_nan() || !tutti__group_device_fuses(context)) {
+    if (!tutti__group_device_fuses(context)) {
         *ret_changes = 0;
         return TUTTI_OK;
     }
