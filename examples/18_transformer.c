@@ -86,7 +86,6 @@ static double evaluate(tutti_model *m, tutti_dataset *data)
 int main(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_no_other_flags(job, argc, argv);
     int64_t batch = tutti_flag_int(job, "batch", 32), steps = 150;
     tutti_dataset *numbers = tutti_range_dataset(job, 0, steps * batch, 1);
     tutti_dataset *train = tutti_batch(tutti_map(numbers, draw), batch);

@@ -51,6 +51,9 @@ run 5_cifar 150 0.20
 run 6_text 40 0.20 --batch 8 --set sample=20
 run 7_resnet 60 0.30 --batch 32
 run 8_autoencoder 150 0.30
+run 17_vae 150 0.65 --set picture=new.png
+holds "divergence"
+expect 0 "its picture" test -s new.png
 run 10_queues 300 0.80
 run 11_gan 100 0.01
 run 12_agent 10 40

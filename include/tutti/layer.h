@@ -159,8 +159,18 @@ TUTTI_API tutti_sym tutti_layer_state(tutti_layer_call *call, const char *name, 
     (tutti_layer_state)((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
 /* `update` (an assignment) is part of a training step. */
 TUTTI_API void tutti_layer_update(tutti_layer_call *call, tutti_sym update);
-/* A scalar that is added to the loss. */
-TUTTI_API void tutti_layer_loss(tutti_layer_call *call, tutti_sym loss);
+/* A loss or a metric of the layer's, or the model's, own: called where a layer, a subclassed model
+ * or a functional one is made, with a symbol of it. The value is a float: a scalar, or a number an
+ * example, of which the mean is taken (of a loss the sum, where the model's are sums). A loss is
+ * added to the model's in training and evaluation; scale it to weigh it. With a name (NULL: none)
+ * it is shown beside the loss, as metrics are: by the bar, in the history, by callbacks and
+ * tutti_evaluate. A name that is added again has a number: "balance", "balance_1". Loops by hand:
+ * tutti_penalties, tutti_added_value.
+ *     tutti_add_loss(tutti_mul_scalar(divergence, 0.1), "divergence"); */
+TUTTI_API void tutti_add_loss(tutti_sym value, const char *name);
+#define tutti_add_loss(...) TUTTI_AT(tutti_add_loss(__VA_ARGS__))
+TUTTI_API void tutti_add_metric(tutti_sym value, const char *name);
+#define tutti_add_metric(...) TUTTI_AT(tutti_add_metric(__VA_ARGS__))
 /* Applies an activation by name: any unary operator ("relu", "gelu", a user's own), "softmax", or
  * NULL, "" and "linear" for none. */
 TUTTI_API tutti_sym tutti_activate(tutti_sym x, const char *activation);

@@ -111,12 +111,17 @@ TUTTI_API tutti_status tutti_apply_many(tutti_model *model, int input_count,
 /* The eager context whose variables are this model's weights: for custom loops. Of a model that is
  * built all weights are variables there, also before it is applied. */
 TUTTI_API tutti_eager *tutti_model_eager(tutti_model *model);
-/* What the model's layers add to a loss: regularizers of weights, each once, and what calls gave to
- * tutti_layer_loss; a scalar, 0 where there is nothing. fit adds it by itself; a loop of your own
+/* What the model's layers add to a loss: regularizers of weights, each once, and what was given to
+ * tutti_add_loss; a scalar, 0 where there is nothing. fit adds it by itself; a loop of your own
  * does it on its tape, after tutti_apply in the same step (or graph, of which `loss` is a symbol):
  *     loss = tutti_add(loss, tutti_penalties(m, loss)); */
 TUTTI_API tutti_sym tutti_penalties(tutti_model *model, tutti_sym loss);
 #define tutti_penalties(...) TUTTI_AT(tutti_penalties(__VA_ARGS__))
+/* What was given under this name to tutti_add_loss or tutti_add_metric, a scalar: as
+ * tutti_penalties in the step, or graph, in which the model was applied; `like` is a symbol of it.
+ */
+TUTTI_API tutti_sym tutti_added_value(tutti_model *model, const char *name, tutti_sym like);
+#define tutti_added_value(...) TUTTI_AT(tutti_added_value(__VA_ARGS__))
 /* After `update` (tutti_apply_gradients, tutti_minimize) brings the weights of the model that was
  * applied back under their constraints: a target for both. tutti_descend does it by itself. */
 TUTTI_API tutti_sym tutti_constrain(tutti_model *model, tutti_sym update);

@@ -39,6 +39,7 @@ static const struct flag {
     {"devices", "LIST", "devices of the strategy: cpu:0,cpu:1"},
     {"precision", "P", "f32, bf16 or f16; default f32", TEXT, 0, 0, "f32|bf16|f16"},
     {"deterministic", NULL, "the same bits for any cut of the batch; slower on some machines"},
+    {"debug-nan", NULL, "ends with the first operator that makes a NaN or an infinity; slower"},
     {"save", "FILE", "writes the trained model there"},
     {"logs", "DIR", "writes event files for TensorBoard there"},
     {"resume", NULL, "goes on from the newest checkpoint"},
@@ -399,11 +400,13 @@ void tutti__flags_apply(tutti_job *job)
             flag_error(job, check_setting(job, &settings[i]));
     static const struct {
         const char *flag, *param;
-    } params[] = {{"threads", "THREADS"}, {"device", "DEVICE"}};
+    } params[] = {{"threads", "THREADS"}, {"device", "DEVICE"}, {"debug-nan", "DEBUG_NAN"}};
     for (size_t i = 0; i < TUTTI_COUNT(params); i++) {
         /* What stands in the environment, parameters find themselves. */
         if (tutti__map_get(&job->flags, params[i].flag))
-            tutti__param_set(params[i].param, tutti_flag_text(job, params[i].flag, NULL));
+            tutti__param_set(params[i].param, strcmp(params[i].flag, "debug-nan") == 0
+                                                  ? "1"
+                                                  : tutti_flag_text(job, params[i].flag, NULL));
     }
     job->seed = (uint64_t)tutti_flag_int(job, "seed", 1);
     tutti__log_quieten(tutti_flag_on(job, "quiet"));

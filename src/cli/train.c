@@ -9,6 +9,7 @@
 #include "base/world.h"
 #include "cli/command.h"
 #include "cli/models.h"
+#include "nn/config.h"
 
 static const char usage[] =
     "usage: tutti train NAME|MODEL.json|--from MODEL.onnx [FLAGS]\n\n"
@@ -72,7 +73,7 @@ static int train_file(const char *path, int argc, char **argv)
     tutti_job *job = tutti_open(&argc, &argv);
     if (tutti_job_ok(job))
         tutti_job_fail(job, world->read_file(world->self, path, (size_t)256 << 20, &text, &size));
-    tutti_model *model = tutti_job_ok(job) ? tutti_model_from_json(job, text) : NULL;
+    tutti_model *model = tutti_job_ok(job) ? tutti__model_from_file(job, path, text) : NULL;
     free(text);
     tutti__cli_compile(model);
     if (model) {

@@ -35,8 +35,7 @@ static tutti_status apply(tutti_model *model, tutti_graph *graph, int count,
     return status;
 }
 
-/* What the model noted when it was applied last, if the step that it was applied in still lasts. */
-static const tutti_building *last_applied(const tutti_model *model, const tutti_graph *graph)
+const tutti_building *tutti__last_applied(const tutti_model *model, const tutti_graph *graph)
 {
     return model->applied_to == graph && model->applied_generation == graph->generation
                ? &model->applied
@@ -48,15 +47,17 @@ tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
     tutti_graph *graph = tutti_sym_graph(like);
     if (!model || !graph)
         return TUTTI_NO_SYM;
-    const tutti_building *noted = last_applied(model, graph);
+    const tutti_building *noted = tutti__last_applied(model, graph);
     tutti_sym sum = TUTTI_NO_SYM;
     if (!noted)
         return tutti__poison(graph, TUTTI_INVALID,
                              "tutti_penalties: model '%s' was not applied in this step, or graph; "
                              "call tutti_apply first",
                              model->name);
-    for (size_t i = 0; i < noted->losses.count; i++) {
-        tutti_sym term = tutti_cast(noted->losses.data[i], TUTTI_F32);
+    for (size_t i = 0; i < noted->added.count; i++) {
+        if (!noted->added.data[i].loss)
+            continue;
+        tutti_sym term = tutti__added_value(&noted->added.data[i], false);
         sum = sum.node ? tutti_add(sum, term) : term;
     }
     return sum.node ? sum : tutti_scalar(graph, TUTTI_F32, 0);
@@ -70,7 +71,7 @@ static tutti_sym constrain(tutti_model *model, const tutti_optimizer *optimizer,
     int count = 0;
     if (!model || !graph)
         return update;
-    const tutti_building *noted = last_applied(model, graph);
+    const tutti_building *noted = tutti__last_applied(model, graph);
     if (noted && noted->constraints.count >= TUTTI_COUNT(all))
         return tutti__poison(graph, TUTTI_TOO_LARGE, "more than 1023 weights with a constraint");
     all[count++] = update;

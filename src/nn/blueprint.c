@@ -236,6 +236,10 @@ static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *g
         tutti__layer_build(layer, graph, node->input_count, inputs, outputs);
         return;
     }
+    if (node->op == tutti__added_op) {
+        tutti__added_copy(node, outputs[0] = inputs[0]);
+        return;
+    }
     if (find_handle(graph, node, &outputs[0])) {
         mark_trainable(outputs[0].node, node, c);
         return;

@@ -10,7 +10,7 @@
 void tutti__building_free(tutti_building *building)
 {
     TUTTI_VEC_FREE(&building->updates);
-    TUTTI_VEC_FREE(&building->losses);
+    TUTTI_VEC_FREE(&building->added);
     TUTTI_VEC_FREE(&building->constraints);
     TUTTI_VEC_FREE(&building->penalized);
     TUTTI_VEC_FREE(&building->masks);
@@ -93,7 +93,7 @@ static void note_terms(tutti_layer_call *call, const char *name, tutti_sym varia
         if (tutti__regularizer(options->regularizer, variable, &term) != TUTTI_OK)
             tutti_layer_fail(call, "weight '%s': %s", name, tutti_error_message());
         else
-            tutti_layer_loss(call, term);
+            tutti__add(term, NULL, true);
     }
     if (options->constraint &&
         !TUTTI_VEC_PUSH(&building->constraints,
@@ -128,13 +128,6 @@ void tutti_layer_update(tutti_layer_call *call, tutti_sym update)
 {
     tutti_building *building = call->graph->building;
     if (update.node && !TUTTI_VEC_PUSH(&building->updates, update))
-        no_memory(call->graph);
-}
-
-void tutti_layer_loss(tutti_layer_call *call, tutti_sym loss)
-{
-    tutti_building *building = call->graph->building;
-    if (loss.node && !TUTTI_VEC_PUSH(&building->losses, loss))
         no_memory(call->graph);
 }
 

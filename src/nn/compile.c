@@ -229,6 +229,8 @@ tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options
     const char *file;
     int line;
     tutti__here_get(&file, &line);
+    model->trainer->file = file;
+    model->trainer->line = line;
     tutti_status status = compile(model, options);
     if (status != TUTTI_OK && file)
         tutti__error_prefix(status, "tutti_compile (%s:%d)", file, line);

@@ -50,6 +50,8 @@ tutti_status tutti__config_read(tutti_job *job, const tutti_config_source *from,
                                 const tutti_json *json, tutti_model **ret);
 tutti_status tutti__model_of_json(tutti_job *job, const tutti_config_source *from, const char *text,
                                   tutti_model **ret);
+/* As tutti_model_from_json; messages begin with the file's name, where there is one. */
+tutti_model *tutti__model_from_file(tutti_job *job, const char *path, const char *text);
 
 /* One layer of it, an object. */
 tutti_status tutti__config_write_layer(const tutti_layer *layer, tutti_config_stored *stored,

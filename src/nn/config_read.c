@@ -272,7 +272,8 @@ static tutti_status read_op(reading *r, const tutti_json *json, const char *name
                             const tutti_sym *inputs, tutti_sym *ret)
 {
     const char *op_name = tutti__json_text(tutti__json_get(json, "op"), "");
-    const tutti_op *op = tutti_op_find(op_name);
+    bool added = strcmp(op_name, tutti__added_op->name) == 0;
+    const tutti_op *op = added ? tutti__added_op : tutti_op_find(op_name);
     const tutti_json *attrs = tutti__json_get(json, "attrs");
     tutti_attr list[32];
     int used = 0;
@@ -539,12 +540,19 @@ tutti_status tutti__model_of_json(tutti_job *job, const tutti_config_source *fro
     return status;
 }
 
-tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
+tutti_model *tutti__model_from_file(tutti_job *job, const char *path, const char *text)
 {
     tutti_model *model = NULL;
     if (!tutti__job_able(job))
         return NULL;
     tutti_status status =
         tutti__model_of_json(job, &(tutti_config_source){.prefix = ""}, text, &model);
+    if (status != TUTTI_OK && path)
+        tutti__error_prefix(status, "%s", path);
     return tutti_job_fail(job, status) == TUTTI_OK ? model : NULL;
+}
+
+tutti_model *tutti_model_from_json(tutti_job *job, const char *text)
+{
+    return tutti__model_from_file(job, NULL, text);
 }

@@ -30,6 +30,13 @@ typedef struct tutti_constrained {
     const char *constraint;
 } tutti_constrained;
 
+/* A term of the loss, or a metric, from inside. */
+typedef struct tutti_added {
+    tutti_sym value;
+    const char *name; /* "": it is not shown */
+    bool loss;
+} tutti_added;
+
 /* What is being built into a graph; graph->building points to it. */
 typedef struct tutti_building {
     tutti_model *model; /* or NULL: layers used by themselves */
@@ -44,7 +51,7 @@ typedef struct tutti_building {
     tutti_dtype compute; /* what layers compute in: f32, bf16, f16 */
     uint64_t seed;
     TUTTI_VEC(tutti_sym) updates;
-    TUTTI_VEC(tutti_sym) losses;
+    TUTTI_VEC(tutti_added) added;
     TUTTI_VEC(tutti_constrained) constraints;
     TUTTI_VEC(const tutti_node *) penalized; /* weights whose regularizer is among the losses */
     TUTTI_VEC(tutti_masked) masks;
@@ -63,6 +70,14 @@ void tutti__layer_trainable_changed(const tutti_layer *layer);
 void tutti__building_free(tutti_building *building);
 tutti_sym tutti__mask_of(const tutti_building *building, tutti_sym sym); /* TUTTI_NO_SYM: none */
 void tutti__mask_set(tutti_building *building, tutti_sym sym, tutti_sym mask);
+
+/* Behind tutti_add_loss and tutti_add_metric; `name` NULL: none. */
+void tutti__add(tutti_sym value, const char *name, bool loss);
+/* One number, f32: the mean of the value's elements, or the sum. */
+tutti_sym tutti__added_value(const tutti_added *added, bool sums);
+/* How many of the same name come before it; and what it is called then: "balance_1". */
+int tutti__added_before(const tutti_building *building, size_t index);
+const char *tutti__added_name(const char *name, int before, char ret[300]);
 
 /* Builds the layer into the graph of its inputs under graph->building; writes its outputs, at most
  * TUTTI_LAYER_OUTPUTS, and returns their number (0 after a mistake, which is in the graph). */

@@ -56,6 +56,7 @@ static void destroy(void *object)
     tutti__parts_free(model);
     if (model->kind && model->kind->destroy)
         model->kind->destroy(model->self);
+    TUTTI_VEC_FREE(&model->weights);
     TUTTI_VEC_FREE(&model->layers);
     TUTTI_VEC_FREE(&model->inputs);
     TUTTI_VEC_FREE(&model->outputs);

@@ -61,11 +61,12 @@ struct tutti_model {
     tutti_session *session;
     tutti_eager *eager;
     bool built, deterministic;
-    int64_t memory_limit;     /* of a run's values, bytes; 0: none */
-    size_t weight_end;        /* variables among the graph's first so many nodes are weights */
-    tutti_building inference; /* what the inference form noted */
-    tutti_building applied;   /* what the last tutti_apply noted in the graph `applied_to`, */
-    tutti_graph *applied_to;  /* of a tape as long as the step with this generation lasts */
+    int64_t memory_limit; /* of a run's values, bytes; 0: none */
+    size_t weight_end;    /* variables among the graph's first so many nodes are weights */
+    TUTTI_VEC(tutti_node *) weights; /* these variables, in that order */
+    tutti_building inference;        /* what the inference form noted */
+    tutti_building applied;  /* what the last tutti_apply noted in the graph `applied_to`, */
+    tutti_graph *applied_to; /* of a tape as long as the step with this generation lasts */
     uint32_t applied_generation;
     TUTTI_VEC(tutti_sym) fed; /* placeholders, as inputs */
     TUTTI_VEC(tutti_sym) answers;
@@ -99,6 +100,13 @@ extern const tutti_op *const tutti__layer_op;
 tutti_status tutti__model_instantiate(tutti_model *model, tutti_graph *graph,
                                       const tutti_sym *inputs, tutti_sym *ret_outputs);
 
+/* ---- added.c ---- */
+
+/* The blueprint's nodes that stand for tutti_add_loss and tutti_add_metric have this operator; and
+ * what they come to where the blueprint is built. */
+extern const tutti_op *const tutti__added_op;
+void tutti__added_copy(const tutti_node *node, tutti_sym value);
+
 /* ---- apply.c ---- */
 
 /* Makes the weights of a built model variables of its tape, trainable or not as they are now;
@@ -106,6 +114,10 @@ tutti_status tutti__model_instantiate(tutti_model *model, tutti_graph *graph,
 tutti_status tutti__model_declare(tutti_model *model);
 /* Weights of models that have a tape are trainable on it, or not, from now on. */
 void tutti__models_declare_again(const tutti_job *job);
+/* What the model noted when it was applied last, if the step that it was applied in still lasts;
+ * else NULL. */
+const tutti_building *tutti__last_applied(const tutti_model *model, const tutti_graph *graph);
+
 /* The model that a layer stands for, or NULL; a layer for a model under another name. */
 tutti_model *tutti__layer_model(const tutti_layer *layer);
 tutti_layer *tutti__model_layer_named(tutti_model *model, const char *name);

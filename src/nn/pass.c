@@ -29,6 +29,18 @@ static tutti_status foretell(tutti_fit *fit, tutti_form *form, int64_t batch, bo
     return chooses ? tutti__fit_choose(fit, form, batch, count, tensors) : TUTTI_OK;
 }
 
+/* What is wrong with the examples is said with where they are. */
+static tutti_status name_batch(const tutti_fit *fit, bool training, tutti_status status)
+{
+    if (status != TUTTI_INVALID && status != TUTTI_OUT_OF_RANGE)
+        return status;
+    if (!training)
+        return tutti__error_prefix(status, "batch %lld of the data to evaluate on",
+                                   (long long)fit->event.batch + 1);
+    return tutti__error_prefix(status, "epoch %d, batch %lld", fit->event.epoch + 1,
+                               (long long)fit->event.batch + 1);
+}
+
 /* One batch through a form, with its events. */
 static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_element *element,
                               bool training)
@@ -49,7 +61,9 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     fit->event.logs = NULL;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
     int64_t start = tutti__now_ns();
-    TUTTI_TRY(tutti__form_run(model, form, element->rows, element->own, wiring->count, tensors));
+    tutti_status status =
+        tutti__form_run(model, form, element->rows, element->own, wiring->count, tensors);
+    TUTTI_TRY(name_batch(fit, training, status));
     if (training)
         fit->event.step = ++model->trainer->steps;
     fit->event.step_seconds = tutti__fit_since(start);

@@ -33,8 +33,9 @@ static tutti_sym stand_in_loss(const sketch *s, const tutti_sym *outputs)
         tutti_sym term = tutti_mean(tutti_square(x));
         loss = loss.node ? tutti_add(loss, term) : term;
     }
-    for (size_t i = 0; loss.node && i < s->building.losses.count; i++)
-        loss = tutti_add(loss, tutti_cast(s->building.losses.data[i], TUTTI_F32));
+    for (size_t i = 0; loss.node && i < s->building.added.count; i++)
+        if (s->building.added.data[i].loss)
+            loss = tutti_add(loss, tutti__added_value(&s->building.added.data[i], false));
     return loss;
 }
 

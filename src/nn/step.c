@@ -120,6 +120,65 @@ static void track_loss(making *m, int index, tutti_sym value, tutti_sym share)
     tutti__track_build(m->model, m->form, index, adds);
 }
 
+/* Shows what layers add under a name. Numbers of examples weigh as many as they are in the mean of
+ * an epoch, scalars as their batch. */
+static void track_added(making *m, const char *name, int before, bool loss, tutti_sym value,
+                        tutti_sym share)
+{
+    int item;
+    if (tutti__track_added(m->model, name, before, loss, &item) != TUTTI_OK)
+        tutti__poison(m->model->graph, TUTTI_INVALID, "%s", tutti_error_message());
+    else
+        track_loss(m, item, value, share);
+}
+
+static void build_added(making *m, size_t index, tutti_sym *total)
+{
+    const tutti_building *building = &m->form->building;
+    const tutti_added *added = &building->added.data[index];
+    bool sums = added->loss && m->sums, scalar = tutti_sym_type(added->value).rank == 0;
+    tutti_sym value = tutti__added_value(added, sums);
+    if (added->loss)
+        *total = tutti_add(*total, value);
+    if (added->name[0] && tutti_graph_check(m->model->graph) == TUTTI_OK)
+        track_added(m, added->name, tutti__added_before(building, index), added->loss, value,
+                    scalar || sums ? m->batch : tutti_cast(tutti_size(added->value), TUTTI_F32));
+}
+
+/* A single output's loss is shown apart where layers add losses that are. */
+static void track_alone(making *m)
+{
+    const tutti_trainer *trainer = m->model->trainer;
+    const tutti_building *building = &m->form->building;
+    char name[300];
+    bool shown = false;
+    for (size_t i = 0; i < building->added.count; i++)
+        shown = shown || (building->added.data[i].loss && building->added.data[i].name[0]);
+    snprintf(name, sizeof name, "%s_loss",
+             m->model->outputs.data[trainer->goals.data[0].output].name);
+    if (shown && trainer->goals.count == 1 && m->total.node)
+        track_added(m, name, 0, true, m->total, m->share);
+}
+
+/* The terms and metrics that layers add. Where losses are sums, a scalar, as a regularizer's,
+ * belongs to all batches of a step together. */
+static void build_all_added(making *m)
+{
+    const tutti_building *building = &m->form->building;
+    tutti_sym plain = m->total;
+    track_alone(m);
+    for (int scalars = 0; scalars < 2; scalars++) {
+        plain = m->total;
+        for (size_t i = 0; i < building->added.count; i++)
+            if ((tutti_sym_type(building->added.data[i].value).rank == 0) == scalars)
+                build_added(m, i, &m->total);
+    }
+    track_loss(m, 0, m->total, m->share);
+    if (m->sums && m->model->trainer->accumulate > 1 && m->total.node != plain.node)
+        m->total = tutti_add(
+            plain, tutti_scale(tutti_sub(m->total, plain), 1.0 / m->model->trainer->accumulate));
+}
+
 static void build_losses(making *m)
 {
     tutti_trainer *trainer = m->model->trainer;
@@ -140,17 +199,7 @@ static void build_losses(making *m)
         if (trainer->goals.count == 1 && weighs)
             m->share = parts.count;
     }
-    tutti_sym plain = m->total, penalty = TUTTI_NO_SYM;
-    for (size_t i = 0; i < m->form->building.losses.count; i++) {
-        penalty = m->form->building.losses.data[i];
-        if (tutti_sym_type(penalty).dtype != TUTTI_F32)
-            penalty = tutti_cast(penalty, TUTTI_F32);
-        m->total = tutti_add(m->total, penalty);
-    }
-    track_loss(m, 0, m->total, m->share);
-    if (penalty.node && m->sums && trainer->accumulate > 1) /* it belongs to all batches together */
-        m->total =
-            tutti_add(plain, tutti_scale(tutti_sub(m->total, plain), 1.0 / trainer->accumulate));
+    build_all_added(m);
 }
 
 static void build_metrics(making *m)
@@ -306,6 +355,9 @@ static tutti_status build_form(making *m, int count)
     tutti_status status = tutti__model_instantiate(model, model->graph, m->x, m->outputs);
     model->graph->building = NULL;
     TUTTI_TRY(status);
+    if (model->trainer
+            ->file) /* mistakes of losses and metrics are compile's, not the last layer's */
+        tutti_here(model->trainer->file, model->trainer->line);
     m->batch = m->share = tutti_cast(tutti_size(m->x[0], 0), TUTTI_F32);
     build_losses(m);
     TUTTI_TRY(tutti_graph_check(model->graph));

@@ -12,12 +12,17 @@
 
 /* One row: a call of a layer. */
 typedef struct row {
-    const tutti_layer *layer; /* NULL: an input */
     char name[80], shape[TUTTI_TYPE_TEXT];
     int64_t parameters;
     double flops;
 } row;
-typedef TUTTI_VEC(row) rows;
+
+/* The rows, and by a layer's name the number of its first one, counted from 1: a shared layer's
+ * weights and work count once, there. */
+typedef struct rows {
+    TUTTI_VEC(row) list;
+    tutti_map of_layer;
+} rows;
 
 typedef struct totals {
     double parameters, trainable, bytes, trainable_bytes, slots, activations, flops;
@@ -31,24 +36,28 @@ static double bytes_of(const tutti_type *type)
     return count < 0 ? 0 : (double)count * (double)tutti_dtype_size(type->dtype);
 }
 
-static bool is_under(const char *name, const char *layer)
+/* The row of the layer that this name begins with, "dense_1/kernel"; or NULL. */
+static row *row_of(rows *all, const char *name)
 {
-    size_t size = strlen(layer);
-    return strncmp(name, layer, size) == 0 && name[size] == '/';
+    char layer[512];
+    for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+        snprintf(layer, sizeof layer, "%.*s", (int)(slash - name), name);
+        size_t number = (uintptr_t)tutti__map_get(&all->of_layer, layer);
+        if (number > 0)
+            return &all->list.data[number - 1];
+    }
+    return NULL;
 }
 
-static void count_weights(tutti_model *model, const char *layer, int64_t *ret_parameters, totals *t)
+static void count_weights(tutti_model *model, rows *all, totals *t)
 {
     tutti_weight_info info;
     int count = tutti_weight_count(model);
-    *ret_parameters = 0;
     for (int i = 0; i < count && tutti_weight_at(model, i, &info) == TUTTI_OK; i++) {
-        if (layer && !is_under(info.name, layer))
-            continue;
         int64_t elements = tutti_type_count(&info.type);
-        *ret_parameters += elements;
-        if (!t)
-            continue;
+        row *r = row_of(all, info.name);
+        if (r)
+            r->parameters += elements;
         t->parameters += (double)elements;
         t->bytes += bytes_of(&info.type);
         if (info.trainable) {
@@ -59,7 +68,7 @@ static void count_weights(tutti_model *model, const char *layer, int64_t *ret_pa
 }
 
 /* The inference form for one batch size, in a graph of its own: known shapes give costs. */
-static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *list, totals *t)
+static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *all, totals *t)
 {
     tutti_graph *graph;
     tutti_sym inputs[64], outputs[64];
@@ -84,11 +93,9 @@ static tutti_status count_nodes(tutti_model *model, int64_t batch, rows *list, t
         for (int k = 0; own && k < node->output_count; k++)
             t->activations += bytes_of(&node->types[k]);
         t->flops += flops;
-        for (size_t r = 0; r < list->count; r++)
-            if (list->data[r].layer && is_under(node->name, list->data[r].layer->name)) {
-                list->data[r].flops += flops;
-                break;
-            }
+        row *r = row_of(all, node->name);
+        if (r)
+            r->flops += flops;
     }
     tutti__building_free(&building);
     tutti_graph_destroy(graph);
@@ -111,35 +118,33 @@ static void shape_text(const tutti_type *type, char *ret, size_t size)
         snprintf(ret + used, size - used, "]");
 }
 
-static bool add_row(tutti_model *model, rows *list, const tutti_layer *layer, const char *name,
-                    const tutti_type *type)
+static bool add_row(rows *all, const tutti_layer *layer, const char *name, const tutti_type *type)
 {
-    row r = {.layer = layer};
-    for (size_t i = 0; layer && i < list->count; i++)
-        if (list->data[i].layer == layer) /* shared: its weights and work count once here */
-            r.layer = NULL;
+    row r = {0};
     snprintf(r.name, sizeof r.name, "%s (%s)", name, layer ? layer->kind->name : "input");
     if (type)
         shape_text(type, r.shape, sizeof r.shape);
-    if (r.layer)
-        count_weights(model, r.layer->name, &r.parameters, NULL);
-    return TUTTI_VEC_PUSH(list, r);
+    if (!TUTTI_VEC_PUSH(&all->list, r))
+        return false;
+    return !layer || tutti__map_get(&all->of_layer, layer->name) ||
+           tutti__map_set(&all->of_layer, layer->name, (void *)(uintptr_t)all->list.count) ==
+               TUTTI_OK;
 }
 
-static tutti_status collect_rows(tutti_model *model, rows *list)
+static tutti_status collect_rows(const tutti_model *model, rows *all)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < model->inputs.count; i++)
-        ok = add_row(model, list, NULL, model->inputs.data[i].name, &model->inputs.data[i].type);
+        ok = add_row(all, NULL, model->inputs.data[i].name, &model->inputs.data[i].type);
     for (size_t i = 0; ok && model->kind && i < model->layers.count; i++)
-        ok = add_row(model, list, model->layers.data[i], model->layers.data[i]->name, NULL);
+        ok = add_row(all, model->layers.data[i], model->layers.data[i]->name, NULL);
     for (size_t i = 0; ok && model->blueprint && i < model->blueprint->nodes.count; i++) {
         const tutti_node *node = model->blueprint->nodes.data[i];
         if (node->dead || node->op != tutti__layer_op)
             continue;
         const tutti_layer *layer = model->layers.data[tutti__int(node, "layer")];
         if (strcmp(layer->kind->name, "input") != 0) /* it is among the inputs */
-            ok = add_row(model, list, layer, node->name, &node->types[0]);
+            ok = add_row(all, layer, node->name, &node->types[0]);
     }
     return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a summary");
 }
@@ -166,14 +171,14 @@ const char *tutti__bytes_text(double bytes, char ret[32])
     return ret;
 }
 
-static void write_text(const tutti_model *model, const rows *list, const totals *t, int64_t batch,
+static void write_text(const tutti_model *model, const rows *all, const totals *t, int64_t batch,
                        tutti_text *text)
 {
     char a[32], b[32], c[32], d[32], e[32];
     tutti__text_add(text, "Model %s\n\n%-34s %-22s %12s %14s\n", model->name, "layer", "output",
                     "parameters", "FLOPs");
-    for (size_t i = 0; i < list->count; i++) {
-        const row *r = &list->data[i];
+    for (size_t i = 0; i < all->list.count; i++) {
+        const row *r = &all->list.data[i];
         tutti__text_add(text, "%-34s %-22s %12" PRId64 " %14s\n", r->name, r->shape, r->parameters,
                         with_unit(r->flops / (double)batch, "", 1000, a));
     }
@@ -228,24 +233,24 @@ static void count_slots(const tutti_model *model, totals *t)
 
 tutti_status tutti_summary(tutti_model *model, int64_t batch, char **ret_text)
 {
-    rows list = {0};
+    rows all = {0};
     totals t = {0};
     tutti_text text = {0};
-    int64_t all;
     TUTTI_TRY(tutti__model_need_built(model));
     batch = batch > 0 ? batch : 1;
-    tutti_status status = collect_rows(model, &list);
+    tutti_status status = collect_rows(model, &all);
     if (status == TUTTI_OK)
-        status = count_nodes(model, batch, &list, &t);
-    count_weights(model, NULL, &all, &t);
+        status = count_nodes(model, batch, &all, &t);
+    count_weights(model, &all, &t);
     count_slots(model, &t);
     if (status == TUTTI_OK)
-        write_text(model, &list, &t, batch, &text);
+        write_text(model, &all, &t, batch, &text);
     if (status == TUTTI_OK)
         tutti__summary_parts(model, &text);
     if (status == TUTTI_OK)
         write_planned(model, batch, &text);
-    TUTTI_VEC_FREE(&list);
+    TUTTI_VEC_FREE(&all.list);
+    tutti__map_free(&all.of_layer);
     if (status == TUTTI_OK && !text.failed) {
         *ret_text = text.data;
         return TUTTI_OK;

@@ -29,6 +29,50 @@ tutti_status tutti__track(tutti_model *model, const char *name, int output,
     return TUTTI_OK;
 }
 
+/* Losses stand before metrics. */
+static bool is_loss(const tutti_tracked *item)
+{
+    return !item->metric.def && (!item->added || item->loss);
+}
+
+static bool is_tracked(const tutti_trainer *trainer, const char *name)
+{
+    for (size_t i = 0; i < trainer->tracked.count; i++)
+        if (strcmp(trainer->tracked.data[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+tutti_status tutti__track_added(tutti_model *model, const char *name, int before, bool loss,
+                                int *ret_index)
+{
+    tutti_trainer *trainer = model->trainer;
+    char shown[300];
+    size_t count = trainer->tracked.count, at = loss ? 0 : count;
+    for (size_t i = 0; i < count; i++) {
+        const tutti_tracked *item = &trainer->tracked.data[i];
+        if (item->added && item->before == before && strcmp(item->added, name) == 0) {
+            *ret_index = (int)i;
+            return TUTTI_OK;
+        }
+    }
+    for (int number = before; is_tracked(trainer, tutti__added_name(name, number, shown));)
+        number++;
+    TUTTI_TRY(tutti__track(model, shown, -1, NULL));
+    tutti_tracked item = trainer->tracked.data[count];
+    item.before = before;
+    item.loss = loss;
+    item.added = tutti__arena_string(&model->arena, name);
+    if (!item.added)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a metric");
+    while (loss && at < count && is_loss(&trainer->tracked.data[at]))
+        at++;
+    memmove(&trainer->tracked.data[at + 1], &trainer->tracked.data[at], (count - at) * sizeof item);
+    trainer->tracked.data[at] = item;
+    *ret_index = (int)at;
+    return TUTTI_OK;
+}
+
 static void name_sum(char ret_name[400], const tutti_tracked *item, bool training, int k)
 {
     snprintf(ret_name, 400, "training/%s/%d", training ? item->name : item->val_name, k);

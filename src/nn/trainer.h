@@ -25,7 +25,10 @@ typedef struct tutti_tracked {
     char *val_name;      /* "val_accuracy" */
     tutti_metric metric; /* def NULL: a loss, kept as sum and weight */
     int output;
-    bool of_every; /* output: named without one */
+    bool of_every;     /* output: named without one */
+    bool loss;         /* of what layers add: not a metric */
+    const char *added; /* the name that a layer gave it, or NULL; and how many of that name came */
+    int before;        /* before it */
     int sum_count;
     tutti_sym sums[2][TUTTI_METRIC_SUMS]; /* of the training form, of the test form */
 } tutti_tracked;
@@ -43,6 +46,8 @@ typedef struct tutti_form {
 enum { TUTTI_FORMS = 4 }; /* training, test; each without and with weights */
 
 struct tutti_trainer {
+    const char *file; /* where tutti_compile stands in the user's program, or NULL */
+    int line;
     tutti_optimizer optimizer;
     TUTTI_VEC(tutti_goal) goals;
     bool same_for_all; /* one loss is every output's, of which the model has not told how many */
@@ -113,6 +118,10 @@ tutti_status tutti__form_rehearse(tutti_model *model, tutti_engine *engine, cons
 /* ---- track.c ---- */
 tutti_status tutti__track(tutti_model *model, const char *name, int output,
                           const tutti_metric *metric);
+/* The item of what a layer adds under this name, after `before` others of it: made when it is not
+ * there, a loss behind the losses. */
+tutti_status tutti__track_added(tutti_model *model, const char *name, int before, bool loss,
+                                int *ret_index);
 /* Adds a batch's share to the sums of item `index`; the assignments are appended to `updates`. */
 void tutti__track_build(tutti_model *model, tutti_form *form, int index, tutti_sym const *adds);
 tutti_status tutti__track_reset(tutti_model *model, bool training);

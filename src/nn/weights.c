@@ -131,6 +131,18 @@ static tutti_status take_values(tutti_model *model, tutti_model *from, const cha
     return TUTTI_OK;
 }
 
+/* The variables that are there are the weights. */
+static tutti_status note_weights(tutti_model *model)
+{
+    model->weight_end = model->graph->nodes.count;
+    for (size_t i = 0; i < model->weight_end; i++) {
+        tutti_node *node = model->graph->nodes.data[i];
+        if (tutti__is(node, "variable") && !TUTTI_VEC_PUSH(&model->weights, node))
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for a model");
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status build(tutti_model *model, int count, const tutti_type *types)
 {
     TUTTI_TRY(tutti__model_describe(model, count, types));
@@ -139,7 +151,7 @@ static tutti_status build(tutti_model *model, int count, const tutti_type *types
     TUTTI_TRY(tutti__session_share(model->graph, model->engine, &model->session));
     TUTTI_TRY(tutti__model_build_inference(model));
     model->built = true;
-    model->weight_end = model->graph->nodes.count;
+    TUTTI_TRY(note_weights(model));
     TUTTI_TRY(tutti__goals_of_outputs(model));
     TUTTI_TRY(take_values(model, model, ""));
     return tutti__model_initialize(model);
@@ -240,30 +252,17 @@ tutti_status tutti__model_initialize(tutti_model *model)
     return status;
 }
 
-static tutti_node *weight_node(tutti_model *model, int index)
-{
-    for (size_t i = 0; model && i < model->weight_end; i++)
-        if (tutti__is(model->graph->nodes.data[i], "variable") && index-- == 0)
-            return model->graph->nodes.data[i];
-    return NULL;
-}
-
 int tutti_weight_count(tutti_model *model)
 {
-    int count = 0;
-    if (tutti__model_need_built(model) != TUTTI_OK)
-        return 0;
-    while (weight_node(model, count))
-        count++;
-    return count;
+    return tutti__model_need_built(model) == TUTTI_OK ? (int)model->weights.count : 0;
 }
 
 tutti_status tutti_weight_at(tutti_model *model, int index, tutti_weight_info *ret_info)
 {
-    tutti_node *node = index >= 0 ? weight_node(model, index) : NULL;
-    if (!node)
+    if (!model || index < 0 || (size_t)index >= model->weights.count)
         return tutti_fail(TUTTI_OUT_OF_RANGE, "the model has no weight %d", index);
     TUTTI_TRY(tutti__trainable_refresh(model));
+    const tutti_node *node = model->weights.data[index];
     *ret_info = (tutti_weight_info){.name = node->name,
                                     .type = node->types[0],
                                     .trainable = tutti__int(node, "trainable") != 0};

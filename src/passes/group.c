@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/params.h"
 #include "graph/attr.h"
+#include "program/debug.h"
 #include "program/program.h"
 
 /* ---- users ---- */
@@ -461,7 +462,7 @@ tutti_status tutti__group_check_setting(void)
 
 bool tutti__group_device_fuses(const tutti_pass_context *context)
 {
-    return tutti__param_flag(&fuse_param) && context != NULL && context->device != NULL &&
-           context->device->target->kernels != NULL &&
+    return tutti__param_flag(&fuse_param) && !tutti__debug_nan() && context != NULL &&
+           context->device != NULL && context->device->target->kernels != NULL &&
            tutti__kernel_list("fused", context->device->target->kernels, 0, NULL) > 0;
 }

@@ -3,8 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/params.h"
+#include "program/debug.h"
 #include "program/program.h"
 #include "program/trace.h"
+
+static const tutti_param nan_param = TUTTI_PARAM(
+    "DEBUG_NAN", "0", "an operator that makes a NaN or an infinity ends the run and is named");
+
+bool tutti__debug_nan(void)
+{
+    return tutti__param_flag(&nan_param);
+}
 
 tutti_status tutti__copy_bytes(const tutti_call *call)
 {

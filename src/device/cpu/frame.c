@@ -142,6 +142,30 @@ static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor
     return tutti__program_give(f->program, (size_t)(call - f->calls), call, index, tensor);
 }
 
+/* Names what makes the largest value: where the layer is far too large, that is the one. */
+static tutti_status no_memory(const tutti_program *program)
+{
+    const tutti_program_value *largest = NULL;
+    char type[TUTTI_TYPE_TEXT];
+    for (size_t i = 0; i < program->value_count; i++) {
+        const tutti_program_value *value = &program->values[i];
+        if (value->maker >= 0 && value->type && program->instructions[value->maker].node &&
+            (value->space == TUTTI_IN_ARENA || value->space == TUTTI_IN_SHARED) &&
+            (!largest || value->size > largest->size))
+            largest = value;
+    }
+    if (!largest)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run, whose values take %zu bytes",
+                          program->arena_size);
+    const tutti_node *node = program->instructions[largest->maker].node;
+    return tutti__node_failed(
+        node, tutti_fail(TUTTI_NO_MEMORY,
+                         "%s '%s': no memory for a run, whose values take %zu bytes; the largest "
+                         "is this %s of %zu bytes",
+                         node->op->name, node->name, program->arena_size,
+                         tutti_type_text(largest->type, type), largest->size));
+}
+
 static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame **ret)
 {
     tutti_cpu_frame *f = calloc(1, sizeof *f);
@@ -177,8 +201,7 @@ static tutti_status frame_create(const tutti_program *program, tutti_cpu_frame *
     }
     if (!ok) {
         tutti__cpu_frame_destroy(f);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run: the arena takes %zu bytes",
-                          program->arena_size);
+        return no_memory(program);
     }
     *ret = f;
     return TUTTI_OK;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/frame.h"
+#include "device/cpu/nan.h"
 #include "program/trace.h"
 
 static tutti_status bind(const tutti_program *program, tutti_cpu_frame *f, tutti_run *run,
@@ -40,6 +41,14 @@ static tutti_status execute(const tutti_cpu_executable *e, tutti_cpu_frame *f, s
     const tutti_instruction *instructions = e->program->instructions;
     tutti_trace *trace = tutti__trace_mine();
     int64_t deadline = f->context.run->deadline;
+    for (size_t i = from; e->looks && i < to; i++) {
+        calls[i].deadline = deadline;
+        tutti_status status = tutti__cpu_run_looking(e->program, i, &calls[i]);
+        if (status != TUTTI_OK)
+            return tutti__node_failed(instructions[i].node, status);
+    }
+    if (e->looks)
+        return TUTTI_OK;
     if (!trace) {
         for (size_t i = from; i < to; i++) {
             calls[i].deadline = deadline;

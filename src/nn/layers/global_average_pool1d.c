@@ -1,12 +1,13 @@
 /* global_average_pool1d.c: the mean of each feature over time. */
 #include "nn/layers/common.h"
 
-/* sum(x mask) / sum(mask); of a row that is hidden altogether 0. */
+/* The sum of what the mask shows, divided by its number; of a row that is hidden altogether 0. */
 static tutti_sym mean_of_shown(tutti_sym x, tutti_sym mask)
 {
     tutti_sym shown = tutti_cast(mask, tutti_sym_type(x).dtype);
     tutti_sym count = tutti_sum(shown, .axes = TUTTI_AXES(1), .keep_dims = true);
-    tutti_sym total = tutti_sum(tutti_mul(x, tutti_expand_dims(shown, 2)), .axes = TUTTI_AXES(1));
+    x = tutti_where(tutti_expand_dims(mask, 2), x, tutti_scalar_like(x, 0));
+    tutti_sym total = tutti_sum(x, .axes = TUTTI_AXES(1));
     return tutti_div(total, tutti_maximum(count, tutti_scalar_like(count, 1)));
 }
 
