@@ -332,11 +332,13 @@ tutti_status lab_check_reduce(lab *lab)
     TUTTI_TRY(check_reduce(lab, TUTTI_CUDA_F32, 1000, 37, false));
     TUTTI_TRY(check_reduce(lab, TUTTI_CUDA_BF16, 3001, 768, false));
     TUTTI_TRY(check_reduce(lab, TUTTI_CUDA_F16, 5, 200003, true));
-    tutti_cuda_reduce c = {.type = TUTTI_CUDA_F32, .rows = 32768, .width = 8192};
+    tutti_cuda_reduce c = {.type = TUTTI_CUDA_BF16, .rows = 65536, .width = 8192};
     size_t bytes = (size_t)1 << 30;
     TUTTI_TRY(lab_memory(lab, bytes, &c.x));
     TUTTI_TRY(lab_memory(lab, 65536 * 4, &c.y));
     TUTTI_TRY(lab_memory(lab, tutti__cuda_reduce_workspace(&c), &c.workspace));
+    c.type = TUTTI_CUDA_F32;
+    c.rows = 32768;
     TUTTI_TRY(tutti__cuda_random_uniform(lab->on, c.type, (tutti_random_key){1, 1}, 0, 256 << 20,
                                          -1, 2, c.x));
     TUTTI_TRY(lab_time(lab, "f32 1 GiB rows", call_rows, &c, (double)bytes, 0));
