@@ -16,5 +16,7 @@ const lab_check lab_checks[] = {
     {"products", lab_check_products},
     {"epilogues", lab_check_epilogues},
     {"step", lab_check_step},
+    {"convolution", lab_check_convolution},
+    {"attention", lab_check_attention},
 };
 const int lab_check_count = sizeof lab_checks / sizeof *lab_checks;
