@@ -9,7 +9,7 @@ typedef struct chained {
     tutti_cu_pointer pointers[4];
 } chained;
 
-static tutti_status call_chain(lab *lab, void *context)
+static tutti_status call_chain(lab_bench *lab, void *context)
 {
     chained *c = context;
     return tutti__cuda_chain_run(lab->on, c->text, c->count, c->arguments, c->pointers);
@@ -27,7 +27,7 @@ static const tutti_cuda_chain_step steps[] = {{"add", 0, 1, 0, 0},
                                               {"mul", 4, 5, 0, 0},
                                               {"add", 6, 2, 0, 0}};
 
-static tutti_status check_chain(lab *lab, tutti_cuda_type type, int64_t rows, int64_t width)
+static tutti_status check_chain(lab_bench *lab, tutti_cuda_type type, int64_t rows, int64_t width)
 {
     tutti_cuda_chain chain = {
         .width = width, .input_count = 3, .step_count = 5, .output_count = 1, .steps = steps};
@@ -58,7 +58,7 @@ static tutti_status check_chain(lab *lab, tutti_cuda_type type, int64_t rows, in
 }
 
 /* z = relu(x) * y on 1 GiB a tensor. */
-static tutti_status time_chain(lab *lab, tutti_cuda_type type, bool unary, const char *what)
+static tutti_status time_chain(lab_bench *lab, tutti_cuda_type type, bool unary, const char *what)
 {
     static const tutti_cuda_chain_step two[] = {{"relu", 0, 0, 0, 0}, {"mul", 2, 1, 0, 0}};
     static const tutti_cuda_chain_step one[] = {{"gelu", 0, 0, 0, 0}};
@@ -83,7 +83,7 @@ static tutti_status time_chain(lab *lab, tutti_cuda_type type, bool unary, const
     return status;
 }
 
-tutti_status lab_check_chain(lab *lab)
+tutti_status lab_check_chain(lab_bench *lab)
 {
     TUTTI_TRY(check_chain(lab, TUTTI_CUDA_F32, 33, 768));
     TUTTI_TRY(check_chain(lab, TUTTI_CUDA_BF16, 1001, 77));

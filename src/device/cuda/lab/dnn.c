@@ -15,7 +15,7 @@ typedef struct convolved {
     tutti_cu_pointer x, w, y, workspace;
 } convolved;
 
-static tutti_status call_convolution(lab *lab, void *context)
+static tutti_status call_convolution(lab_bench *lab, void *context)
 {
     convolved *c = context;
     return tutti__cuda_convolution_run(&c->graph, lab->on.stream, c->x, c->w, c->y, c->workspace);
@@ -48,7 +48,7 @@ static void convolve(const tutti_cuda_convolution *c, const double *x, const dou
                         }
 }
 
-static tutti_status check_convolution(lab *lab, const tutti_dnn *dnn, tutti_dnn_handle handle,
+static tutti_status check_convolution(lab_bench *lab, const tutti_dnn *dnn, tutti_dnn_handle handle,
                                       tutti_cuda_convolution shape)
 {
     static const char *const names[] = {"forward", "data", "filter"};
@@ -97,7 +97,7 @@ static tutti_status check_convolution(lab *lab, const tutti_dnn *dnn, tutti_dnn_
     return TUTTI_OK;
 }
 
-static tutti_status time_convolution(lab *lab, const tutti_dnn *dnn, tutti_dnn_handle handle,
+static tutti_status time_convolution(lab_bench *lab, const tutti_dnn *dnn, tutti_dnn_handle handle,
                                      tutti_cuda_convolution shape, const char *name)
 {
     convolved c = {.shape = shape};
@@ -126,7 +126,7 @@ static tutti_status time_convolution(lab *lab, const tutti_dnn *dnn, tutti_dnn_h
     return TUTTI_OK;
 }
 
-tutti_status lab_check_convolution(lab *lab)
+tutti_status lab_check_convolution(lab_bench *lab)
 {
     const tutti_dnn *dnn;
     tutti_dnn_handle handle;
@@ -185,14 +185,14 @@ typedef struct attended {
     tutti_cuda_attention_gradient g;
 } attended;
 
-static tutti_status call_attention(lab *lab, void *context)
+static tutti_status call_attention(lab_bench *lab, void *context)
 {
     attended *a = context;
     return tutti__cuda_attention_run(&a->graph, &a->shape, lab->on.stream, a->g.q, a->g.k, a->g.v,
                                      a->g.o, a->g.stats, a->g.workspace);
 }
 
-static tutti_status call_attention_gradient(lab *lab, void *context)
+static tutti_status call_attention_gradient(lab_bench *lab, void *context)
 {
     attended *a = context;
     return tutti__cuda_attention_gradient_run(&a->backward, &a->shape, lab->on, &a->g);
@@ -259,8 +259,8 @@ static void attend(const tutti_cuda_attention *a, const double *q, const double 
 }
 
 /* qkv in one piece of memory; what the gradient needs beside it. */
-static tutti_status give_memory(lab *lab, attended *a, tutti_cu_pointer qkv, tutti_cu_pointer d_o,
-                                tutti_cu_pointer *ret_dqkv)
+static tutti_status give_memory(lab_bench *lab, attended *a, tutti_cu_pointer qkv,
+                                tutti_cu_pointer d_o, tutti_cu_pointer *ret_dqkv)
 {
     const tutti_cuda_attention *s = &a->shape;
     size_t part = (size_t)(s->heads * s->size) * 2, rows = (size_t)(s->batch * s->queries);
@@ -281,7 +281,7 @@ static tutti_status give_memory(lab *lab, attended *a, tutti_cu_pointer qkv, tut
     return lab_memory(lab, (size_t)most + 16, &a->g.workspace);
 }
 
-static tutti_status check_attention(lab *lab, const tutti_dnn *dnn, tutti_dnn_handle handle,
+static tutti_status check_attention(lab_bench *lab, const tutti_dnn *dnn, tutti_dnn_handle handle,
                                     bool causal)
 {
     attended a = make_attention(2, 3, 128, 64, causal);
@@ -312,7 +312,7 @@ static tutti_status check_attention(lab *lab, const tutti_dnn *dnn, tutti_dnn_ha
     return TUTTI_OK;
 }
 
-static tutti_status time_attention(lab *lab, const tutti_dnn *dnn, tutti_dnn_handle handle)
+static tutti_status time_attention(lab_bench *lab, const tutti_dnn *dnn, tutti_dnn_handle handle)
 {
     attended a = make_attention(64, 12, 1024, 64, true);
     int64_t count = 64 * 1024 * 12 * 64;
@@ -336,7 +336,7 @@ static tutti_status time_attention(lab *lab, const tutti_dnn *dnn, tutti_dnn_han
     return TUTTI_OK;
 }
 
-tutti_status lab_check_attention(lab *lab)
+tutti_status lab_check_attention(lab_bench *lab)
 {
     const tutti_dnn *dnn;
     tutti_dnn_handle handle;

@@ -18,7 +18,7 @@ static bool wanted(const char *name, int argc, char **argv)
     return any;
 }
 
-static void run(lab *lab, const lab_check *check)
+static void run(lab_bench *lab, const lab_check *check)
 {
     lab->check = check->name;
     int failed = lab->failed;
@@ -64,7 +64,7 @@ static void report(void)
 
 int main(int argc, char **argv)
 {
-    static lab own;
+    static lab_bench own;
     tutti_cuda_device *device;
     if (argc > 1 && strcmp(argv[1], "--compile") == 0)
         return compile_all();

@@ -22,13 +22,14 @@ typedef struct step {
 
 static const tutti_cuda_adamw_state first_state = {1e-2f, 0.9f, 0.999f, 1e-8f, 1, 0, 0};
 
-static tutti_status plan_of(lab *lab, tutti_cuda_product shape, const tutti_cuda_product_plan **ret)
+static tutti_status plan_of(lab_bench *lab, tutti_cuda_product shape,
+                            const tutti_cuda_product_plan **ret)
 {
     shape.type = shape.out = TUTTI_CUDA_F32;
     return tutti__cuda_product_plan(lab->products, lab->on.stream, &shape, true, ret);
 }
 
-static tutti_status plan(lab *lab, step *s)
+static tutti_status plan(lab_bench *lab, step *s)
 {
     int b = s->batch, i = s->in, h = s->hidden;
     TUTTI_TRY(
@@ -55,7 +56,7 @@ static tutti_status write_relu_gradient(tutti_text *text)
 }
 
 /* Parameters as they were at first. */
-static tutti_status reset(lab *lab, step *s)
+static tutti_status reset(lab_bench *lab, step *s)
 {
     for (int p = 0; p < PARAMETERS; p++) {
         size_t bytes = (size_t)s->counts[p] * 4;
@@ -76,7 +77,7 @@ static tutti_status reset(lab *lab, step *s)
     return TUTTI_CU(lab->on.device, cuStreamSynchronize(lab->on.stream));
 }
 
-static tutti_status make(lab *lab, step *s)
+static tutti_status make(lab_bench *lab, step *s)
 {
     int64_t counts[] = {(int64_t)s->in * s->hidden, s->hidden, (int64_t)s->hidden * WIDE, WIDE};
     size_t b = (size_t)s->batch, h = (size_t)s->hidden;
@@ -110,7 +111,7 @@ static tutti_status make(lab *lab, step *s)
     return plan(lab, s);
 }
 
-static tutti_status sum_columns(lab *lab, const step *s, tutti_cu_pointer x, int width,
+static tutti_status sum_columns(lab_bench *lab, const step *s, tutti_cu_pointer x, int width,
                                 tutti_cu_pointer y)
 {
     return tutti__cuda_reduce_columns(
@@ -118,7 +119,7 @@ static tutti_status sum_columns(lab *lab, const step *s, tutti_cu_pointer x, int
                      .x = x, .y = y, .workspace = s->workspace, .rows = s->batch, .width = width});
 }
 
-static tutti_status enqueue(lab *lab, void *context)
+static tutti_status enqueue(lab_bench *lab, void *context)
 {
     step *s = context;
     tutti_cu_stream stream = lab->on.stream;
@@ -152,7 +153,7 @@ static tutti_status enqueue(lab *lab, void *context)
     return tutti__cuda_adamw(lab->on, TUTTI_CUDA_F32, s->tensors, PARAMETERS, s->blocks, s->state);
 }
 
-static tutti_status capture(lab *lab, step *s)
+static tutti_status capture(lab_bench *lab, step *s)
 {
     tutti_cuda_device *device = lab->on.device;
     TUTTI_TRY(enqueue(lab, s)); /* compiles and loads what it needs */
@@ -165,7 +166,7 @@ static tutti_status capture(lab *lab, step *s)
     return TUTTI_CU(device, cuGraphInstantiateWithFlags(&s->exec, s->graph, 0));
 }
 
-static tutti_status replay(lab *lab, void *context)
+static tutti_status replay(lab_bench *lab, void *context)
 {
     step *s = context;
     return TUTTI_CU(lab->on.device, cuGraphLaunch(s->exec, lab->on.stream));
@@ -226,7 +227,7 @@ static double reference(const step *s, double *const *m, double *const *v, doubl
     return loss / B;
 }
 
-static tutti_status compare(lab *lab, step *s)
+static tutti_status compare(lab_bench *lab, step *s)
 {
     double *m[PARAMETERS], *v[PARAMETERS], *g[PARAMETERS], worst = 0, first = 0, last = 0;
     for (int p = 0; p < PARAMETERS; p++) {
@@ -253,7 +254,7 @@ static tutti_status compare(lab *lab, step *s)
 }
 
 /* Two times 50 replays end in the same bits. */
-static tutti_status repeat(lab *lab, step *s)
+static tutti_status repeat(lab_bench *lab, step *s)
 {
     size_t bytes = (size_t)s->counts[0] * 4;
     char *bits = malloc(bytes);
@@ -269,7 +270,7 @@ static tutti_status repeat(lab *lab, step *s)
     return TUTTI_OK;
 }
 
-static void discard(lab *lab, step *s)
+static void discard(lab_bench *lab, step *s)
 {
     if (s->exec)
         (void)lab->on.device->cu->cuGraphExecDestroy(s->exec);
@@ -281,7 +282,7 @@ static void discard(lab *lab, step *s)
     tutti__text_free(&s->relu_gradient);
 }
 
-static tutti_status check_step(lab *lab, step *s, bool timed)
+static tutti_status check_step(lab_bench *lab, step *s, bool timed)
 {
     size_t nodes = 0;
     double us;
@@ -301,7 +302,7 @@ static tutti_status check_step(lab *lab, step *s, bool timed)
     return TUTTI_OK;
 }
 
-tutti_status lab_check_step(lab *lab)
+tutti_status lab_check_step(lab_bench *lab)
 {
     step small = {.batch = 64, .in = 64, .hidden = 128},
          large = {.batch = 64, .in = 784, .hidden = 512};
