@@ -17,7 +17,7 @@ ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(jobs) $(1); \
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-random unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-random test-gpu unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -78,6 +78,10 @@ test-ssh: all ## the launcher over real ssh: installs openssh, starts daemons of
 	@$(call ninja, tests/cluster/cluster_member tests/cluster/cluster_rank)
 	@tools/deps.sh --quiet ssh
 	@tests/cluster/run.sh $(BUILD) ssh
+
+test-gpu: configure ## our kernels, cuBLASLt and cuDNN on an NVIDIA GPU beside the CPU in f64, and timed; ARGS='norm step'
+	@$(call ninja, src/device/cuda/lab/cuda_lab)
+	@$(BUILD)/src/device/cuda/lab/cuda_lab $(ARGS) || [ $$? = 77 ]
 
 test-mpi: ## the engine mpi under the real OpenMPI and MPICH: installs both, builds their modules
 	@tools/deps.sh --quiet mpi

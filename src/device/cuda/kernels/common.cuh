@@ -39,8 +39,8 @@ template <> __device__ __forceinline__ f16 from_float<f16>(float x)
     return y;
 }
 
-// N elements that are loaded and stored at once, 16 bytes where N * sizeof(T) is that.
-template <class T, int N> struct __align__(sizeof(T) * N) vec {
+// N elements that are loaded and stored at once, by 16 bytes where they are that many.
+template <class T, int N> struct __align__(sizeof(T) * N > 16 ? 16 : sizeof(T) * N) vec {
     T at[N];
 };
 #define PER16(T) (16 / (int)sizeof(T))

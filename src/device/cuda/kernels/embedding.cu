@@ -90,15 +90,27 @@ embedding_edges(const i32 *ids, i64 count, i32 size, const float *edge, T *gradi
     const i64 begin = chunk * CHUNK;
     if (begin > 0 && ids[begin] == id && ids[begin - 1] == id)
         return; // it began earlier
+    i64 low = chunk + 1, high = (count - 1) / CHUNK + 1; // the chunks that begin with the id
+    while (low < high) {
+        const i64 middle = (low + high) / 2;
+        if (ids[middle * CHUNK] == id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
     for (int c = threadIdx.x; c < VECTORS; c += blockDim.x) {
         float sum[N];
+        const vec<float, N> tail = *(const vec<float, N> *)(edge + (chunk * 2 + 1) * WIDTH + c * N);
 #pragma unroll
         for (int k = 0; k < N; k++)
-            sum[k] = edge[(chunk * 2 + 1) * WIDTH + c * N + k];
-        for (i64 next = chunk + 1; next * CHUNK < count && ids[next * CHUNK] == id; next++)
+            sum[k] = tail.at[k];
+#pragma unroll 8
+        for (i64 next = chunk + 1; next < low; next++) {
+            const vec<float, N> head = *(const vec<float, N> *)(edge + next * 2 * WIDTH + c * N);
 #pragma unroll
             for (int k = 0; k < N; k++)
-                sum[k] += edge[next * 2 * WIDTH + c * N + k];
+                sum[k] += head.at[k];
+        }
         if (id >= 0 && id < size)
             put(gradient + (i64)id * WIDTH, c, sum);
     }

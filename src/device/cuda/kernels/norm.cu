@@ -89,6 +89,12 @@ norm_gradient(const T *s, const T *dy, const T *along, const T *gamma, const flo
     for (i64 r = group; r < rows; r += groups) {
         const float middle = RMS ? 0.0f : mean[r], inverse = rstd[r];
         float hat[EACH][N], d[EACH][N], sum = 0.0f, dot = 0.0f;
+        vec<T, N> more[EACH]; // asked for first, so that it comes beside the others
+        if (along)
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+                if (t + e * THREADS < VECTORS)
+                    more[e] = ((const vec<T, N> *)(along + r * WIDTH))[t + e * THREADS];
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
             const int i = t + e * THREADS;
@@ -113,13 +119,11 @@ norm_gradient(const T *s, const T *dy, const T *along, const T *gamma, const flo
         for (int e = 0; e < EACH; e++) {
             const int i = t + e * THREADS;
             if (i < VECTORS) {
-                vec<T, N> v, more;
-                if (along)
-                    more = ((const vec<T, N> *)(along + r * WIDTH))[i];
+                vec<T, N> v;
 #pragma unroll
                 for (int k = 0; k < N; k++)
                     v.at[k] = from_float<T>((d[e][k] - sum - hat[e][k] * dot) * inverse +
-                                            (along ? to_float(more.at[k]) : 0.0f));
+                                            (along ? to_float(more[e].at[k]) : 0.0f));
                 ((vec<T, N> *)(dx + r * WIDTH))[i] = v;
             }
         }

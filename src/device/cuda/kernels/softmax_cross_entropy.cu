@@ -9,7 +9,37 @@
 // A label outside of [0, WIDTH) is ignored: loss and gradient 0.
 #include "common.cuh"
 
-enum { N = PER16(T), VECTORS = STRIDE / N };
+enum { N = PER16(T), VECTORS = STRIDE / N, EACH = (VECTORS + THREADS - 1) / THREADS };
+
+// A copy of 16 bytes into shared memory, beside which the thread goes on; and the wait for all but
+// the last `pending` copies.
+__device__ __forceinline__ void copy_begin(void *to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n\tcp.async.commit_group;"
+                 :
+                 : "r"((u32)__cvta_generic_to_shared(to)), "l"(from)
+                 : "memory");
+}
+#define COPY_WAIT(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
+template <int E> struct rows_of {
+    template <class F> static __device__ __forceinline__ void each(F f)
+    {
+        rows_of<E - 1>::each(f);
+        COPY_WAIT(EACH - E); // a thread reads what it has copied itself
+        f(E - 1);
+    }
+};
+template <> struct rows_of<0> {
+    template <class F> static __device__ __forceinline__ void each(F f) {}
+};
+
+#define LOG2E 1.4426950408889634f
+__device__ __forceinline__ float power2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 softmax_cross_entropy(const T *logits, const i32 *labels, float scale, float *loss, T *gradient)
@@ -23,39 +53,61 @@ softmax_cross_entropy(const T *logits, const i32 *labels, float scale, float *lo
     const int label = labels[r];
     const bool counts = label >= 0 && label < WIDTH;
     float most = -INFINITY, sum = 0.0f;
-    for (int i = threadIdx.x; i < VECTORS; i += THREADS) {
-        vec<T, N> x = in[i];
-        row[i] = x;
-        float high = most;
 #pragma unroll
-        for (int k = 0; k < N; k++)
-            if (i * N + k < WIDTH)
-                high = fmaxf(high, to_float(x.at[k]));
-        if (high > most) {
-            sum *= __expf(most - high);
-            most = high;
-        }
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            if (i * N + k < WIDTH && most > -INFINITY)
-                sum += __expf(to_float(x.at[k]) - most);
+    for (int e = 0; e < EACH; e++) {
+        const int i = threadIdx.x + e * THREADS;
+        if (i < VECTORS)
+            copy_begin(&row[i], &in[i]);
+        else
+            asm volatile("cp.async.commit_group;");
     }
-    const float top = group_max<THREADS>(most, scratch);
-    const float whole = group_sum<THREADS>(most > -INFINITY ? sum * __expf(most - top) : 0.0f, scratch);
-    const float factor = counts ? scale / whole : 0.0f;
-    if (threadIdx.x == 0)
-        loss[r] = counts ? logf(whole) + top - to_float(((const T *)row)[label]) : 0.0f;
-    __syncthreads(); // the row is written over where the label's logit was read
-    for (int i = threadIdx.x; i < VECTORS; i += THREADS) {
-        vec<T, N> x = row[i], y;
+    rows_of<EACH>::each([&](int e) {
+        const int i = threadIdx.x + e * THREADS;
+        if (i >= VECTORS)
+            return;
+        const vec<T, N> x = row[i];
+        float value[N], high = most;
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            const int j = i * N + k;
-            float d = j < WIDTH ? __expf(to_float(x.at[k]) - top) * factor : 0.0f;
-            if (counts && j == label)
-                d -= scale;
-            y.at[k] = from_float<T>(d);
+            value[k] = to_float(x.at[k]) * LOG2E;
+            if (i >= WIDTH / N && i * N + k >= WIDTH)
+                value[k] = -INFINITY;
+            high = fmaxf(high, value[k]);
         }
+        if (high > most) {
+            sum *= power2(most - high);
+            most = high;
+        }
+        if (most > -INFINITY)
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                sum += power2(value[k] - most);
+    });
+    __syncthreads(); // one thread reads the label's logit, which another has copied
+    const float top = group_max<THREADS>(most, scratch); // in powers of two
+    const float whole =
+        group_sum<THREADS>(most > -INFINITY ? sum * power2(most - top) : 0.0f, scratch);
+    const float factor = counts ? scale / whole : 0.0f;
+    if (threadIdx.x == 0)
+        loss[r] = counts ? logf(whole) + top / LOG2E - to_float(((const T *)row)[label]) : 0.0f;
+    for (int i = threadIdx.x; i < VECTORS; i += THREADS) {
+        const vec<T, N> x = row[i];
+        vec<T, N> y;
+        float value[N];
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            value[k] = power2(fmaf(to_float(x.at[k]), LOG2E, -top)) * factor;
+        if (i >= WIDTH / N)
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                value[k] = i * N + k < WIDTH ? value[k] : 0.0f;
+        if (counts && i == label / N)
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                value[k] -= i * N + k == label ? scale : 0.0f;
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            y.at[k] = from_float<T>(value[k]);
         out[i] = y;
     }
 }

@@ -10,9 +10,13 @@ const lab_check lab_checks[] = {
     {"sort", lab_check_sort},
     {"embedding", lab_check_embedding},
     {"adamw", lab_check_adamw},
+    {"chain", lab_check_chain},
     {"random", lab_check_random},
     {"move", lab_check_move},
     {"products", lab_check_products},
     {"epilogues", lab_check_epilogues},
+    {"step", lab_check_step},
+    {"convolution", lab_check_convolution},
+    {"attention", lab_check_attention},
 };
 const int lab_check_count = sizeof lab_checks / sizeof *lab_checks;

@@ -4,21 +4,21 @@
 
 #include "device/cuda/lab/lab.h"
 
-tutti_status lab_check_copy(lab *lab);
-tutti_status lab_check_softmax(lab *lab);
-tutti_status lab_check_cross_entropy(lab *lab);
-tutti_status lab_check_norm(lab *lab);
-tutti_status lab_check_reduce(lab *lab);
-tutti_status lab_check_embedding(lab *lab);
-tutti_status lab_check_sort(lab *lab);
-tutti_status lab_check_adamw(lab *lab);
-tutti_status lab_check_random(lab *lab);
-tutti_status lab_check_move(lab *lab);
-tutti_status lab_check_chain(lab *lab);
-tutti_status lab_check_products(lab *lab);
-tutti_status lab_check_epilogues(lab *lab);
-tutti_status lab_check_step(lab *lab);
-tutti_status lab_check_convolution(lab *lab);
-tutti_status lab_check_attention(lab *lab);
+tutti_status lab_check_copy(lab_bench *lab);
+tutti_status lab_check_softmax(lab_bench *lab);
+tutti_status lab_check_cross_entropy(lab_bench *lab);
+tutti_status lab_check_norm(lab_bench *lab);
+tutti_status lab_check_reduce(lab_bench *lab);
+tutti_status lab_check_embedding(lab_bench *lab);
+tutti_status lab_check_sort(lab_bench *lab);
+tutti_status lab_check_adamw(lab_bench *lab);
+tutti_status lab_check_random(lab_bench *lab);
+tutti_status lab_check_move(lab_bench *lab);
+tutti_status lab_check_chain(lab_bench *lab);
+tutti_status lab_check_products(lab_bench *lab);
+tutti_status lab_check_epilogues(lab_bench *lab);
+tutti_status lab_check_step(lab_bench *lab);
+tutti_status lab_check_convolution(lab_bench *lab);
+tutti_status lab_check_attention(lab_bench *lab);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum { TURNS = 21, WARM = 3 };
 
-tutti_status lab_memory(lab *lab, size_t bytes, tutti_cu_pointer *ret)
+tutti_status lab_memory(lab_bench *lab, size_t bytes, tutti_cu_pointer *ret)
 {
     if (lab->memory_count == 256)
         return tutti_fail(TUTTI_TOO_LARGE, "a check takes more than 256 pieces of memory");
@@ -14,14 +14,14 @@ tutti_status lab_memory(lab *lab, size_t bytes, tutti_cu_pointer *ret)
     return TUTTI_CU(lab->on.device, cuMemsetD8Async(*ret, 0xff, bytes, lab->on.stream));
 }
 
-tutti_status lab_put(lab *lab, const void *data, size_t bytes, tutti_cu_pointer *ret)
+tutti_status lab_put(lab_bench *lab, const void *data, size_t bytes, tutti_cu_pointer *ret)
 {
     TUTTI_TRY(lab_memory(lab, bytes, ret));
     TUTTI_TRY(TUTTI_CU(lab->on.device, cuMemcpyHtoDAsync(*ret, data, bytes, lab->on.stream)));
     return TUTTI_CU(lab->on.device, cuStreamSynchronize(lab->on.stream));
 }
 
-tutti_status lab_get(lab *lab, tutti_cu_pointer from, void *ret_data, size_t bytes)
+tutti_status lab_get(lab_bench *lab, tutti_cu_pointer from, void *ret_data, size_t bytes)
 {
     TUTTI_TRY(TUTTI_CU(lab->on.device, cuMemcpyDtoHAsync(ret_data, from, bytes, lab->on.stream)));
     return TUTTI_CU(lab->on.device, cuStreamSynchronize(lab->on.stream));
@@ -42,11 +42,33 @@ static float of_bf16(uint16_t x)
     return y;
 }
 
+/* Ties to even, as rint does. */
+static uint16_t f16_of(float x)
+{
+    int exponent;
+    uint16_t sign = signbit(x) ? 0x8000 : 0;
+    float size = fabsf(x);
+    if (size < 0x1p-14f)
+        return (uint16_t)(sign | (uint16_t)rintf(size * 0x1p24f));
+    float digits = rintf(frexpf(size, &exponent) * 2048); /* 1024 to 2048 */
+    int bits = (exponent + 14) * 1024 + (int)digits - 1024;
+    return (uint16_t)(sign | (bits < 0x7c00 ? bits : 0x7c00));
+}
+
+static float of_f16(uint16_t x)
+{
+    int exponent = x >> 10 & 31, digits = x & 1023;
+    float size = exponent == 31  ? digits ? NAN : INFINITY
+                 : exponent == 0 ? ldexpf((float)digits, -24)
+                                 : ldexpf((float)(digits + 1024), exponent - 25);
+    return x & 0x8000 ? -size : size;
+}
+
 static void write_as(tutti_cuda_type type, double value, char *to)
 {
     float f = (float)value;
     uint16_t b = bf16_of(f);
-    _Float16 h = (_Float16)f;
+    uint16_t h = f16_of(f);
     memcpy(to,
            type == TUTTI_CUDA_F32    ? (void *)&f
            : type == TUTTI_CUDA_BF16 ? (void *)&b
@@ -58,12 +80,11 @@ static double read_as(tutti_cuda_type type, const char *from)
 {
     float f;
     uint16_t b;
-    _Float16 h;
     if (type == TUTTI_CUDA_F32)
         return memcpy(&f, from, 4), (double)f;
     if (type == TUTTI_CUDA_BF16)
         return memcpy(&b, from, 2), (double)of_bf16(b);
-    return memcpy(&h, from, 2), (double)h;
+    return memcpy(&b, from, 2), (double)of_f16(b);
 }
 
 double lab_round(tutti_cuda_type type, double value)
@@ -73,8 +94,8 @@ double lab_round(tutti_cuda_type type, double value)
     return read_as(type, bytes);
 }
 
-tutti_status lab_numbers(lab *lab, tutti_cuda_type type, int64_t count, double low, double high,
-                         double **ret_values, tutti_cu_pointer *ret)
+tutti_status lab_numbers(lab_bench *lab, tutti_cuda_type type, int64_t count, double low,
+                         double high, double **ret_values, tutti_cu_pointer *ret)
 {
     static uint64_t seed = 1;
     size_t size = (size_t)tutti__cuda_type_size(type);
@@ -96,7 +117,7 @@ tutti_status lab_numbers(lab *lab, tutti_cuda_type type, int64_t count, double l
     return status;
 }
 
-tutti_status lab_read(lab *lab, tutti_cuda_type type, tutti_cu_pointer from, int64_t count,
+tutti_status lab_read(lab_bench *lab, tutti_cuda_type type, tutti_cu_pointer from, int64_t count,
                       double **ret_values)
 {
     size_t size = (size_t)tutti__cuda_type_size(type);
@@ -112,7 +133,7 @@ tutti_status lab_read(lab *lab, tutti_cuda_type type, tutti_cu_pointer from, int
     return status;
 }
 
-void lab_pass(lab *lab, bool passed, const char *what, const char *format, ...)
+void lab_pass(lab_bench *lab, bool passed, const char *what, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -127,7 +148,7 @@ void lab_pass(lab *lab, bool passed, const char *what, const char *format, ...)
         lab->failed++;
 }
 
-void lab_compare(lab *lab, const char *what, const double *a, const double *b, int64_t count,
+void lab_compare(lab_bench *lab, const char *what, const double *a, const double *b, int64_t count,
                  double limit)
 {
     double difference = 0, norm = 0, worst = 0;
@@ -143,7 +164,8 @@ void lab_compare(lab *lab, const char *what, const double *a, const double *b, i
              worst);
 }
 
-void lab_same(lab *lab, const char *what, tutti_cu_pointer a, const void *before, size_t bytes)
+void lab_same(lab_bench *lab, const char *what, tutti_cu_pointer a, const void *before,
+              size_t bytes)
 {
     char *now = malloc(bytes);
     bool same = now && lab_get(lab, a, now, bytes) == TUTTI_OK && memcmp(now, before, bytes) == 0;
@@ -157,7 +179,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-tutti_status lab_microseconds(lab *lab, lab_call *call, void *context, double *ret)
+tutti_status lab_microseconds(lab_bench *lab, lab_call *call, void *context, double *ret)
 {
     tutti_cuda_device *device = lab->on.device;
     tutti_cu_event begin, end;
@@ -184,7 +206,7 @@ tutti_status lab_microseconds(lab *lab, lab_call *call, void *context, double *r
     return TUTTI_OK;
 }
 
-tutti_status lab_time(lab *lab, const char *what, lab_call *call, void *context, double bytes,
+tutti_status lab_time(lab_bench *lab, const char *what, lab_call *call, void *context, double bytes,
                       double flops)
 {
     double us;

@@ -18,7 +18,7 @@ typedef struct product {
     tutti_cu_pointer a, b, d, bias, aux;
 } product;
 
-static tutti_status call_product(lab *lab, void *context)
+static tutti_status call_product(lab_bench *lab, void *context)
 {
     product *p = context;
     return tutti__cuda_product_run(p->plan, lab->on.stream, p->a, p->b, p->d, p->bias, p->aux);
@@ -43,7 +43,7 @@ static double limit_of(const tutti_cuda_product *p)
     return p->out == TUTTI_CUDA_F32 ? 1e-5 : p->out == TUTTI_CUDA_BF16 ? 5e-3 : 1e-3;
 }
 
-static tutti_status check_plain(lab *lab, tutti_cuda_product shape)
+static tutti_status check_plain(lab_bench *lab, tutti_cuda_product shape)
 {
     product p = {.shape = shape};
     double *a, *b, *d, *d0 = malloc((size_t)(shape.m * shape.n) * 8);
@@ -63,7 +63,7 @@ static tutti_status check_plain(lab *lab, tutti_cuda_product shape)
     return TUTTI_OK;
 }
 
-static tutti_status time_product(lab *lab, tutti_cuda_type type, bool tf32, int64_t side)
+static tutti_status time_product(lab_bench *lab, tutti_cuda_type type, bool tf32, int64_t side)
 {
     product p = {.shape = {.type = type,
                            .out = type,
@@ -88,7 +88,7 @@ static tutti_status time_product(lab *lab, tutti_cuda_type type, bool tf32, int6
     return lab_time(lab, what, call_product, &p, 0, 2.0 * (double)(side * side * side));
 }
 
-tutti_status lab_check_products(lab *lab)
+tutti_status lab_check_products(lab_bench *lab)
 {
     static const struct {
         tutti_cuda_type type, out;
@@ -115,8 +115,8 @@ tutti_status lab_check_products(lab *lab)
 }
 
 /* x [m, k] w [k, n] with bias and an activation, then back: dx of the layer behind it. */
-static tutti_status check_forward(lab *lab, tutti_cuda_type type, tutti_cuda_epilogue epilogue,
-                                  const char *name)
+static tutti_status check_forward(lab_bench *lab, tutti_cuda_type type,
+                                  tutti_cuda_epilogue epilogue, const char *name)
 {
     product p = {
         .shape = {.type = type, .out = type, .m = 256, .n = 384, .k = 192, .epilogue = epilogue}};
@@ -183,7 +183,7 @@ static tutti_status check_forward(lab *lab, tutti_cuda_type type, tutti_cuda_epi
     return TUTTI_OK;
 }
 
-static tutti_status check_bias_gradient(lab *lab, tutti_cuda_type type)
+static tutti_status check_bias_gradient(lab_bench *lab, tutti_cuda_type type)
 {
     product p = {.shape = {.type = type,
                            .out = type,
@@ -214,7 +214,7 @@ static tutti_status check_bias_gradient(lab *lab, tutti_cuda_type type)
 }
 
 /* What a type lacks is told and is no failure: there is an unfused way. */
-static void attempt(lab *lab, tutti_status status, const char *what)
+static void attempt(lab_bench *lab, tutti_status status, const char *what)
 {
     if (status == TUTTI_UNSUPPORTED)
         printf("none %-22s %-26s %s\n", lab->check, what, tutti_error_message());
@@ -222,7 +222,7 @@ static void attempt(lab *lab, tutti_status status, const char *what)
         lab_pass(lab, false, what, "%s", tutti_error_message());
 }
 
-tutti_status lab_check_epilogues(lab *lab)
+tutti_status lab_check_epilogues(lab_bench *lab)
 {
     static const tutti_cuda_type types[] = {TUTTI_CUDA_F32, TUTTI_CUDA_BF16, TUTTI_CUDA_F16};
     for (int t = 0; t < 3; t++) {

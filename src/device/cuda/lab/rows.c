@@ -6,13 +6,13 @@ typedef struct copy {
     size_t bytes;
 } copy;
 
-static tutti_status call_copy(lab *lab, void *context)
+static tutti_status call_copy(lab_bench *lab, void *context)
 {
     copy *c = context;
     return TUTTI_CU(lab->on.device, cuMemcpyDtoDAsync(c->to, c->from, c->bytes, lab->on.stream));
 }
 
-tutti_status lab_check_copy(lab *lab)
+tutti_status lab_check_copy(lab_bench *lab)
 {
     copy c = {.bytes = (size_t)1 << 30};
     double us;
@@ -32,13 +32,13 @@ typedef struct softmax {
     int width;
 } softmax;
 
-static tutti_status call_softmax(lab *lab, void *context)
+static tutti_status call_softmax(lab_bench *lab, void *context)
 {
     softmax *s = context;
     return tutti__cuda_softmax(lab->on, s->type, s->x, s->y, s->rows, s->width);
 }
 
-static tutti_status check_softmax(lab *lab, tutti_cuda_type type, int64_t rows, int width)
+static tutti_status check_softmax(lab_bench *lab, tutti_cuda_type type, int64_t rows, int width)
 {
     softmax s = {.type = type, .rows = rows, .width = width};
     int64_t count = rows * width;
@@ -74,7 +74,7 @@ static tutti_status check_softmax(lab *lab, tutti_cuda_type type, int64_t rows, 
     return TUTTI_OK;
 }
 
-tutti_status lab_check_softmax(lab *lab)
+tutti_status lab_check_softmax(lab_bench *lab)
 {
     TUTTI_TRY(check_softmax(lab, TUTTI_CUDA_F32, 77, 12));
     TUTTI_TRY(check_softmax(lab, TUTTI_CUDA_BF16, 333, 1024));
@@ -89,13 +89,13 @@ tutti_status lab_check_softmax(lab *lab)
     return lab_time(lab, "bf16 1 GiB", call_softmax, &s, 2.0 * (double)bytes, 0);
 }
 
-static tutti_status call_cross_entropy(lab *lab, void *context)
+static tutti_status call_cross_entropy(lab_bench *lab, void *context)
 {
     return tutti__cuda_softmax_cross_entropy(lab->on, context);
 }
 
-static tutti_status check_cross_entropy(lab *lab, tutti_cuda_type type, int64_t rows, int width,
-                                        int stride)
+static tutti_status check_cross_entropy(lab_bench *lab, tutti_cuda_type type, int64_t rows,
+                                        int width, int stride)
 {
     tutti_cuda_cross_entropy c = {
         .type = type, .rows = rows, .width = width, .stride = stride, .scale = 1.0f / (float)rows};
@@ -131,7 +131,7 @@ static tutti_status check_cross_entropy(lab *lab, tutti_cuda_type type, int64_t 
     return TUTTI_OK;
 }
 
-tutti_status lab_check_cross_entropy(lab *lab)
+tutti_status lab_check_cross_entropy(lab_bench *lab)
 {
     TUTTI_TRY(check_cross_entropy(lab, TUTTI_CUDA_F32, 64, 10, 12));
     TUTTI_TRY(check_cross_entropy(lab, TUTTI_CUDA_F16, 33, 1000, 1000));
@@ -149,17 +149,17 @@ tutti_status lab_check_cross_entropy(lab *lab)
     return lab_time(lab, "bf16 16384x50257", call_cross_entropy, &c, 2.0 * (double)bytes, 0);
 }
 
-static tutti_status call_norm(lab *lab, void *context)
+static tutti_status call_norm(lab_bench *lab, void *context)
 {
     return tutti__cuda_norm(lab->on, context);
 }
 
-static tutti_status call_norm_gradient(lab *lab, void *context)
+static tutti_status call_norm_gradient(lab_bench *lab, void *context)
 {
     return tutti__cuda_norm_gradient(lab->on, context);
 }
 
-static tutti_status make_norm(lab *lab, tutti_cuda_norm *n)
+static tutti_status make_norm(lab_bench *lab, tutti_cuda_norm *n)
 {
     size_t size = (size_t)tutti__cuda_type_size(n->type), width = (size_t)n->width;
     size_t bytes = (size_t)n->rows * width * size;
@@ -174,8 +174,8 @@ static tutti_status make_norm(lab *lab, tutti_cuda_norm *n)
     return lab_memory(lab, tutti__cuda_norm_workspace(n), &n->workspace);
 }
 
-static tutti_status check_norm(lab *lab, tutti_cuda_type type, int64_t rows, int width, bool rms,
-                               bool with_residual)
+static tutti_status check_norm(lab_bench *lab, tutti_cuda_type type, int64_t rows, int width,
+                               bool rms, bool with_residual)
 {
     tutti_cuda_norm n = {.type = type, .rows = rows, .width = width, .rms = rms};
     int64_t count = rows * width;
@@ -248,7 +248,7 @@ static tutti_status check_norm(lab *lab, tutti_cuda_type type, int64_t rows, int
     return TUTTI_OK;
 }
 
-tutti_status lab_check_norm(lab *lab)
+tutti_status lab_check_norm(lab_bench *lab)
 {
     TUTTI_TRY(check_norm(lab, TUTTI_CUDA_F32, 301, 64, false, false));
     TUTTI_TRY(check_norm(lab, TUTTI_CUDA_BF16, 1000, 768, false, true));
@@ -277,20 +277,20 @@ tutti_status lab_check_norm(lab *lab)
     return lab_time(lab, "bf16 gradient, along", call_norm_gradient, &n, 4.0 * (double)bytes, 0);
 }
 
-static tutti_status call_rows(lab *lab, void *context)
+static tutti_status call_rows(lab_bench *lab, void *context)
 {
     return tutti__cuda_reduce_rows(lab->on, context);
 }
-static tutti_status call_columns(lab *lab, void *context)
+static tutti_status call_columns(lab_bench *lab, void *context)
 {
     return tutti__cuda_reduce_columns(lab->on, context);
 }
-static tutti_status call_all(lab *lab, void *context)
+static tutti_status call_all(lab_bench *lab, void *context)
 {
     return tutti__cuda_reduce_all(lab->on, context);
 }
 
-static tutti_status check_reduce(lab *lab, tutti_cuda_type type, int64_t rows, int64_t width,
+static tutti_status check_reduce(lab_bench *lab, tutti_cuda_type type, int64_t rows, int64_t width,
                                  bool maximum)
 {
     tutti_cuda_reduce c = {.type = type, .rows = rows, .width = width, .maximum = maximum};
@@ -327,16 +327,18 @@ static tutti_status check_reduce(lab *lab, tutti_cuda_type type, int64_t rows, i
     return TUTTI_OK;
 }
 
-tutti_status lab_check_reduce(lab *lab)
+tutti_status lab_check_reduce(lab_bench *lab)
 {
     TUTTI_TRY(check_reduce(lab, TUTTI_CUDA_F32, 1000, 37, false));
     TUTTI_TRY(check_reduce(lab, TUTTI_CUDA_BF16, 3001, 768, false));
     TUTTI_TRY(check_reduce(lab, TUTTI_CUDA_F16, 5, 200003, true));
-    tutti_cuda_reduce c = {.type = TUTTI_CUDA_F32, .rows = 32768, .width = 8192};
+    tutti_cuda_reduce c = {.type = TUTTI_CUDA_BF16, .rows = 65536, .width = 8192};
     size_t bytes = (size_t)1 << 30;
     TUTTI_TRY(lab_memory(lab, bytes, &c.x));
     TUTTI_TRY(lab_memory(lab, 65536 * 4, &c.y));
     TUTTI_TRY(lab_memory(lab, tutti__cuda_reduce_workspace(&c), &c.workspace));
+    c.type = TUTTI_CUDA_F32;
+    c.rows = 32768;
     TUTTI_TRY(tutti__cuda_random_uniform(lab->on, c.type, (tutti_random_key){1, 1}, 0, 256 << 20,
                                          -1, 2, c.x));
     TUTTI_TRY(lab_time(lab, "f32 1 GiB rows", call_rows, &c, (double)bytes, 0));

@@ -1,11 +1,11 @@
 /* tables.c: checks of embeddings, sort, moves, random numbers and AdamW. */
 #include "device/cuda/lab/checks.h"
 
-static tutti_status call_embedding(lab *lab, void *context)
+static tutti_status call_embedding(lab_bench *lab, void *context)
 {
     return tutti__cuda_embedding(lab->on, context);
 }
-static tutti_status call_embedding_gradient(lab *lab, void *context)
+static tutti_status call_embedding_gradient(lab_bench *lab, void *context)
 {
     return tutti__cuda_embedding_gradient(lab->on, context);
 }
@@ -21,7 +21,7 @@ static int32_t *make_ids(int64_t count, int size)
     return ids;
 }
 
-static tutti_status check_embedding(lab *lab, tutti_cuda_type type, int64_t count, int size,
+static tutti_status check_embedding(lab_bench *lab, tutti_cuda_type type, int64_t count, int size,
                                     int width)
 {
     tutti_cuda_embedding e = {
@@ -66,7 +66,7 @@ static tutti_status check_embedding(lab *lab, tutti_cuda_type type, int64_t coun
     return TUTTI_OK;
 }
 
-tutti_status lab_check_embedding(lab *lab)
+tutti_status lab_check_embedding(lab_bench *lab)
 {
     TUTTI_TRY(check_embedding(lab, TUTTI_CUDA_F32, 5000, 300, 64));
     TUTTI_TRY(check_embedding(lab, TUTTI_CUDA_BF16, 4097, 70000, 128));
@@ -87,7 +87,7 @@ tutti_status lab_check_embedding(lab *lab)
     return TUTTI_OK;
 }
 
-tutti_status lab_check_sort(lab *lab)
+tutti_status lab_check_sort(lab_bench *lab)
 {
     enum { COUNT = 100003 };
     uint32_t *keys = malloc(COUNT * 4), *sorted = malloc(COUNT * 4), *at = malloc(COUNT * 4);
@@ -119,13 +119,13 @@ typedef struct adamw {
     int count;
 } adamw;
 
-static tutti_status call_adamw(lab *lab, void *context)
+static tutti_status call_adamw(lab_bench *lab, void *context)
 {
     adamw *a = context;
     return tutti__cuda_adamw(lab->on, a->type, a->tensors, a->count, a->blocks, a->state);
 }
 
-static tutti_status check_adamw(lab *lab)
+static tutti_status check_adamw(lab_bench *lab)
 {
     tutti_cuda_adamw_tensor tensors[TENSORS];
     double *w[TENSORS], *g[TENSORS], *got, *weight;
@@ -173,7 +173,7 @@ static tutti_status check_adamw(lab *lab)
     return TUTTI_OK;
 }
 
-tutti_status lab_check_adamw(lab *lab)
+tutti_status lab_check_adamw(lab_bench *lab)
 {
     TUTTI_TRY(check_adamw(lab));
     tutti_cuda_adamw_tensor tensors[148];
@@ -212,7 +212,7 @@ typedef struct drawn {
     bool normal;
 } drawn;
 
-static tutti_status call_random(lab *lab, void *context)
+static tutti_status call_random(lab_bench *lab, void *context)
 {
     drawn *d = context;
     return (d->normal ? tutti__cuda_random_normal : tutti__cuda_random_uniform)(
@@ -220,7 +220,7 @@ static tutti_status call_random(lab *lab, void *context)
         d->y);
 }
 
-tutti_status lab_check_random(lab *lab)
+tutti_status lab_check_random(lab_bench *lab)
 {
     enum { COUNT = 1000001 };
     drawn d = {.count = COUNT};
@@ -257,35 +257,36 @@ typedef struct square {
     int64_t rows, columns;
 } square;
 
-static tutti_status call_transpose(lab *lab, void *context)
+static tutti_status call_transpose(lab_bench *lab, void *context)
 {
     square *s = context;
     return tutti__cuda_transpose(lab->on, s->size, s->x, 1, s->rows, s->columns, s->y);
 }
 
-static tutti_status check_transpose(lab *lab, int size)
+static tutti_status check_transpose(lab_bench *lab, int size, int rows)
 {
-    enum { BATCH = 3, ROWS = 77, COLUMNS = 130, COUNT = BATCH * ROWS * COLUMNS };
-    char x[8 * COUNT], y[8 * COUNT], what[32];
+    enum { BATCH = 3, COLUMNS = 130, COUNT = BATCH * 78 * COLUMNS };
+    static char x[8 * COUNT], y[8 * COUNT];
+    char what[32];
     tutti_cu_pointer from, to;
     bool right = true;
     for (int i = 0; i < 8 * COUNT; i++)
         x[i] = (char)tutti__random_u32((tutti_random_key){3, 3}, (uint64_t)i);
     TUTTI_TRY(lab_put(lab, x, (size_t)size * COUNT, &from));
     TUTTI_TRY(lab_memory(lab, (size_t)size * COUNT, &to));
-    TUTTI_TRY(tutti__cuda_transpose(lab->on, size, from, BATCH, ROWS, COLUMNS, to));
+    TUTTI_TRY(tutti__cuda_transpose(lab->on, size, from, BATCH, rows, COLUMNS, to));
     TUTTI_TRY(lab_get(lab, to, y, (size_t)size * COUNT));
     for (int b = 0; b < BATCH; b++)
-        for (int i = 0; i < ROWS; i++)
+        for (int i = 0; i < rows; i++)
             for (int j = 0; j < COLUMNS && right; j++)
-                right = memcmp(x + size * ((b * ROWS + i) * COLUMNS + j),
-                               y + size * ((b * COLUMNS + j) * ROWS + i), (size_t)size) == 0;
+                right = memcmp(x + size * ((b * rows + i) * COLUMNS + j),
+                               y + size * ((b * COLUMNS + j) * rows + i), (size_t)size) == 0;
     snprintf(what, sizeof what, "transpose, %d bytes", size);
-    lab_pass(lab, right, what, "3x77x130");
+    lab_pass(lab, right, what, "3x%dx130", rows);
     return TUTTI_OK;
 }
 
-static tutti_status check_rows(lab *lab)
+static tutti_status check_rows(lab_bench *lab)
 {
     enum { ROWS = 100, WIDTH = 33, COUNT = 60 };
     uint32_t x[ROWS * WIDTH], picked[COUNT * WIDTH], back[ROWS * WIDTH];
@@ -311,10 +312,11 @@ static tutti_status check_rows(lab *lab)
     return TUTTI_OK;
 }
 
-tutti_status lab_check_move(lab *lab)
+tutti_status lab_check_move(lab_bench *lab)
 {
     for (int size = 1; size <= 8; size *= 2)
-        TUTTI_TRY(check_transpose(lab, size));
+        TUTTI_TRY(check_transpose(lab, size, 77));
+    TUTTI_TRY(check_transpose(lab, 2, 78));
     TUTTI_TRY(check_rows(lab));
     square s = {.size = 4, .rows = 16384, .columns = 16384};
     TUTTI_TRY(lab_memory(lab, (size_t)1 << 30, &s.x));
