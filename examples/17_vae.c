@@ -20,15 +20,15 @@ static tutti_sym sample(tutti_layer_call *call)
 {
     tutti_sym mean = call->inputs[0], log_variance = call->inputs[1];
     tutti_sym both = tutti_add(tutti_square(mean), tutti_exp(log_variance));
-    tutti_sym each = tutti_sub(tutti_sub(both, log_variance), tutti_scalar_like(mean, 1));
+    tutti_sym each = tutti_sub(tutti_sub(both, log_variance), 1);
     tutti_sym divergence = tutti_sum(each, .axes = TUTTI_AXES(1));
-    tutti_add_loss(tutti_scale(divergence, 0.5 / PIXELS), "divergence");
-    tutti_add_metric(tutti_exp(tutti_scale(log_variance, 0.5)), "deviation");
+    tutti_add_loss(tutti_mul(divergence, 0.5 / PIXELS), "divergence");
+    tutti_add_metric(tutti_exp(tutti_mul(log_variance, 0.5)), "deviation");
     if (!call->training)
         return mean;
     tutti_type type = tutti_sym_type(mean);
     tutti_sym noise = tutti_random_normal(call->graph, 0, 1, type, .like = mean);
-    return tutti_add(mean, tutti_mul(noise, tutti_exp(tutti_scale(log_variance, 0.5))));
+    return tutti_add(mean, tutti_mul(noise, tutti_exp(tutti_mul(log_variance, 0.5))));
 }
 
 static const tutti_layer_kind sample_kind = {

@@ -58,7 +58,7 @@ static tutti_model *make_model(tutti_job *job, int64_t width, int64_t blocks)
                        x);
     x = tutti_call(tutti_layer_norm(), x);
     tutti_output(m, "scores", tutti_call(tutti_dense(WORDS), x));
-    tutti_model_build(m, 0, NULL);
+    (tutti_build)(m, 0, NULL);
     return m;
 }
 
@@ -74,9 +74,9 @@ static double evaluate(tutti_model *m, tutti_dataset *data)
     double right = 0, seen = 0;
     TUTTI_EACH_BATCH(data, bx, by) {
         TUTTI_STEP(e) {
-            tutti_sym guess = tutti_argmax(answers(m, tutti_use(e, bx), false), -1);
-            tutti_sym same = tutti_equal(tutti_cast(guess, TUTTI_I32), tutti_use(e, by));
-            right += tutti_item(tutti_sum(tutti_cast(same, TUTTI_F32)));
+            tutti_sym guess = tutti_argmax(answers(m, tutti_eager_feed(e, bx), false), -1);
+            tutti_sym same = tutti_equal(tutti_cast(guess, TUTTI_I32), tutti_eager_feed(e, by));
+            right += tutti_scalar_value(tutti_sum(tutti_cast(same, TUTTI_F32)));
             seen += (double)tutti_tensor_count(by);
         }
     }
@@ -110,11 +110,11 @@ int main(int argc, char **argv)
     while (tutti_progress_epoch(progress)) {
         TUTTI_EACH_BATCH(train, bx, by) {
             TUTTI_STEP(e) {
-                tutti_sym x = tutti_use(e, bx), y = tutti_use(e, by), loss;
+                tutti_sym x = tutti_eager_feed(e, bx), y = tutti_eager_feed(e, by), loss;
                 TUTTI_TAPE(tape, e)
-                    loss = tutti_loss_of(&cross_entropy, y, answers(m, x, true), TUTTI_NO_SYM);
-                tutti_descend(m, adamw, &tape, loss);
-                tutti_progress_mean(progress, "loss", tutti_item(loss));
+                    loss = tutti_compute_loss(&cross_entropy, y, answers(m, x, true));
+                tutti_tape_minimize(&tape, adamw, loss, m);
+                tutti_progress_mean(progress, "loss", tutti_scalar_value(loss));
             }
             if (!tutti_progress_step(progress, batch))
                 break;

@@ -148,15 +148,15 @@ typedef struct tutti_weight_options {
 } tutti_weight_options;
 /* A weight of the layer: "<layer>/<name>". Made on first use, found afterwards. A handle, or its
  * value in the precision the model computes in. */
-TUTTI_API tutti_sym tutti_weight(tutti_layer_call *call, const char *name, tutti_type type,
-                                 const tutti_weight_options *options);
-#define tutti_weight(call, name, type, ...)                                                        \
-    (tutti_weight)((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
-/* The weight as a variable to assign to (moving averages); never trained. */
-TUTTI_API tutti_sym tutti_layer_state(tutti_layer_call *call, const char *name, tutti_type type,
+TUTTI_API tutti_sym tutti_weight_with(tutti_layer_call *call, const char *name, tutti_type type,
                                       const tutti_weight_options *options);
+#define tutti_weight(call, name, type, ...)                                                        \
+    tutti_weight_with((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
+/* The weight as a variable to assign to (moving averages); never trained. */
+TUTTI_API tutti_sym tutti_layer_state_with(tutti_layer_call *call, const char *name,
+                                           tutti_type type, const tutti_weight_options *options);
 #define tutti_layer_state(call, name, type, ...)                                                   \
-    (tutti_layer_state)((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
+    tutti_layer_state_with((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
 /* `update` (an assignment) is part of a training step. */
 TUTTI_API void tutti_layer_update(tutti_layer_call *call, tutti_sym update);
 /* A loss or a metric of the layer's, or the model's, own: called where a layer, a subclassed model
@@ -165,7 +165,7 @@ TUTTI_API void tutti_layer_update(tutti_layer_call *call, tutti_sym update);
  * added to the model's in training and evaluation; scale it to weigh it. With a name (NULL: none)
  * it is shown beside the loss, as metrics are: by the bar, in the history, by callbacks and
  * tutti_evaluate. A name that is added again has a number: "balance", "balance_1". Loops by hand:
- * tutti_penalties, tutti_added_value.
+ * tutti_model_losses, tutti_added_value.
  *     tutti_add_loss(tutti_mul_scalar(divergence, 0.1), "divergence"); */
 TUTTI_API void tutti_add_loss(tutti_sym value, const char *name);
 #define tutti_add_loss(...) TUTTI_AT(tutti_add_loss(__VA_ARGS__))
@@ -173,7 +173,7 @@ TUTTI_API void tutti_add_metric(tutti_sym value, const char *name);
 #define tutti_add_metric(...) TUTTI_AT(tutti_add_metric(__VA_ARGS__))
 /* Applies an activation by name: any unary operator ("relu", "gelu", a user's own), "softmax", or
  * NULL, "" and "linear" for none. */
-TUTTI_API tutti_sym tutti_activate(tutti_sym x, const char *activation);
+TUTTI_API tutti_sym tutti_nn_activation(tutti_sym x, const char *activation);
 /* Poison with a message: "dense 'd1' (mnist.c:14): …". */
 TUTTI_API tutti_sym tutti_layer_fail(tutti_layer_call *call, const char *format, ...)
     TUTTI_PRINTF(2, 3);

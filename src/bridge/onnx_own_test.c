@@ -45,7 +45,7 @@ static tutti_model *bent(tutti_job *job)
                           TUTTI_FLOATS("shift", 2, ((const double[]){0.25, 1})),
                           TUTTI_INT("more", 7)};
     tutti_output(m, "y", tutti_apply_op(tutti_sym_graph(x), "onnxtest.deep.bend", 1, &x, 3, attrs));
-    CHECK_OK(tutti_model_build(m, 0, NULL));
+    CHECK_OK((tutti_build)(m, 0, NULL));
     return m;
 }
 

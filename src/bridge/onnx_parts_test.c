@@ -138,7 +138,7 @@ TUTTI_TEST(onnx_models_frozen_as_a_layer_stay_in_fit)
         CHECK_OK(tutti_weight_at(m, i, &info));
         CHECK_OK(tutti_get_weight(m, info.name, &before[i]));
     }
-    tutti_dataset *data = tutti_batch(tutti_from(job, in, labels), 4);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, in, labels), 4);
     tutti_fit(m, data, .epochs = 2, .quiet = true);
     for (int i = 0; i < count; i++) {
         CHECK_OK(tutti_weight_at(m, i, &info));
@@ -220,7 +220,7 @@ TUTTI_TEST(onnx_weights_are_saved_beside_the_json)
     tutti_tensor_set(bias, 0, 3); /* not the file's any more */
     CHECK_OK(tutti_set_weight(m, "conv1.bias", bias));
     tutti_tensor_release(bias);
-    CHECK_OK(tutti_save(m, path));
+    CHECK_OK(tutti_save_model(m, path));
     CHECK(size_of(json) < 8000); /* 1,952 weights */
     tutti_model *again = tutti_load_model(job, path);
     CHECK_OK(tutti_job_check(job));
@@ -236,8 +236,8 @@ TUTTI_TEST(onnx_weights_are_saved_beside_the_json)
     tutti_model *whole = tutti_functional(job, .name = "whole");
     tutti_sym in = tutti_input(whole, "x", TUTTI_F32, 2, 6, 6);
     tutti_output(whole, "y", tutti_call(tutti_model_layer(tutti_cut(again, "hidden")), in));
-    CHECK_OK(tutti_model_build(whole, 0, NULL));
-    CHECK_OK(tutti_save(whole, path));
+    CHECK_OK((tutti_build)(whole, 0, NULL));
+    CHECK_OK(tutti_save_model(whole, path));
     tutti_model *loaded = tutti_load_model(job, path);
     CHECK_OK(tutti_predict_on_batch(whole, 1, &x, 1, &c));
     tutti_tensor_release(b);

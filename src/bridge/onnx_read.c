@@ -85,7 +85,7 @@ static tutti_sym make_variable(tutti_onnx_import *m, const tutti_onnx_known *kno
     char name[256];
     tutti__onnx_legal_name(known->name, name);
     tutti_hidden_scopes hidden = tutti__scopes_hide(m->graph);
-    tutti_sym variable = tutti_variable(m->graph, tutti_from_tensor(value), .name = name,
+    tutti_sym variable = tutti_variable(m->graph, tutti_tensor_init(value), .name = name,
                                         .not_trainable = known->frozen);
     tutti__scopes_show(m->graph, hidden);
     return variable;

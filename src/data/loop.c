@@ -163,14 +163,14 @@ tutti_iterator *tutti_iterate(tutti_dataset *dataset, uint64_t epoch)
         return NULL;
     const tutti_position at = dataset->own_position;
     if (goes_back(dataset, epoch)) {
-        tutti_job_fail(dataset->job,
-                       tutti_fail(TUTTI_INVALID,
-                                  "%s%s%s: epoch %" PRIu64 " is asked for, and the checkpoint that "
-                                  "training goes on from is %s epoch %" PRIu64
-                                  ": give tutti_iterate the epoch of the loop, tutti_progress_at",
-                                  dataset->def->name, dataset->place[0] ? " at " : "",
-                                  dataset->place, epoch,
-                                  dataset->own_waits ? "in" : "at the end of", at.epoch));
+        tutti_job_fail(
+            dataset->job,
+            tutti_fail(TUTTI_INVALID,
+                       "%s%s%s: epoch %" PRIu64 " is asked for, and the checkpoint that "
+                       "training goes on from is %s epoch %" PRIu64
+                       ": give tutti_iterate the epoch of the loop, tutti_progress_current_epoch",
+                       dataset->def->name, dataset->place[0] ? " at " : "", dataset->place, epoch,
+                       dataset->own_waits ? "in" : "at the end of", at.epoch));
         return NULL;
     }
     bool goes_on = dataset->own_waits && epoch == at.epoch;

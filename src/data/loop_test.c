@@ -95,8 +95,9 @@ TUTTI_TEST(an_epoch_that_the_checkpoint_has_behind_it_is_refused)
         CHECK((tutti_iterate(data, (uint64_t)cases[i].asked) == NULL) == cases[i].refused);
         CHECK((tutti_job_check(job) == TUTTI_INVALID) == cases[i].refused);
         if (cases[i].refused)
-            CHECK_CONTAINS(tutti_error_message(),
-                           "give tutti_iterate the epoch of the loop, tutti_progress_at");
+            CHECK_CONTAINS(
+                tutti_error_message(),
+                "give tutti_iterate the epoch of the loop, tutti_progress_current_epoch");
         tutti__job_discard(job);
         free(text);
     }

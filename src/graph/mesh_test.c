@@ -69,7 +69,7 @@ static void check_equal(const char *a, const char *b, bool equal)
 
 TUTTI_TEST(shardings_are_equal_when_they_say_the_same)
 {
-    static const tutti_shard replicated = {.axis = "data", .kind = TUTTI_REPLICATED};
+    static const tutti_axis_shard replicated = {.axis = "data", .kind = TUTTI_REPLICATED};
     CHECK(tutti__sharding_equal(NULL, &(tutti_sharding){1, &replicated}));
     check_equal("[a, b]", "[a, b]", true);
     check_equal("[a, b]", "[b, a]", false);
@@ -139,7 +139,7 @@ TUTTI_TEST(pieces_of_all_devices_cover_a_value)
 TUTTI_TEST(pieces_begin_where_the_floor_of_their_share_is)
 {
     tutti_mesh *mesh = make_mesh("data=4", "cpu:0,cpu:1,cpu:2,cpu:3");
-    static const tutti_shard split = {.axis = "data", .kind = TUTTI_SPLIT};
+    static const tutti_axis_shard split = {.axis = "data", .kind = TUTTI_SPLIT};
     tutti_sharding sharding = {1, &split};
     int64_t offset, size, large = INT64_C(1) << 62;
     for (int place = 0; place < 4; place++) {

@@ -19,7 +19,7 @@ typedef struct reader {
     const tutti_mesh *mesh;
     tutti_arena *arena;
     int count;
-    tutti_shard shards[TUTTI_MESH_AXES];
+    tutti_axis_shard shards[TUTTI_MESH_AXES];
 } reader;
 
 static tutti_status unread(const reader *r, const char *wanted)
@@ -72,7 +72,7 @@ static tutti_status add_axis(reader *r, tutti_shard_kind kind, int dimension,
     const char *axis = tutti__arena_string(r->arena, name);
     if (!axis)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sharding");
-    r->shards[r->count++] = (tutti_shard){axis, kind, dimension, reduction};
+    r->shards[r->count++] = (tutti_axis_shard){axis, kind, dimension, reduction};
     r->at += size;
     return TUTTI_OK;
 }
@@ -136,7 +136,7 @@ tutti_status tutti__sharding_parse(const char *text, int rank, const tutti_mesh 
             return unread(&r, "partial(…) or varying(…)");
     }
     size_t count = (size_t)r.count;
-    tutti_shard *shards = tutti__arena_array(arena, count + 1, sizeof *shards);
+    tutti_axis_shard *shards = tutti__arena_array(arena, count + 1, sizeof *shards);
     if (!shards)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sharding");
     memcpy(shards, r.shards, count * sizeof *shards);
@@ -186,7 +186,7 @@ void tutti__sharding_print(tutti_text *out, const tutti_sharding *sharding, int 
 
 /* ---- comparing ---- */
 
-static const tutti_shard *find(const tutti_sharding *s, const char *axis)
+static const tutti_axis_shard *find(const tutti_sharding *s, const char *axis)
 {
     for (int i = 0; s && i < s->count; i++)
         if (strcmp(s->shards[i].axis, axis) == 0)
@@ -195,10 +195,10 @@ static const tutti_shard *find(const tutti_sharding *s, const char *axis)
 }
 
 /* How many axes cut the dimension outside of this one. */
-static int outside(const tutti_sharding *s, const tutti_shard *shard)
+static int outside(const tutti_sharding *s, const tutti_axis_shard *shard)
 {
     int count = 0;
-    for (const tutti_shard *each = s->shards; each < shard; each++)
+    for (const tutti_axis_shard *each = s->shards; each < shard; each++)
         count += each->kind == TUTTI_SPLIT && each->dimension == shard->dimension;
     return count;
 }
@@ -206,7 +206,7 @@ static int outside(const tutti_sharding *s, const tutti_shard *shard)
 static bool is_within(const tutti_sharding *a, const tutti_sharding *b)
 {
     for (int i = 0; a && i < a->count; i++) {
-        const tutti_shard *x = &a->shards[i], *y = find(b, x->axis);
+        const tutti_axis_shard *x = &a->shards[i], *y = find(b, x->axis);
         if (x->kind == TUTTI_REPLICATED)
             continue;
         if (!y || x->kind != y->kind)
@@ -232,7 +232,7 @@ tutti_status tutti__sharding_box(const tutti_sharding *sharding, const tutti_mes
     int64_t offset[TUTTI_MAX_RANK] = {0}, size[TUTTI_MAX_RANK];
     memcpy(size, dims, (size_t)rank * sizeof *size);
     for (int i = 0; sharding && i < sharding->count; i++) {
-        const tutti_shard *shard = &sharding->shards[i];
+        const tutti_axis_shard *shard = &sharding->shards[i];
         int axis = tutti__mesh_axis(mesh, shard->axis), first, d = shard->dimension;
         if (axis < 0)
             return tutti_fail(TUTTI_INVALID, "the mesh has no axis '%s'", shard->axis);

@@ -14,7 +14,7 @@ static tutti_sym pull(tutti_layer_call *call)
 {
     tutti_sym x = call->inputs[0];
     tutti_sym squares = tutti_mean(tutti_square(x), .axes = TUTTI_AXES(1));
-    tutti_add_loss(tutti_scale(squares, 0.1), "pull");
+    tutti_add_loss(tutti_mul(squares, 0.1), "pull");
     tutti_add_metric(tutti_sum(x, .axes = TUTTI_AXES(1)), "total");
     return x;
 }
@@ -95,12 +95,12 @@ TUTTI_TEST(what_layers_add_is_the_same_under_strategies)
 {
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     for (int deterministic = 0; deterministic < 2; deterministic++) {
-        result one = train(tutti_strategy_one_device(.devices = "cpu:0",
-                                                     .deterministic = deterministic),
-                           8, 1, TUTTI_LOSS_MEAN, deterministic);
-        result two = train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1",
-                                                   .deterministic = deterministic),
-                           8, 1, TUTTI_LOSS_MEAN, deterministic);
+        result one =
+            train(tutti_strategy_one_device(.devices = "cpu:0", .deterministic = deterministic), 8,
+                  1, TUTTI_LOSS_MEAN, deterministic);
+        result two =
+            train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1", .deterministic = deterministic),
+                  8, 1, TUTTI_LOSS_MEAN, deterministic);
         check_same(&two, &one, deterministic ? 0 : 1e-5);
     }
 }
@@ -129,7 +129,7 @@ TUTTI_TEST(what_models_add_is_saved_and_nested)
     tutti_add_metric(tutti_mean(x), "accuracy");
     tutti_output(m, "y", y);
     char *text;
-    CHECK_OK(tutti_model_json(m, &text));
+    CHECK_OK(tutti_model_to_json(m, &text));
     tutti_model *again = tutti_model_from_json(job, text);
     CHECK_OK(tutti_job_check(job));
     free(text);
@@ -158,15 +158,15 @@ TUTTI_TEST(loops_by_hand_read_what_layers_add)
     tutti_dataset *data = examples(job, 8);
     CHECK_OK(tutti_next_batch(data, &x_, &y_));
     TUTTI_STEP(e) {
-        tutti_sym x = tutti_use(e, x_), out = tutti_apply(m, x);
-        tutti_sym all = tutti_penalties(m, out), pull = tutti_added_value(m, "pull", out);
-        CHECK_NEAR(tutti_item(all), tutti_item(pull), 1e-7);
-        CHECK(tutti_item(pull) > 0);
-        CHECK(isfinite(tutti_item(tutti_added_value(m, "total", out))));
+        tutti_sym x = tutti_eager_feed(e, x_), out = tutti_apply(m, x);
+        tutti_sym all = tutti_model_losses(m, out), pull = tutti_added_value(m, "pull", out);
+        CHECK_NEAR(tutti_scalar_value(all), tutti_scalar_value(pull), 1e-7);
+        CHECK(tutti_scalar_value(pull) > 0);
+        CHECK(isfinite(tutti_scalar_value(tutti_added_value(m, "total", out))));
     }
     CHECK_OK(tutti_eager_check(e));
     TUTTI_STEP(e)
-        tutti_added_value(m, "pul", tutti_apply(m, tutti_use(e, x_)));
+        tutti_added_value(m, "pul", tutti_apply(m, tutti_eager_feed(e, x_)));
     CHECK_STATUS(tutti_eager_check(e), TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "there are: pull, total");
     tutti_close(job);

@@ -42,7 +42,7 @@ const tutti_building *tutti__last_applied(const tutti_model *model, const tutti_
                : NULL;
 }
 
-tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
+tutti_sym(tutti_model_losses)(tutti_model *model, tutti_sym like)
 {
     tutti_graph *graph = tutti_sym_graph(like);
     if (!model || !graph)
@@ -50,10 +50,11 @@ tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
     const tutti_building *noted = tutti__last_applied(model, graph);
     tutti_sym sum = TUTTI_NO_SYM;
     if (!noted)
-        return tutti__poison(graph, TUTTI_INVALID,
-                             "tutti_penalties: model '%s' was not applied in this step, or graph; "
-                             "call tutti_apply first",
-                             model->name);
+        return tutti__poison(
+            graph, TUTTI_INVALID,
+            "tutti_model_losses: model '%s' was not applied in this step, or graph; "
+            "call tutti_apply first",
+            model->name);
     for (size_t i = 0; i < noted->added.count; i++) {
         if (!noted->added.data[i].loss)
             continue;
@@ -83,7 +84,7 @@ static tutti_sym constrain(tutti_model *model, const tutti_optimizer *optimizer,
     return count > 1 ? (tutti_group)(graph, NULL, count, all) : update;
 }
 
-tutti_sym(tutti_constrain)(tutti_model *model, tutti_sym update)
+tutti_sym(tutti_apply_constraints)(tutti_model *model, tutti_sym update)
 {
     return constrain(model, NULL, update);
 }
@@ -105,7 +106,7 @@ tutti_status tutti_apply_many(tutti_model *model, int input_count, const tutti_s
     return TUTTI_OK;
 }
 
-tutti_sym tutti_apply_one(tutti_model *model, tutti_sym x, const tutti_apply_options *options)
+tutti_sym tutti_apply_with(tutti_model *model, tutti_sym x, const tutti_apply_options *options)
 {
     tutti_sym y = TUTTI_NO_SYM;
     if (tutti_apply_many(model, 1, &x, options && options->training, 1, &y) != TUTTI_OK)
@@ -132,7 +133,7 @@ tutti_status tutti__model_declare(tutti_model *model)
             (tutti_placeholder)(tutti_eager_graph(model->eager), model->inputs.data[i].type);
     tutti_status status = apply(model, tutti_eager_graph(model->eager), (int)model->inputs.count,
                                 inputs, false, outputs);
-    tutti_status ended = tutti_step(model->eager); /* of it only the variables stay */
+    tutti_status ended = tutti_eager_step(model->eager); /* of it only the variables stay */
     return status == TUTTI_OK ? ended : status;
 }
 
@@ -152,7 +153,7 @@ tutti_eager *tutti_model_eager(tutti_model *model)
     return model->eager;
 }
 
-/* Why a step of tutti_descend would train nothing, or NULL. */
+/* Why a step of tutti_tape_minimize would train nothing, or NULL. */
 static const char *nothing_to_train(const tutti_model *model, const tutti_graph *graph)
 {
     if (!model->eager || tutti_eager_graph(model->eager) != graph)
@@ -165,7 +166,8 @@ static const char *nothing_to_train(const tutti_model *model, const tutti_graph 
     return NULL;
 }
 
-void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *tape, tutti_sym loss)
+void tutti_tape_minimize(tutti_tape *tape, tutti_optimizer optimizer, tutti_sym loss,
+                         tutti_model *model)
 {
     tutti_sym variables[1024];
     tutti_grad grads[1024];
@@ -174,13 +176,13 @@ void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *ta
         tutti__poison(graph  ? graph
                       : tape ? tape->graph
                              : NULL,
-                      TUTTI_INVALID, "tutti_descend: the %s; a call before has failed",
+                      TUTTI_INVALID, "tutti_tape_minimize: the %s; a call before has failed",
                       model ? "loss is no symbol" : "model is NULL");
         return;
     }
     const char *nothing = nothing_to_train(model, graph);
     if (nothing) {
-        tutti__poison(graph, TUTTI_INVALID, "tutti_descend: model '%s' trains nothing: %s",
+        tutti__poison(graph, TUTTI_INVALID, "tutti_tape_minimize: model '%s' trains nothing: %s",
                       model->name, nothing);
         return;
     }
@@ -192,7 +194,7 @@ void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *ta
     int moving = tutti__optimizer_leave_frozen(&optimizer, count, variables);
     if (moving == 0) /* the optimizer says so */
         moving = tutti_trainable_variables(graph, 1024, variables);
-    (tutti_gradients)(tape, loss, moving, variables, grads);
+    (tutti_tape_gradients)(tape, loss, moving, variables, grads);
     constrain(model, &optimizer, (tutti_apply_gradients)(optimizer, moving, variables, grads));
 }
 

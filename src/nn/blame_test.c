@@ -19,7 +19,7 @@ TUTTI_TEST(labels_that_are_no_classes_blame_compile_and_the_batch)
     char line[80];
     snprintf(line, sizeof line, "blame_test.c:%d", __LINE__ + 1);
     tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true));
-    CHECK(tutti_fit(m, tutti_batch(tutti_from(job, x, y), 4), .quiet = true) == NULL);
+    CHECK(tutti_fit(m, tutti_batch(tutti_from_tensor_slices(job, x, y), 4), .quiet = true) == NULL);
     CHECK(tutti_job_check(job) != TUTTI_OK);
     CHECK_CONTAINS(tutti_error_message(), "epoch 1, batch 2: ");
     CHECK_CONTAINS(tutti_error_message(), line);

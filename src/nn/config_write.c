@@ -417,7 +417,7 @@ tutti_status tutti__model_json(tutti_model *model, tutti_config_stored *stored, 
     return status != TUTTI_OK ? status : tutti_fail(TUTTI_NO_MEMORY, "no memory for JSON");
 }
 
-tutti_status tutti_model_json(tutti_model *model, char **ret_text)
+tutti_status tutti_model_to_json(tutti_model *model, char **ret_text)
 {
     return tutti__model_json(model, NULL, ret_text);
 }

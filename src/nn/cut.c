@@ -354,9 +354,9 @@ static tutti_status cut_model(tutti_model *model, const char *name, tutti_model 
                           model->name);
     TUTTI_TRY(find_value(model, name, &end, &turned));
     cutting c = {.from = model, .blueprint = model->blueprint};
-    c.to = (tutti_functional_of)(model->job,
-                                 TUTTI_OPTIONS(tutti_model_options, .name = model->name,
-                                               .precision = tutti_dtype_name(model->compute)));
+    c.to = (tutti_functional_with)(model->job,
+                                   TUTTI_OPTIONS(tutti_model_options, .name = model->name,
+                                                 .precision = tutti_dtype_name(model->compute)));
     tutti_status status = c.to ? cut(&c, name, end, turned) : tutti_job_check(model->job);
     finish(&c);
     if (status == TUTTI_OK)

@@ -70,12 +70,14 @@ TUTTI_TEST(a_functional_model_keeps_the_inputs_that_count)
     tutti_sym a = tutti_input(m, "a", TUTTI_F32, 3), b = tutti_input(m, "b", TUTTI_F32, 3);
     tutti_sym w = tutti_variable(tutti_sym_graph(a), tutti_ones(3), .name = "scale");
     tutti_sym h = tutti_call(tutti_dense(4, .name = "h"), tutti_mul(a, w));
-    tutti_output(m, "y", tutti_call(tutti_dense(1, .name = "y"), tutti_concatenate(h, b)));
+    tutti_output(
+        m, "y",
+        tutti_call(tutti_dense(1, .name = "y"), tutti_call(tutti_concatenate_layer(), h, b)));
     tutti_tensor *x = ones(2, 3), *y, *two;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){3}, &two));
     for (int i = 0; i < 3; i++)
         tutti_tensor_set(two, i, 2);
-    CHECK_OK(tutti_model_build(m, 0, NULL));
+    CHECK_OK((tutti_build)(m, 0, NULL));
     CHECK_OK(tutti_set_weight(m, "scale", two));
     tutti_model *body = tutti_cut(m, "h");
     CHECK_OK(tutti_job_check(job));

@@ -21,24 +21,24 @@ static tutti_tensor *filled(int64_t columns, double phase)
     return t;
 }
 
-/* One step on the model's tape; by gradients, or by tutti_descend. */
+/* One step on the model's tape; by gradients, or by tutti_tape_minimize. */
 static tutti_status step(tutti_model *m, tutti_optimizer optimizer, bool in_parts)
 {
     tutti_eager *e = tutti_model_eager(m);
     tutti_loss mse = tutti_mse();
     tutti_tensor *tx = filled(3, 0.1), *ty = filled(1, 2);
     TUTTI_STEP(e) {
-        tutti_sym x = tutti_use(e, tx), y = tutti_use(e, ty), loss;
+        tutti_sym x = tutti_eager_feed(e, tx), y = tutti_eager_feed(e, ty), loss;
         TUTTI_TAPE(tape, e)
-            loss = tutti_loss_of(&mse, y, tutti_apply(m, x, .training = true), TUTTI_NO_SYM);
+            loss = tutti_compute_loss(&mse, y, tutti_apply(m, x, .training = true));
         if (in_parts) {
             tutti_sym all[8];
             tutti_grad grads[8];
             int count = tutti_trainable_variables(tutti_eager_graph(e), 8, all);
-            tutti_gradients(&tape, loss, count, all, grads);
+            tutti_tape_gradients(&tape, loss, count, all, grads);
             tutti_apply_gradients(optimizer, count, all, grads);
         } else {
-            tutti_descend(m, optimizer, &tape, loss);
+            tutti_tape_minimize(&tape, optimizer, loss, m);
         }
     }
     tutti_tensor_release(tx);
@@ -60,8 +60,8 @@ static double by_hand(int64_t at, void *context)
     return at < 3 ? 0 : 0.01 * (double)at;
 }
 
-/* fit, tutti_descend and tutti_apply_gradients drive it alike, to the same bits; the first step of
- * the warm-up moves nothing. */
+/* fit, tutti_tape_minimize and tutti_apply_gradients drive it alike, to the same bits; the first
+ * step of the warm-up moves nothing. */
 static void check_schedule(tutti_optimizer optimizer, bool starts_at_0)
 {
     float begin[12], one[12], ends[3][12];
@@ -102,7 +102,7 @@ TUTTI_TEST(schedules_are_driven_wherever_an_optimizer_is_applied)
     check_schedule(
         tutti_sgd(0, .schedule = tutti_piecewise(.boundaries = {1, 3}, .values = {0.1, 0.2, 0.05})),
         false);
-    check_schedule(tutti_sgd(0.5, .schedule = tutti_schedule_of(by_hand, NULL)), true);
+    check_schedule(tutti_sgd(0.5, .schedule = tutti_custom_schedule(by_hand, NULL)), true);
 }
 
 TUTTI_TEST(schedules_are_driven_in_sessions)
@@ -115,8 +115,8 @@ TUTTI_TEST(schedules_are_driven_in_sessions)
     tutti_sym w = tutti_variable(g, tutti_zeros(), .name = "w");
     tutti_optimizer sgd =
         tutti_sgd(0, .schedule = tutti_step_decay(.learning_rate = 1, .every = 2, .factor = 0.5));
-    tutti_sym target = tutti_minimize(sgd, tutti_scale(w, 1)), rate = tutti_learning_rate(g, sgd);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    tutti_sym target = tutti_minimize(sgd, tutti_mul(w, 1)), rate = tutti_learning_rate(g, sgd);
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     double expected = 0, rates[] = {1, 1, 0.5, 0.5, 0.25};
     for (int i = 0; i < 5; i++) {
         CHECK_OK(tutti_run(s, .target = target));
@@ -266,7 +266,7 @@ TUTTI_TEST(steps_that_train_nothing_say_why)
         tutti_sym loss;
         TUTTI_TAPE(tape, other)
             loss = tutti_sum(w);
-        tutti_descend(never, tutti_sgd(0.1), &tape, loss);
+        tutti_tape_minimize(&tape, tutti_sgd(0.1), loss, never);
     }
     CHECK_STATUS(tutti_eager_check(other), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "the loss is not of the model's own tape");

@@ -147,10 +147,10 @@ static void step_by_hand(tutti_model *m)
     tutti_tensor *x = numbers(8, 3), *y = numbers(8, 2);
     tutti_eager *e = tutti_model_eager(m);
     TUTTI_STEP(e) {
-        tutti_sym in = tutti_use(e, x), truth = tutti_use(e, y), loss = TUTTI_NO_SYM;
+        tutti_sym in = tutti_eager_feed(e, x), truth = tutti_eager_feed(e, y), loss = TUTTI_NO_SYM;
         TUTTI_TAPE(tape, e)
             loss = tutti_mean(tutti_square(tutti_sub(truth, tutti_apply(m, in, .training = true))));
-        tutti_descend(m, tutti_sgd(0.1), &tape, loss);
+        tutti_tape_minimize(&tape, tutti_sgd(0.1), loss, m);
     }
     CHECK_OK(tutti_eager_check(e));
     tutti_tensor_release(x);
@@ -246,7 +246,7 @@ TUTTI_TEST(json_keeps_what_is_frozen)
     tutti_set_trainable(tutti_find_layer(m, "b"), false);
     CHECK_OK(tutti_freeze(m, "a/bias"));
     CHECK_OK(tutti_unfreeze(m, "b/bias"));
-    CHECK_OK(tutti_model_json(m, &text));
+    CHECK_OK(tutti_model_to_json(m, &text));
     tutti_model *again = tutti_model_from_json(job, text);
     free(text);
     for (int i = 0; i < tutti_weight_count(again); i++) {

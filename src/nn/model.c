@@ -291,7 +291,7 @@ tutti_status tutti__port_add(tutti_model *model, tutti_ports *ports, const char 
 
 /* ---- the three ways ---- */
 
-tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_layer *const *layers)
+tutti_model *(tutti_sequential)(tutti_job *job, int count, tutti_layer *const *layers)
 {
     tutti_model *model = make(job, NULL, true);
     if (model)
@@ -305,7 +305,7 @@ tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_layer *const *
     /* Weights need no data where the first layer says the shape of an example. */
     if (model && count > 1 && layers && tutti__model_able(model) &&
         strcmp(tutti_layer_kind_name(layers[0]), "input") == 0)
-        tutti_model_build(model, 0, NULL);
+        (tutti_build)(model, 0, NULL);
     return model;
 }
 
@@ -335,7 +335,7 @@ void tutti_model_add(tutti_model *model, tutti_layer *layer)
         tutti_layer_release(layer);
 }
 
-tutti_model *tutti_functional_of(tutti_job *job, const tutti_model_options *options)
+tutti_model *tutti_functional_with(tutti_job *job, const tutti_model_options *options)
 {
     return make(job, options, true);
 }

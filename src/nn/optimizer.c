@@ -163,7 +163,7 @@ static tutti_sym rate_of(building *b, int group)
     if (factor == 1)
         return b->rate;
     if (!b->rates[group].node)
-        b->rates[group] = tutti_scale(tutti__value_of(b->rate), factor);
+        b->rates[group] = tutti_mul(tutti__value_of(b->rate), factor);
     return b->rates[group];
 }
 
@@ -368,7 +368,7 @@ tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)
         int moving = tutti__optimizer_leave_frozen(&optimizer, count, variables);
         if (moving == 0) /* to be told so */
             moving = tutti_trainable_variables(graph, count, variables);
-        (tutti_differentiate)(loss, moving, variables, grads);
+        (tutti_gradients)(loss, moving, variables, grads);
         step = (tutti_apply_gradients)(optimizer, moving, variables, grads);
     }
     free(variables);

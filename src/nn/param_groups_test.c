@@ -29,7 +29,7 @@ static rig begin(void)
     r.table = tutti_variable(r.graph, tutti_ones(3, 2), .name = "words");
     r.scale = tutti_variable(r.graph, tutti_ones(2), .name = "norm/scale");
     tutti_sym sum = tutti_add(r.kernel, r.bias);
-    sum = tutti_add(sum, tutti_scale(r.scale, 1));
+    sum = tutti_add(sum, tutti_mul(r.scale, 1));
     r.loss = tutti_add(tutti_sum(sum), tutti_sum(tutti_embedding_lookup(r.table, r.ids)));
     return r;
 }
@@ -45,7 +45,7 @@ static void run(const rig *r, tutti_sym step, int times)
     tutti_tensor *id;
     CHECK_OK(tutti_graph_check(r->graph));
     CHECK_OK(tutti_tensor_from(TUTTI_I64, 1, (int64_t[]){1}, (int64_t[]){1}, &id));
-    CHECK_OK(tutti_run(r->session, .target = tutti_initialize_all(r->graph)));
+    CHECK_OK(tutti_run(r->session, .target = tutti_initialize_variables(r->graph)));
     for (int i = 0; i < times; i++)
         CHECK_OK(tutti_run(r->session, .feed = TUTTI_FEED({r->ids, id}), .target = step));
     tutti_tensor_release(id);
@@ -291,7 +291,7 @@ TUTTI_TEST(param_groups_survive_checkpoints_and_files)
         else
             *(part == 0 ? &whole : &resumed) = read_weights(m);
         if (part == 2)
-            CHECK_OK(tutti_save(m, file));
+            CHECK_OK(tutti_save_model(m, file));
         CHECK_INT(tutti_close(job), 0);
     }
     CHECK(whole.count > 100);

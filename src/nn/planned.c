@@ -68,7 +68,7 @@ static tutti_status build_updates(sketch *s, tutti_sym loss)
         trainable(s->graph, end, variables);
         int moving = tutti__optimizer_leave_frozen(optimizer, count, variables);
         count = moving > 0 ? moving : trainable(s->graph, end, variables);
-        (tutti_differentiate)(loss, count, variables, grads);
+        (tutti_gradients)(loss, count, variables, grads);
         tutti_updates updates = {
             .optimizer = optimizer, .count = count, .variables = variables, .grads = grads};
         tutti_sym update = tutti_graph_check(s->graph) == TUTTI_OK

@@ -149,7 +149,7 @@ tutti_status tutti__model_try_place(const char *path)
     return tutti__place_try(full);
 }
 
-tutti_status tutti_save(tutti_model *model, const char *path)
+tutti_status tutti_save_model(tutti_model *model, const char *path)
 {
     return tutti__model_fail(model, save_on_first(model, path, save));
 }
@@ -255,7 +255,7 @@ static tutti_status load_weights(tutti_model *model, const char *path,
     return status;
 }
 
-tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
+tutti_status tutti_load_weights_with(tutti_model *model, const char *path,
                                      const tutti_load_weights_options *options)
 {
     return tutti__model_fail(model, load_weights(model, path, options));

@@ -45,7 +45,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     tutti_schedule schedule;
     int64_t update = *(const int64_t *)call->inputs[0].data;

@@ -17,7 +17,7 @@ TUTTI_TEST(a_summary_of_many_layers_is_quick)
     layers[0] = tutti_input_shape(2);
     for (int i = 1; i <= LAYERS; i++)
         layers[i] = tutti_dense(2);
-    tutti_model *m = tutti_sequential_of(job, LAYERS + 1, layers);
+    tutti_model *m = (tutti_sequential)(job, LAYERS + 1, layers);
     free(layers);
     int64_t start = tutti__now_ns();
     char *text = NULL;

@@ -14,7 +14,7 @@ typedef struct tutti_walk {
 } tutti_walk;
 
 /* At the first element of output 0. At most TUTTI_SPLIT_SLOTS inputs. */
-static inline void tutti__walk_start(const tutti_call *call, tutti_walk *walk)
+static inline void tutti__walk_start(const tutti_kernel_call *call, tutti_walk *walk)
 {
     const tutti_view *out = &call->outputs[0];
     *walk = (tutti_walk){.rank = out->rank, .inputs = call->input_count, .dims = out->dims};

@@ -16,7 +16,7 @@ bool tutti__debug_nan(void)
     return tutti__param_flag(&nan_param);
 }
 
-tutti_status tutti__copy_bytes(const tutti_call *call)
+tutti_status tutti__copy_bytes(const tutti_kernel_call *call)
 {
     size_t size =
         (size_t)tutti_view_count(&call->inputs[0]) * tutti_dtype_size(call->inputs[0].dtype);

@@ -68,7 +68,7 @@ static size_t say_range(char *text, size_t size, int input, const range *r)
                             r->nans ? ", with NaN" : "");
 }
 
-static tutti_status blame(const tutti_instruction *instruction, const tutti_call *call,
+static tutti_status blame(const tutti_instruction *instruction, const tutti_kernel_call *call,
                           const char *what, const range *inputs)
 {
     char text[400] = "";
@@ -89,7 +89,8 @@ static bool is_given(const tutti_program *program, int32_t value)
            (space == TUTTI_IN_INPUT || space == TUTTI_IN_VARIABLE);
 }
 
-tutti_status tutti__cpu_run_looking(const tutti_program *program, size_t index, tutti_call *call)
+tutti_status tutti__cpu_run_looking(const tutti_program *program, size_t index,
+                                    tutti_kernel_call *call)
 {
     const tutti_instruction *instruction = &program->instructions[index];
     range inputs[MOST_INPUTS] = {{0}};

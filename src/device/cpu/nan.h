@@ -5,6 +5,7 @@
 #include "program/program.h"
 
 /* Runs one instruction; INVALID when it makes a NaN or an infinity. */
-tutti_status tutti__cpu_run_looking(const tutti_program *program, size_t index, tutti_call *call);
+tutti_status tutti__cpu_run_looking(const tutti_program *program, size_t index,
+                                    tutti_kernel_call *call);
 
 #endif

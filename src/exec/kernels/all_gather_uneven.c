@@ -7,7 +7,8 @@
 
 /* Blocks as they arrive, [replica][…], put where they belong along a dimension that is not the
  * first. */
-static tutti_status put_in_place(const tutti_call *call, int dim, const int64_t *dims, char *blocks)
+static tutti_status put_in_place(const tutti_kernel_call *call, int dim, const int64_t *dims,
+                                 char *blocks)
 {
     const tutti_view *out = &call->outputs[0];
     tutti_tensor *whole, *block;
@@ -33,8 +34,8 @@ static tutti_status put_in_place(const tutti_call *call, int dim, const int64_t 
     return status;
 }
 
-static tutti_status gather(const tutti_call *call, tutti_team_meeting *meeting, int64_t *counts,
-                           const int64_t *dims, char *blocks)
+static tutti_status gather(const tutti_kernel_call *call, tutti_team_meeting *meeting,
+                           int64_t *counts, const int64_t *dims, char *blocks)
 {
     const tutti_view *out = &call->outputs[0];
     int dim = tutti__dim_attr(call, "dim", out->rank), size = (int)tutti__call_int(call, "size");
@@ -48,7 +49,7 @@ static tutti_status gather(const tutti_call *call, tutti_team_meeting *meeting, 
     return blocks ? put_in_place(call, dim, dims, blocks) : TUTTI_OK;
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     tutti_team_meeting meeting;
     const int64_t *dims;

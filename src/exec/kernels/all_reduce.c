@@ -2,7 +2,7 @@
 #include "exec/kernels/collective.h"
 #include "exec/kernels/team.h"
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *sum = NULL;

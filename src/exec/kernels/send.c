@@ -2,7 +2,7 @@
 #include "exec/kernels/host.h"
 #include "exec/rendezvous.h"
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     tutti_tensor *copy;
     TUTTI_TRY(tutti__copy_input(call, 0, &copy));

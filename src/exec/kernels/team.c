@@ -11,7 +11,7 @@
 #include "dist/spread.h"
 #include "ops/comm/comm.h"
 
-tutti_team *tutti__call_team(const tutti_call *call)
+tutti_team *tutti__call_team(const tutti_kernel_call *call)
 {
     const tutti_context *context = call->context;
     tutti_team *team = context->run->team;
@@ -19,7 +19,7 @@ tutti_team *tutti__call_team(const tutti_call *call)
     return team && strcmp(axis, TUTTI_BATCH_AXIS) == 0 ? team : NULL;
 }
 
-tutti_status tutti__team_begin(const tutti_call *call, tutti_team_meeting *ret)
+tutti_status tutti__team_begin(const tutti_kernel_call *call, tutti_team_meeting *ret)
 {
     const tutti_context *context = call->context;
     tutti_team *team = tutti__call_team(call);
@@ -36,7 +36,7 @@ tutti_status tutti__team_begin(const tutti_call *call, tutti_team_meeting *ret)
     return TUTTI_OK;
 }
 
-tutti_status tutti__team_done(const tutti_call *call, tutti_team_meeting *meeting,
+tutti_status tutti__team_done(const tutti_kernel_call *call, tutti_team_meeting *meeting,
                               tutti_status status, int64_t bytes)
 {
     int64_t took = tutti__now_ns() - meeting->start;
@@ -47,7 +47,7 @@ tutti_status tutti__team_done(const tutti_call *call, tutti_team_meeting *meetin
                               : tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
 }
 
-static tutti_dtype wire_of(const tutti_call *call)
+static tutti_dtype wire_of(const tutti_kernel_call *call)
 {
     const tutti_attr *wire = tutti_attr_find(call->attrs, call->attr_count, "wire");
     const char *name = wire ? tutti_attr_string(call->attrs, call->attr_count, "wire") : "";
@@ -56,7 +56,7 @@ static tutti_dtype wire_of(const tutti_call *call)
                                       : TUTTI_F32;
 }
 
-static const char *compression_of(const tutti_call *call)
+static const char *compression_of(const tutti_kernel_call *call)
 {
     const tutti_attr *wire = tutti_attr_find(call->attrs, call->attr_count, "wire");
     const char *name = wire ? tutti_attr_string(call->attrs, call->attr_count, "wire") : "";
@@ -73,7 +73,7 @@ static tutti_status next_name(const char **names, char **ret)
 }
 
 /* Value by value: each is compressed in its own shape. */
-static tutti_status reduce_compressed(const tutti_call *call, tutti_bucket *m,
+static tutti_status reduce_compressed(const tutti_kernel_call *call, tutti_bucket *m,
                                       tutti_team_meeting *meeting, const char *compression)
 {
     const tutti_context *context = call->context;
@@ -97,7 +97,7 @@ static tutti_status reduce_compressed(const tutti_call *call, tutti_bucket *m,
     return TUTTI_OK;
 }
 
-tutti_status tutti__call_reduce(const tutti_call *call)
+tutti_status tutti__call_reduce(const tutti_kernel_call *call)
 {
     tutti_team_meeting meeting;
     tutti_bucket m;

@@ -7,10 +7,10 @@
 
 /* The team that a node of the batch's axis meets; NULL: it meets along an axis of the session's
  * mesh. */
-tutti_team *tutti__call_team(const tutti_call *call);
+tutti_team *tutti__call_team(const tutti_kernel_call *call);
 
 /* Inputs to outputs, reduced as attribute "op" says. */
-tutti_status tutti__call_reduce(const tutti_call *call);
+tutti_status tutti__call_reduce(const tutti_kernel_call *call);
 
 /* A bucket is one message: its values one behind the other, each at a multiple of 64 bytes.
  * Programs on the CPU keep them so; for others it is put together here. */
@@ -34,8 +34,8 @@ typedef struct tutti_team_meeting {
     tutti_team_call call;
     int64_t start;
 } tutti_team_meeting;
-tutti_status tutti__team_begin(const tutti_call *call, tutti_team_meeting *ret);
-tutti_status tutti__team_done(const tutti_call *call, tutti_team_meeting *meeting,
+tutti_status tutti__team_begin(const tutti_kernel_call *call, tutti_team_meeting *ret);
+tutti_status tutti__team_done(const tutti_kernel_call *call, tutti_team_meeting *meeting,
                               tutti_status status, int64_t bytes);
 
 #endif

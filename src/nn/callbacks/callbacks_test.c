@@ -145,7 +145,8 @@ TUTTI_TEST(callbacks_schedule_sets_the_rate_of_each_epoch)
     training t = training_begin(NULL);
     seen s = {0};
     CHECK(tutti_fit(t.model, t.data, .epochs = 3,
-                    .callbacks = TUTTI_LIST(watch(&s), tutti_schedule(decay)), .quiet = true));
+                    .callbacks = TUTTI_LIST(watch(&s), tutti_learning_rate_scheduler(decay)),
+                    .quiet = true));
     CHECK_NEAR(s.rates[0], 0.2, 1e-9);
     CHECK_NEAR(s.rates[1], 0.1, 1e-9);
     CHECK_NEAR(s.rates[2], 0.05, 1e-9);
@@ -159,7 +160,8 @@ TUTTI_TEST(callbacks_schedule_takes_schedules_by_step)
     seen s = {0};
     tutti_schedule steps = tutti_step_decay(.learning_rate = 0.4, .every = 4, .factor = 0.5);
     CHECK(tutti_fit(t.model, t.data, .epochs = 3,
-                    .callbacks = TUTTI_LIST(watch(&s), tutti_schedule(steps)), .quiet = true));
+                    .callbacks = TUTTI_LIST(watch(&s), tutti_learning_rate_scheduler(steps)),
+                    .quiet = true));
     CHECK_NEAR(s.rates[0], 0.4, 1e-9);
     CHECK_NEAR(s.rates[1], 0.2, 1e-9);
     CHECK_NEAR(s.rates[2], 0.1, 1e-9);
@@ -175,7 +177,8 @@ TUTTI_TEST(callbacks_schedule_refuses_rates_that_are_none)
 {
     training t = training_begin(NULL);
     CHECK(!tutti_fit(t.model, t.data, .epochs = 3,
-                     .callbacks = TUTTI_LIST(tutti_schedule(nonsense)), .quiet = true));
+                     .callbacks = TUTTI_LIST(tutti_learning_rate_scheduler(nonsense)),
+                     .quiet = true));
     CHECK_STATUS(tutti_job_check(t.job), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "no learning rate");
     CHECK_CONTAINS(tutti_error_message(), "schedule");
@@ -480,7 +483,7 @@ TUTTI_TEST(a_training_with_examples_that_are_no_numbers_fails)
         tutti_tensor_set(x, i, sin(i));
     for (int i = 0; i < 40; i++)
         tutti_tensor_set(y, i, i == 13 ? NAN : 0);
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 8);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), 8);
     tutti_model *m = tutti_sequential(job, tutti_dense(1));
     tutti_compile(m, .optimizer = tutti_sgd(0.01), .loss = tutti_mse());
     CHECK(!tutti_fit(m, data, .epochs = 3, .quiet = true));

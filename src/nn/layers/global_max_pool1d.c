@@ -7,9 +7,8 @@
 static tutti_sym maximum_of_shown(tutti_sym x, tutti_sym mask)
 {
     tutti_sym shown = tutti_expand_dims(mask, 2);
-    tutti_sym y =
-        tutti_global_max_pool1d_of(tutti_where(shown, x, tutti_scalar_like(x, -INFINITY)));
-    return tutti_where(tutti_any(shown, .axes = TUTTI_AXES(1)), y, tutti_scalar_like(y, 0));
+    tutti_sym y = tutti_nn_global_max_pool1d(tutti_where(shown, x, -INFINITY));
+    return tutti_where(tutti_any(shown, .axes = TUTTI_AXES(1)), y, 0);
 }
 
 static tutti_sym call(tutti_layer_call *call)
@@ -18,7 +17,7 @@ static tutti_sym call(tutti_layer_call *call)
     tutti_sym x = call->inputs[0];
     if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
         return TUTTI_NO_SYM;
-    tutti_sym y = call->mask.node ? maximum_of_shown(x, call->mask) : tutti_global_max_pool1d_of(x);
+    tutti_sym y = call->mask.node ? maximum_of_shown(x, call->mask) : tutti_nn_global_max_pool1d(x);
     return s->keepdims ? tutti_expand_dims(y, 1) : y;
 }
 

@@ -7,10 +7,9 @@ static tutti_sym call(tutti_layer_call *call)
     tutti_sym x = call->inputs[0];
     if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
         return TUTTI_NO_SYM;
-    tutti_sym mask =
-        tutti_any(tutti_not_equal(x, tutti_scalar_like(x, s->mask_value)), .axes = TUTTI_AXES(2));
+    tutti_sym mask = tutti_any(tutti_not_equal(x, s->mask_value), .axes = TUTTI_AXES(2));
     call->ret_mask = call->mask.node ? tutti_logical_and(mask, call->mask) : mask;
-    return tutti_where(tutti_expand_dims(mask, 2), x, tutti_scalar_like(x, 0));
+    return tutti_where(tutti_expand_dims(mask, 2), x, 0);
 }
 
 static const tutti_field fields[] = {

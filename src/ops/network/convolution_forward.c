@@ -38,7 +38,7 @@ tutti_status tutti__conv_infer(tutti_infer *node, int axes)
     return TUTTI_OK;
 }
 
-tutti_status tutti__conv_gradient(tutti_gradient *node)
+tutti_status tutti__conv_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], kernel = node->inputs[1], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad))
@@ -93,8 +93,8 @@ static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t 
         }
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->inputs[0].dims,
                                              call->inputs[1].dims, call->outputs[0].dims);
@@ -103,7 +103,7 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
     return TUTTI_OK;
 }
 
-tutti_status tutti__conv_reference(const tutti_call *call)
+tutti_status tutti__conv_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }

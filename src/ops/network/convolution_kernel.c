@@ -48,7 +48,7 @@ tutti_status tutti__conv_kernel_infer(tutti_infer *node, int axes)
 
 /* Linear in x and grad: with v the gradient of the output, which has the kernel's shape,
  * d x = conv_backward_input(v, grad), d grad = conv(x, v). */
-tutti_status tutti__conv_kernel_gradient(tutti_gradient *node)
+tutti_status tutti__conv_kernel_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[X], grad = node->inputs[GRAD], v = node->output_grads[0];
     if (!tutti_sym_ok(v))
@@ -101,8 +101,8 @@ static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t 
         }
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->inputs[X].dims,
                                              call->outputs[0].dims, call->inputs[GRAD].dims);
@@ -111,7 +111,7 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
     return TUTTI_OK;
 }
 
-tutti_status tutti__conv_kernel_reference(const tutti_call *call)
+tutti_status tutti__conv_kernel_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }

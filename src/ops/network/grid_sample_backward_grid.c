@@ -12,7 +12,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient *node)
+static tutti_status gradient(tutti_gradient_call *node)
 {
     static const int of[] = {GRID};
     return strcmp(RULE_STRING(node, "mode"), "nearest") == 0
@@ -56,8 +56,8 @@ static void visit(const tutti_grid *g, void *context, const tutti_grid_axis *axe
     }
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     tutti_grid g = tutti__grid(call, &call->inputs[X], &call->inputs[GRID]);
     operands o = {inputs[X], inputs[GRAD], outputs[0]};
@@ -65,7 +65,7 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }

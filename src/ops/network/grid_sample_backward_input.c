@@ -31,7 +31,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Linear in grad; along the grid it is grid_sample with u, the gradient of the output, as image. */
-static tutti_status gradient(tutti_gradient *node)
+static tutti_status gradient(tutti_gradient_call *node)
 {
     tutti_sym u = node->output_grads[0], grid = node->inputs[GRID], grad = node->inputs[GRAD];
     tutti_attr attrs[] = {SAME_GRID(node)};
@@ -77,8 +77,8 @@ static void visit(const tutti_grid *g, void *context, const tutti_grid_axis *axe
         o->x_grad[x + c] += weight * o->grad[y + c];
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     tutti_grid g = tutti__grid(call, &call->outputs[0], &call->inputs[GRID]);
     operands o = {inputs[GRAD], outputs[0]};
@@ -86,7 +86,7 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }

@@ -14,7 +14,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient *node)
+static tutti_status gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0]) && node->wanted[VALUES])
         node->input_grads[VALUES] = tutti__max_pool2d_same(node, "max_pool2d_backward",
@@ -39,8 +39,8 @@ static void visit(void *context, int64_t channels, int64_t out, int64_t count, c
         o->y[out + c] = o->values[tutti__window_maximum(o->x, c, count, taps)];
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[X].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
@@ -48,7 +48,7 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
     return tutti__pool_walk(&w, x, scratch, visit, &o);
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }

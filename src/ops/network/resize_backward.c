@@ -36,7 +36,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient *node)
+static tutti_status gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[GRAD])
         return TUTTI_OK;
@@ -46,15 +46,15 @@ static tutti_status gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     const tutti_view *x = &call->outputs[0], *grad = &call->inputs[GRAD];
     tutti_resizing r = tutti__resize_of(call->attrs, call->attr_count, x->rank, x->dims);
     return tutti__resize_doubles(call, &r, grad->dims, true, inputs[GRAD], outputs[0], scratch);
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }

@@ -23,7 +23,7 @@ static tutti_status infer(tutti_infer *node)
 
 /* With p = softmax(logits) and u the gradient of the output: d grad = sum(u (p - one_hot)), and
  * d logits = grad p (u - sum(u p)). */
-static tutti_status gradient(tutti_gradient *node)
+static tutti_status gradient(tutti_gradient_call *node)
 {
     tutti_sym logits = node->inputs[LOGITS], u = node->output_grads[0];
     if (!tutti_sym_ok(u))
@@ -50,8 +50,8 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, (5 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     int64_t rows, classes;
     tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
@@ -70,7 +70,7 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }

@@ -30,7 +30,7 @@ static int64_t limit_of(tutti_dtype dtype)
     }
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     tutti_fold fold = {(double)INFINITY, step, limit_of(call->inputs[0].dtype), step_int};
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
@@ -44,7 +44,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_min;
-tutti_sym(tutti_min)(tutti_sym x, const tutti_reduce_options *options)
+tutti_sym tutti_min_with(tutti_sym x, const tutti_reduce_options *options)
 {
     return tutti__reduce_build(&tutti_op_min, x, options);
 }
@@ -56,7 +56,7 @@ static const tutti_attr_spec attrs[] = {
 static const char *const samples[] = {
     "f32[3,4]",
     "f32[4,3,5] | axes=[1]",
-    "f32[3,5] | axes=[-1,0] keep_dims=true",
+    "f32[3,5] | axes=[-1,0] keepdims=true",
     "i32[4,3] | axes=[0]",
     "f64[]",
     "f32[3,0] | axes=[1]",
@@ -68,7 +68,7 @@ const tutti_op tutti_op_min = {
     .struct_size = sizeof(tutti_op),
     .name = "min",
     .version = 1,
-    .doc = "min(x; axes, keep_dims): y = smallest of x over the axes",
+    .doc = "min(x; axes, keepdims): y = smallest of x over the axes",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -55,17 +55,17 @@ tutti_update_layout tutti__update_layout(const tutti_op *op, const tutti_attr *a
 
 /* Whether this run is to change nothing: the last input is a bool and false. Kernels then only give
  * the variable's value. */
-bool tutti__update_skipped(const tutti_call *call);
+bool tutti__update_skipped(const tutti_kernel_call *call);
 /* What a gradient is multiplied by, and the largest size that is left of it; INFINITY: any. */
-double tutti__update_scale(const tutti_call *call, const tutti_update_layout *layout);
-double tutti__update_clip(const tutti_call *call);
+double tutti__update_scale(const tutti_kernel_call *call, const tutti_update_layout *layout);
+double tutti__update_clip(const tutti_kernel_call *call);
 /* The rule's numbers for this run. */
-void tutti__update_numbers(const tutti_call *call, const tutti_update_layout *layout,
+void tutti__update_numbers(const tutti_kernel_call *call, const tutti_update_layout *layout,
                            double ret_numbers[TUTTI_UPDATE_NUMBERS]);
 
 /* What the descriptors of all update operators name. */
 tutti_status tutti__update_infer(tutti_infer *node);
-tutti_status tutti__update_reference(const tutti_call *call);
+tutti_status tutti__update_reference(const tutti_kernel_call *call);
 void tutti__update_cost(const tutti_infer *node, tutti_cost *ret);
 /* Rules without norms only. */
 int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret);

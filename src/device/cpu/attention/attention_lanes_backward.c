@@ -182,7 +182,7 @@ static void run_head(void *context, int64_t head)
     tutti__slot_give(&w->slots, memory);
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     return backward_run(call, run_head);
 }

@@ -68,7 +68,7 @@ static void sum_piece(void *context, int64_t chunk)
     }
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     const kernel_sum *p = call->plan;
     float *padded = call->workspace;

@@ -221,7 +221,7 @@ static void back_piece(void *context, int64_t channel)
     }
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     float *sums = call->workspace, *v = sums + sum_floats(p), *z = v + POINTS * p->point_v,

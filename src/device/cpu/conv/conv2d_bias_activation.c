@@ -60,7 +60,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return status;
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     const layer_plan *p = call->plan;
     const float *x = call->inputs[p->layer.x].data, *kernel = call->inputs[p->layer.kernel].data,

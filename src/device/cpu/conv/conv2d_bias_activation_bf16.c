@@ -54,7 +54,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return status;
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     const layer_plan *p = call->plan;
     const tutti_conv_layer *l = &p->layer;

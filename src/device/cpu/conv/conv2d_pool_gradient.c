@@ -137,7 +137,7 @@ static void sum_piece(void *context, int64_t chunk)
     tutti__slot_give(&w->slots, map);
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     return pool_gradient_run(call, sum_piece);
 }

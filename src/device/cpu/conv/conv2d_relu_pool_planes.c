@@ -105,7 +105,7 @@ static void pool_piece(void *context, int64_t piece)
         tutti__slot_give(&w->slots, slot);
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     float *memory = call->workspace;

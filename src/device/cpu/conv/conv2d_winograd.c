@@ -28,7 +28,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return winograd_plan_keep(&p, ret_plan);
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     conv_finish finish = conv_finish_of(NULL, false);
     winograd_run(call, call->plan, false, call->inputs[0].data, call->inputs[1].data, NULL,

@@ -56,7 +56,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     batch_forward w = {.x = call->inputs[p->x].data,

@@ -37,7 +37,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     dropout_work w = {.count = tutti_view_count(&call->inputs[p->x]),

@@ -64,7 +64,7 @@ static int score(const tutti_kernel_query *query)
     return 100;
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     both_work b = {.w = loss_start(call),
                    .grad = call->inputs[LOSS_GRAD].data,

@@ -16,7 +16,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return tutti__int8_matmul_prepare(query, tutti__matmul_integer_inputs(), ret_plan);
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     return tutti__int8_matmul_run(call, tutti__matmul_integer_inputs());
 }

@@ -2,7 +2,7 @@
  * rows. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     return norm_run_backward(call, true);
 }

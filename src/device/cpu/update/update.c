@@ -39,7 +39,7 @@ size_t tutti__update_workspace(const tutti_kernel_query *query)
 }
 
 /* The norms, pieces in order: the same sum whatever threads computed them. */
-static void measure_all(const tutti_call *call, const tutti_update_rule *rule,
+static void measure_all(const tutti_kernel_call *call, const tutti_update_rule *rule,
                         tutti_update_work *work, double *numbers,
                         void (*measure)(void *work, int64_t index))
 {
@@ -59,7 +59,7 @@ static void set_numbers(tutti_update_work *work, const double *numbers)
         work->numbers[i] = (float)numbers[i];
 }
 
-static tutti_status run_rows(const tutti_call *call, const tutti_update_layout *at,
+static tutti_status run_rows(const tutti_kernel_call *call, const tutti_update_layout *at,
                              tutti_update_work *work, void (*piece)(void *work, int64_t index))
 {
     work->row_size = tutti__row_count(&call->inputs[0]);
@@ -71,7 +71,8 @@ static tutti_status run_rows(const tutti_call *call, const tutti_update_layout *
     return TUTTI_OK;
 }
 
-tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work, int64_t index),
+tutti_status tutti__update_run(const tutti_kernel_call *call,
+                               void (*piece)(void *work, int64_t index),
                                void (*measure)(void *work, int64_t index))
 {
     tutti_update_layout at =
