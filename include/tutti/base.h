@@ -119,6 +119,8 @@ TUTTI_API void tutti_here(const char *file, int line);
 /* For macros that take options by name: the last argument before them, or the last two, and the
  * options, of which there may be none. Called as TUTTI_ONE_(type, __VA_ARGS__, ). */
 #define TUTTI_ONE_(type, a, ...) (a), TUTTI_OPTIONS(type, __VA_ARGS__)
+#define TUTTI_SIZE_(member, a, ...) .member = {(a)}, __VA_ARGS__
+#define TUTTI_OPTIONS_FIRST_(type, a, ...) TUTTI_OPTIONS(type, __VA_ARGS__), (a)
 #define TUTTI_TWO_(type, a, b, ...) (a), (b), TUTTI_OPTIONS(type, __VA_ARGS__)
 
 #ifdef __cplusplus

@@ -38,8 +38,8 @@ typedef struct tutti_checkpoint_options {
 } tutti_checkpoint_options;
 TUTTI_API tutti_callback *tutti_checkpoint_with(const char *path,
                                                 const tutti_checkpoint_options *options);
-#define tutti_checkpoint(path, ...)                                                                \
-    tutti_checkpoint_with((path), TUTTI_OPTIONS(tutti_checkpoint_options, __VA_ARGS__))
+#define tutti_checkpoint(...)                                                                      \
+    tutti_checkpoint_with(TUTTI_ONE_(tutti_checkpoint_options, __VA_ARGS__, ))
 
 /* Backs the training up in a folder of its own and, when the folder holds a backup as training
  * begins, goes on from there. The folder is emptied when training has come to its end, unless it
@@ -51,8 +51,7 @@ typedef struct tutti_backup_options {
 } tutti_backup_options;
 TUTTI_API tutti_callback *tutti_backup_with(const char *folder,
                                             const tutti_backup_options *options);
-#define tutti_backup(folder, ...)                                                                  \
-    tutti_backup_with((folder), TUTTI_OPTIONS(tutti_backup_options, __VA_ARGS__))
+#define tutti_backup(...) tutti_backup_with(TUTTI_ONE_(tutti_backup_options, __VA_ARGS__, ))
 
 /* Files for TensorBoard in <folder>/train and <folder>/validation: epoch_loss and the other logs by
  * epoch, the model's summary as text. */
@@ -66,8 +65,8 @@ typedef struct tutti_tensorboard_options {
 } tutti_tensorboard_options;
 TUTTI_API tutti_callback *tutti_tensorboard_with(const char *folder,
                                                  const tutti_tensorboard_options *options);
-#define tutti_tensorboard(folder, ...)                                                             \
-    tutti_tensorboard_with((folder), TUTTI_OPTIONS(tutti_tensorboard_options, __VA_ARGS__))
+#define tutti_tensorboard(...)                                                                     \
+    tutti_tensorboard_with(TUTTI_ONE_(tutti_tensorboard_options, __VA_ARGS__, ))
 
 /* One line an epoch: epoch (from 0) and the logs, sorted by name, under a line of names. A resumed
  * training goes on in its file: lines of epochs that are trained again are replaced. */
@@ -78,8 +77,8 @@ typedef struct tutti_csv_logger_options {
 } tutti_csv_logger_options;
 TUTTI_API tutti_callback *tutti_csv_logger_with(const char *path,
                                                 const tutti_csv_logger_options *options);
-#define tutti_csv_logger(path, ...)                                                                \
-    tutti_csv_logger_with((path), TUTTI_OPTIONS(tutti_csv_logger_options, __VA_ARGS__))
+#define tutti_csv_logger(...)                                                                      \
+    tutti_csv_logger_with(TUTTI_ONE_(tutti_csv_logger_options, __VA_ARGS__, ))
 
 /* Ends training after `patience` epochs without betterment. */
 typedef struct tutti_early_stopping_options {
@@ -187,9 +186,8 @@ typedef struct tutti_progress_options {
 TUTTI_API tutti_progress *tutti_progress_open_with(tutti_job *job, int epochs, int64_t steps,
                                                    const tutti_progress_options *options);
 /* tutti_progress_open(job, 3, steps, .session = session) */
-#define tutti_progress_open(job, epochs, steps, ...)                                               \
-    tutti_progress_open_with((job), (epochs), (steps),                                             \
-                             TUTTI_OPTIONS(tutti_progress_options, __VA_ARGS__))
+#define tutti_progress_open(job, epochs, ...)                                                      \
+    tutti_progress_open_with((job), (epochs), TUTTI_ONE_(tutti_progress_options, __VA_ARGS__, ))
 /* Ends the epoch that was under way and begins the next. False when there is none, or when the job
  * should not go on. */
 TUTTI_API bool tutti_progress_epoch(tutti_progress *progress);

@@ -47,8 +47,8 @@ typedef struct tutti_load_weights_options {
 /* By name, from any safetensors file. The model must have been built. */
 TUTTI_API tutti_status tutti_load_weights_with(tutti_model *model, const char *path,
                                                const tutti_load_weights_options *options);
-#define tutti_load_weights(model, path, ...)                                                       \
-    tutti_load_weights_with((model), (path), TUTTI_OPTIONS(tutti_load_weights_options, __VA_ARGS__))
+#define tutti_load_weights(model, ...)                                                             \
+    tutti_load_weights_with((model), TUTTI_ONE_(tutti_load_weights_options, __VA_ARGS__, ))
 
 /* The architecture as JSON text (from malloc): layers with their settings, how they are joined, and
  * what compile was given. Layers with code in them (lambda) and subclassed models cannot be told.

@@ -137,9 +137,8 @@ typedef struct tutti_text_files_options {
 TUTTI_API tutti_dataset *tutti_text_files_with(tutti_job *job, const char *path,
                                                const tutti_text_files_options *options);
 /* tutti_text_files(job, "corpus.txt"), tutti_text_files(job, NULL, .count = 8, .paths = names) */
-#define tutti_text_files(job, path, ...)                                                           \
-    TUTTI_AT(tutti_text_files_with((job), (path),                                                  \
-                                   TUTTI_OPTIONS(tutti_text_files_options, __VA_ARGS__)))
+#define tutti_text_files(job, ...)                                                                 \
+    TUTTI_AT(tutti_text_files_with((job), TUTTI_ONE_(tutti_text_files_options, __VA_ARGS__, )))
 
 /* A file of comma-separated values (also gzip), with a header line. Each column is a component with
  * the column's name: i64, f32 (missing values are NaN) or string, whichever its cells allow.
@@ -158,8 +157,8 @@ typedef struct tutti_csv_settings {
 TUTTI_API tutti_dataset *tutti_csv_with(tutti_job *job, const char *path,
                                         const tutti_csv_settings *settings);
 /* tutti_csv(job, "iris.csv", .label = "species", .stack = true) */
-#define tutti_csv(job, path, ...)                                                                  \
-    TUTTI_AT(tutti_csv_with((job), (path), TUTTI_OPTIONS(tutti_csv_settings, __VA_ARGS__)))
+#define tutti_csv(job, ...)                                                                        \
+    TUTTI_AT(tutti_csv_with((job), TUTTI_ONE_(tutti_csv_settings, __VA_ARGS__, )))
 
 /* Rows and labels from IDX files (also gzip). Rows become f32: bytes in [0,1], other types as they
  * are; images [height,width] get a channel axis. Labels, of any integer type, become i64. `labels`
@@ -211,9 +210,8 @@ typedef struct tutti_tfrecords_options {
 TUTTI_API tutti_dataset *tutti_tfrecords_with(tutti_job *job, const char *path,
                                               const tutti_tfrecords_options *options);
 /* tutti_tfrecords(job, "a.tfrecord", .features = TUTTI_FEATURES({"age", TUTTI_I64})) */
-#define tutti_tfrecords(job, path, ...)                                                            \
-    TUTTI_AT(                                                                                      \
-        tutti_tfrecords_with((job), (path), TUTTI_OPTIONS(tutti_tfrecords_options, __VA_ARGS__)))
+#define tutti_tfrecords(job, ...)                                                                  \
+    TUTTI_AT(tutti_tfrecords_with((job), TUTTI_ONE_(tutti_tfrecords_options, __VA_ARGS__, )))
 
 /* JPEG and PNG files in a folder; each folder in it, by name, is a class, also one without any
  * pictures. Images f32
@@ -225,9 +223,8 @@ typedef struct tutti_image_folder_options {
 } tutti_image_folder_options;
 TUTTI_API tutti_dataset *tutti_image_folder_with(tutti_job *job, const char *folder,
                                                  const tutti_image_folder_options *options);
-#define tutti_image_folder(job, folder, ...)                                                       \
-    TUTTI_AT(tutti_image_folder_with((job), (folder),                                              \
-                                     TUTTI_OPTIONS(tutti_image_folder_options, __VA_ARGS__)))
+#define tutti_image_folder(job, ...)                                                               \
+    TUTTI_AT(tutti_image_folder_with((job), TUTTI_ONE_(tutti_image_folder_options, __VA_ARGS__, )))
 
 /* ---- datasets by name ---- */
 
@@ -256,9 +253,9 @@ TUTTI_API tutti_dataset *tutti_load_dataset_with(tutti_job *job, const char *nam
                                                  const char *split,
                                                  const tutti_load_dataset_options *options);
 /* tutti_load_dataset(job, "mnist", "train", .one_hot = true) */
-#define tutti_load_dataset(job, name, split, ...)                                                  \
-    TUTTI_AT(tutti_load_dataset_with((job), (name), (split),                                       \
-                                     TUTTI_OPTIONS(tutti_load_dataset_options, __VA_ARGS__)))
+#define tutti_load_dataset(job, name, ...)                                                         \
+    TUTTI_AT(tutti_load_dataset_with((job), (name),                                                \
+                                     TUTTI_ONE_(tutti_load_dataset_options, __VA_ARGS__, )))
 
 /* ---- transforms ---- */
 
@@ -278,8 +275,8 @@ typedef struct tutti_map_options {
 TUTTI_API tutti_dataset *tutti_map_with(tutti_dataset *dataset, tutti_map_fn *function,
                                         const tutti_map_options *options);
 /* tutti_map(ds, rotate, .parallel = 4) */
-#define tutti_map(dataset, function, ...)                                                          \
-    TUTTI_AT(tutti_map_with((dataset), (function), TUTTI_OPTIONS(tutti_map_options, __VA_ARGS__)))
+#define tutti_map(dataset, ...)                                                                    \
+    TUTTI_AT(tutti_map_with((dataset), TUTTI_ONE_(tutti_map_options, __VA_ARGS__, )))
 
 /* Keeps the elements for which the function is true. */
 typedef bool tutti_filter_fn(void *context, const tutti_element *element);
@@ -297,8 +294,7 @@ typedef struct tutti_cache_options {
 } tutti_cache_options;
 TUTTI_API tutti_dataset *tutti_cache_with(tutti_dataset *dataset,
                                           const tutti_cache_options *options);
-#define tutti_cache(dataset, ...)                                                                  \
-    TUTTI_AT(tutti_cache_with((dataset), TUTTI_OPTIONS(tutti_cache_options, __VA_ARGS__)))
+#define tutti_cache(...) TUTTI_AT(tutti_cache_with(TUTTI_ONE_(tutti_cache_options, __VA_ARGS__, )))
 
 /* Another order in each epoch. buffer > 0: each element comes from the `buffer` elements that are
  * next; 0: from all that are left (the order is tutti_shuffled(seed, epoch, n, …)). */
@@ -309,9 +305,8 @@ typedef struct tutti_shuffle_options {
 } tutti_shuffle_options;
 TUTTI_API tutti_dataset *tutti_shuffle_with(tutti_dataset *dataset, int64_t buffer,
                                             const tutti_shuffle_options *options);
-#define tutti_shuffle(dataset, buffer, ...)                                                        \
-    TUTTI_AT(tutti_shuffle_with((dataset), (buffer),                                               \
-                                TUTTI_OPTIONS(tutti_shuffle_options, __VA_ARGS__)))
+#define tutti_shuffle(dataset, ...)                                                                \
+    TUTTI_AT(tutti_shuffle_with((dataset), TUTTI_ONE_(tutti_shuffle_options, __VA_ARGS__, )))
 
 /* Its input `times` times over, endlessly with 0. Each round is an epoch of its own. */
 TUTTI_API tutti_dataset *tutti_repeat(tutti_dataset *dataset, int64_t times);
@@ -324,8 +319,8 @@ typedef struct tutti_batch_options {
 } tutti_batch_options;
 TUTTI_API tutti_dataset *tutti_batch_with(tutti_dataset *dataset, int64_t size,
                                           const tutti_batch_options *options);
-#define tutti_batch(dataset, size, ...)                                                            \
-    TUTTI_AT(tutti_batch_with((dataset), (size), TUTTI_OPTIONS(tutti_batch_options, __VA_ARGS__)))
+#define tutti_batch(dataset, ...)                                                                  \
+    TUTTI_AT(tutti_batch_with((dataset), TUTTI_ONE_(tutti_batch_options, __VA_ARGS__, )))
 
 /* Elements of different shapes as one: each axis is padded at its end to the longest in the batch,
  * or axis 0 to `lengths` of the component where that is > 0. */
@@ -338,9 +333,9 @@ typedef struct tutti_padded_batch_options {
 } tutti_padded_batch_options;
 TUTTI_API tutti_dataset *tutti_padded_batch_with(tutti_dataset *dataset, int64_t size,
                                                  const tutti_padded_batch_options *options);
-#define tutti_padded_batch(dataset, size, ...)                                                     \
-    TUTTI_AT(tutti_padded_batch_with((dataset), (size),                                            \
-                                     TUTTI_OPTIONS(tutti_padded_batch_options, __VA_ARGS__)))
+#define tutti_padded_batch(dataset, ...)                                                           \
+    TUTTI_AT(                                                                                      \
+        tutti_padded_batch_with((dataset), TUTTI_ONE_(tutti_padded_batch_options, __VA_ARGS__, )))
 
 /* The rows of each element, one after the other. */
 TUTTI_API tutti_dataset *tutti_unbatch(tutti_dataset *dataset);
@@ -398,8 +393,8 @@ typedef struct tutti_window_options {
 } tutti_window_options;
 TUTTI_API tutti_dataset *tutti_window_with(tutti_dataset *dataset, int64_t size,
                                            const tutti_window_options *options);
-#define tutti_window(dataset, size, ...)                                                           \
-    TUTTI_AT(tutti_window_with((dataset), (size), TUTTI_OPTIONS(tutti_window_options, __VA_ARGS__)))
+#define tutti_window(dataset, ...)                                                                 \
+    TUTTI_AT(tutti_window_with((dataset), TUTTI_ONE_(tutti_window_options, __VA_ARGS__, )))
 
 /* Component `component` (-1: the last), numbers of classes, as f32 vectors with a one at the class.
  * `classes` 0: as many as the source says. */

@@ -49,9 +49,9 @@ typedef struct tutti_safetensors_options {
 TUTTI_API tutti_status tutti_safetensors_save_with(const char *path, size_t count,
                                                    const tutti_named_tensor *tensors,
                                                    const tutti_safetensors_options *options);
-#define tutti_safetensors_save(path, count, tensors, ...)                                          \
-    tutti_safetensors_save_with((path), (count), (tensors),                                        \
-                                TUTTI_OPTIONS(tutti_safetensors_options, __VA_ARGS__))
+#define tutti_safetensors_save(path, count, ...)                                                   \
+    tutti_safetensors_save_with((path), (count),                                                   \
+                                TUTTI_ONE_(tutti_safetensors_options, __VA_ARGS__, ))
 
 /* NumPy's files. Either byte order and either order of dimensions; i2, u2 become i32, u4, u8 become
  * i64, fixed-width texts become strings (UTF-8). Object arrays are refused. bf16 is saved as f4;

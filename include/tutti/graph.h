@@ -42,6 +42,7 @@ static inline bool tutti_sym_ok(tutti_sym sym)
 #define TUTTI_SYMS(...)                                                                            \
     ((int)(sizeof((const tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym))),                         \
         ((const tutti_sym[]){__VA_ARGS__})
+#define TUTTI_ONE_DIMS_(x, ...) (x), TUTTI_DIMS(__VA_ARGS__)
 
 /* An empty graph, which owns its nodes; one thread at a time may build. The caller destroys it. */
 TUTTI_API tutti_status tutti_graph_create(tutti_graph **ret_graph);

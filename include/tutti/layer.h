@@ -150,13 +150,13 @@ typedef struct tutti_weight_options {
  * value in the precision the model computes in. */
 TUTTI_API tutti_sym tutti_weight_with(tutti_layer_call *call, const char *name, tutti_type type,
                                       const tutti_weight_options *options);
-#define tutti_weight(call, name, type, ...)                                                        \
-    tutti_weight_with((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
+#define tutti_weight(call, name, ...)                                                              \
+    tutti_weight_with((call), (name), TUTTI_ONE_(tutti_weight_options, __VA_ARGS__, ))
 /* The weight as a variable to assign to (moving averages); never trained. */
 TUTTI_API tutti_sym tutti_layer_state_with(tutti_layer_call *call, const char *name,
                                            tutti_type type, const tutti_weight_options *options);
-#define tutti_layer_state(call, name, type, ...)                                                   \
-    tutti_layer_state_with((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
+#define tutti_layer_state(call, name, ...)                                                         \
+    tutti_layer_state_with((call), (name), TUTTI_ONE_(tutti_weight_options, __VA_ARGS__, ))
 /* `update` (an assignment) is part of a training step. */
 TUTTI_API void tutti_layer_update(tutti_layer_call *call, tutti_sym update);
 /* A loss or a metric of the layer's, or the model's, own: called where a layer, a subclassed model

@@ -41,8 +41,8 @@ typedef struct tutti_dense_settings {
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
 } tutti_dense_settings;
-#define tutti_dense(units_, ...)                                                                   \
-    tutti_layer_make("dense", TUTTI_OPTIONS(tutti_dense_settings, .units = (units_), __VA_ARGS__))
+#define tutti_dense(...)                                                                           \
+    tutti_layer_make("dense", TUTTI_OPTIONS(tutti_dense_settings, .units = __VA_ARGS__))
 
 /* y = activation(conv2d(x, kernel) + bias); kernel [height, width, channels / groups, filters]. */
 typedef struct tutti_conv2d_settings {
@@ -57,9 +57,9 @@ typedef struct tutti_conv2d_settings {
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
 } tutti_conv2d_settings;
-#define tutti_conv2d(filters_, size_, ...)                                                         \
+#define tutti_conv2d(filters_, ...)                                                                \
     tutti_layer_make("conv2d", TUTTI_OPTIONS(tutti_conv2d_settings, .filters = (filters_),         \
-                                             .kernel_size = {(size_)}, __VA_ARGS__))
+                                             TUTTI_SIZE_(kernel_size, __VA_ARGS__, )))
 
 /* The same over sequences [batch, time, channels]; kernel [size, channels / groups, filters]. */
 typedef struct tutti_conv1d_settings {
@@ -74,9 +74,9 @@ typedef struct tutti_conv1d_settings {
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
 } tutti_conv1d_settings;
-#define tutti_conv1d(filters_, size_, ...)                                                         \
+#define tutti_conv1d(filters_, ...)                                                                \
     tutti_layer_make("conv1d", TUTTI_OPTIONS(tutti_conv1d_settings, .filters = (filters_),         \
-                                             .kernel_size = (size_), __VA_ARGS__))
+                                             .kernel_size = __VA_ARGS__))
 
 /* Each channel by itself; kernel [height, width, channels, depth_multiplier], the output has
  * channels * depth_multiplier channels. */
@@ -91,9 +91,9 @@ typedef struct tutti_depthwise_conv2d_settings {
     const char *depthwise_regularizer, *bias_regularizer;
     const char *depthwise_constraint, *bias_constraint;
 } tutti_depthwise_conv2d_settings;
-#define tutti_depthwise_conv2d(size_, ...)                                                         \
+#define tutti_depthwise_conv2d(...)                                                                \
     tutti_layer_make("depthwise_conv2d", TUTTI_OPTIONS(tutti_depthwise_conv2d_settings,            \
-                                                       .kernel_size = {(size_)}, __VA_ARGS__))
+                                                       TUTTI_SIZE_(kernel_size, __VA_ARGS__, )))
 
 /* Over volumes [batch, depth, height, width, channels]; kernel [depth, height, width,
  * channels / groups, filters]. A triple of sizes {3} means {3, 3, 3}. */
@@ -109,9 +109,9 @@ typedef struct tutti_conv3d_settings {
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
 } tutti_conv3d_settings;
-#define tutti_conv3d(filters_, size_, ...)                                                         \
+#define tutti_conv3d(filters_, ...)                                                                \
     tutti_layer_make("conv3d", TUTTI_OPTIONS(tutti_conv3d_settings, .filters = (filters_),         \
-                                             .kernel_size = {(size_)}, __VA_ARGS__))
+                                             TUTTI_SIZE_(kernel_size, __VA_ARGS__, )))
 
 /* Transposed convolutions, which make images larger: `strides` times as large with padding "same",
  * and by as much as the kernel is larger than the stride with "valid". Kernel [height, width,
@@ -128,10 +128,10 @@ typedef struct tutti_conv2d_transpose_settings {
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
 } tutti_conv2d_transpose_settings;
-#define tutti_conv2d_transpose(filters_, size_, ...)                                               \
+#define tutti_conv2d_transpose(filters_, ...)                                                      \
     tutti_layer_make("conv2d_transpose",                                                           \
                      TUTTI_OPTIONS(tutti_conv2d_transpose_settings, .filters = (filters_),         \
-                                   .kernel_size = {(size_)}, __VA_ARGS__))
+                                   TUTTI_SIZE_(kernel_size, __VA_ARGS__, )))
 /* Along time; kernel [size, filters, channels]. */
 typedef struct tutti_conv1d_transpose_settings {
     TUTTI_LAYER_SETTINGS
@@ -144,10 +144,10 @@ typedef struct tutti_conv1d_transpose_settings {
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
 } tutti_conv1d_transpose_settings;
-#define tutti_conv1d_transpose(filters_, size_, ...)                                               \
+#define tutti_conv1d_transpose(filters_, ...)                                                      \
     tutti_layer_make("conv1d_transpose",                                                           \
                      TUTTI_OPTIONS(tutti_conv1d_transpose_settings, .filters = (filters_),         \
-                                   .kernel_size = (size_), __VA_ARGS__))
+                                   .kernel_size = __VA_ARGS__))
 /* Over volumes; kernel [depth, height, width, filters, channels]. */
 typedef struct tutti_conv3d_transpose_settings {
     TUTTI_LAYER_SETTINGS
@@ -160,10 +160,10 @@ typedef struct tutti_conv3d_transpose_settings {
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
 } tutti_conv3d_transpose_settings;
-#define tutti_conv3d_transpose(filters_, size_, ...)                                               \
+#define tutti_conv3d_transpose(filters_, ...)                                                      \
     tutti_layer_make("conv3d_transpose",                                                           \
                      TUTTI_OPTIONS(tutti_conv3d_transpose_settings, .filters = (filters_),         \
-                                   .kernel_size = {(size_)}, __VA_ARGS__))
+                                   TUTTI_SIZE_(kernel_size, __VA_ARGS__, )))
 
 /* Each channel by itself, then all channels of each pixel: y =
  * activation(conv2d(depthwise_conv2d(x, depthwise_kernel), pointwise_kernel) + bias); kernels
@@ -180,10 +180,10 @@ typedef struct tutti_separable_conv2d_settings {
     const char *depthwise_regularizer, *pointwise_regularizer, *bias_regularizer;
     const char *depthwise_constraint, *pointwise_constraint, *bias_constraint;
 } tutti_separable_conv2d_settings;
-#define tutti_separable_conv2d(filters_, size_, ...)                                               \
+#define tutti_separable_conv2d(filters_, ...)                                                      \
     tutti_layer_make("separable_conv2d",                                                           \
                      TUTTI_OPTIONS(tutti_separable_conv2d_settings, .filters = (filters_),         \
-                                   .kernel_size = {(size_)}, __VA_ARGS__))
+                                   TUTTI_SIZE_(kernel_size, __VA_ARGS__, )))
 /* Along time; kernels [size, channels, depth_multiplier] and [1, channels * depth_multiplier,
  * filters]. */
 typedef struct tutti_separable_conv1d_settings {
@@ -198,10 +198,10 @@ typedef struct tutti_separable_conv1d_settings {
     const char *depthwise_regularizer, *pointwise_regularizer, *bias_regularizer;
     const char *depthwise_constraint, *pointwise_constraint, *bias_constraint;
 } tutti_separable_conv1d_settings;
-#define tutti_separable_conv1d(filters_, size_, ...)                                               \
+#define tutti_separable_conv1d(filters_, ...)                                                      \
     tutti_layer_make("separable_conv1d",                                                           \
                      TUTTI_OPTIONS(tutti_separable_conv1d_settings, .filters = (filters_),         \
-                                   .kernel_size = (size_), __VA_ARGS__))
+                                   .kernel_size = __VA_ARGS__))
 
 /* ---- pooling ---- */
 
@@ -212,24 +212,23 @@ typedef struct tutti_pool2d_settings {
     int64_t strides[2];   /* the window */
     const char *padding;  /* "valid" or "same" */
 } tutti_pool2d_settings;
-#define tutti_max_pool2d(size_, ...)                                                               \
+#define tutti_max_pool2d(...)                                                                      \
     tutti_layer_make("max_pool2d",                                                                 \
-                     TUTTI_OPTIONS(tutti_pool2d_settings, .pool_size = {(size_)}, __VA_ARGS__))
-#define tutti_average_pool2d(size_, ...)                                                           \
+                     TUTTI_OPTIONS(tutti_pool2d_settings, TUTTI_SIZE_(pool_size, __VA_ARGS__, )))
+#define tutti_average_pool2d(...)                                                                  \
     tutti_layer_make("average_pool2d",                                                             \
-                     TUTTI_OPTIONS(tutti_pool2d_settings, .pool_size = {(size_)}, __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_pool2d_settings, TUTTI_SIZE_(pool_size, __VA_ARGS__, )))
 typedef struct tutti_pool1d_settings {
     TUTTI_LAYER_SETTINGS
     int64_t pool_size;   /* 2 */
     int64_t strides;     /* the window */
     const char *padding; /* "valid" or "same" */
 } tutti_pool1d_settings;
-#define tutti_max_pool1d(size_, ...)                                                               \
-    tutti_layer_make("max_pool1d",                                                                 \
-                     TUTTI_OPTIONS(tutti_pool1d_settings, .pool_size = (size_), __VA_ARGS__))
-#define tutti_average_pool1d(size_, ...)                                                           \
+#define tutti_max_pool1d(...)                                                                      \
+    tutti_layer_make("max_pool1d", TUTTI_OPTIONS(tutti_pool1d_settings, .pool_size = __VA_ARGS__))
+#define tutti_average_pool1d(...)                                                                  \
     tutti_layer_make("average_pool1d",                                                             \
-                     TUTTI_OPTIONS(tutti_pool1d_settings, .pool_size = (size_), __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_pool1d_settings, .pool_size = __VA_ARGS__))
 
 /* Over volumes, whose dimensions but the batch are known. */
 typedef struct tutti_pool3d_settings {
@@ -238,12 +237,12 @@ typedef struct tutti_pool3d_settings {
     int64_t strides[3];   /* the window */
     const char *padding;  /* "valid" or "same" */
 } tutti_pool3d_settings;
-#define tutti_max_pool3d(size_, ...)                                                               \
+#define tutti_max_pool3d(...)                                                                      \
     tutti_layer_make("max_pool3d",                                                                 \
-                     TUTTI_OPTIONS(tutti_pool3d_settings, .pool_size = {(size_)}, __VA_ARGS__))
-#define tutti_average_pool3d(size_, ...)                                                           \
+                     TUTTI_OPTIONS(tutti_pool3d_settings, TUTTI_SIZE_(pool_size, __VA_ARGS__, )))
+#define tutti_average_pool3d(...)                                                                  \
     tutti_layer_make("average_pool3d",                                                             \
-                     TUTTI_OPTIONS(tutti_pool3d_settings, .pool_size = {(size_)}, __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_pool3d_settings, TUTTI_SIZE_(pool_size, __VA_ARGS__, )))
 
 /* Over all of depth, height and width, or of time: [batch, channels]. Over time only steps that the
  * mask lets through count. */
@@ -286,9 +285,8 @@ typedef struct tutti_repeat_vector_settings {
     TUTTI_LAYER_SETTINGS
     int64_t n;
 } tutti_repeat_vector_settings;
-#define tutti_repeat_vector(n_, ...)                                                               \
-    tutti_layer_make("repeat_vector",                                                              \
-                     TUTTI_OPTIONS(tutti_repeat_vector_settings, .n = (n_), __VA_ARGS__))
+#define tutti_repeat_vector(...)                                                                   \
+    tutti_layer_make("repeat_vector", TUTTI_OPTIONS(tutti_repeat_vector_settings, .n = __VA_ARGS__))
 
 /* Zeros round, or rows and columns off, each side: `amount` on all, or {height, width}; different
  * ones on two sides are given by `pads`, which then counts alone:
@@ -298,24 +296,23 @@ typedef struct tutti_border2d_settings {
     int64_t amount[2];
     int64_t pads[4]; /* top, bottom, left, right */
 } tutti_border2d_settings;
-#define tutti_zero_padding2d(amount_, ...)                                                         \
+#define tutti_zero_padding2d(...)                                                                  \
     tutti_layer_make("zero_padding2d",                                                             \
-                     TUTTI_OPTIONS(tutti_border2d_settings, .amount = {(amount_)}, __VA_ARGS__))
-#define tutti_cropping2d(amount_, ...)                                                             \
+                     TUTTI_OPTIONS(tutti_border2d_settings, TUTTI_SIZE_(amount, __VA_ARGS__, )))
+#define tutti_cropping2d(...)                                                                      \
     tutti_layer_make("cropping2d",                                                                 \
-                     TUTTI_OPTIONS(tutti_border2d_settings, .amount = {(amount_)}, __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_border2d_settings, TUTTI_SIZE_(amount, __VA_ARGS__, )))
 /* The same along time. */
 typedef struct tutti_border1d_settings {
     TUTTI_LAYER_SETTINGS
     int64_t amount;
     int64_t pads[2]; /* before, after */
 } tutti_border1d_settings;
-#define tutti_zero_padding1d(amount_, ...)                                                         \
+#define tutti_zero_padding1d(...)                                                                  \
     tutti_layer_make("zero_padding1d",                                                             \
-                     TUTTI_OPTIONS(tutti_border1d_settings, .amount = (amount_), __VA_ARGS__))
-#define tutti_cropping1d(amount_, ...)                                                             \
-    tutti_layer_make("cropping1d",                                                                 \
-                     TUTTI_OPTIONS(tutti_border1d_settings, .amount = (amount_), __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_border1d_settings, .amount = __VA_ARGS__))
+#define tutti_cropping1d(...)                                                                      \
+    tutti_layer_make("cropping1d", TUTTI_OPTIONS(tutti_border1d_settings, .amount = __VA_ARGS__))
 
 /* Each step of time, or each pixel, `size` times over: tutti_up_sampling2d(2); or interpolated
  * between the centres of steps or pixels. */
@@ -324,25 +321,25 @@ typedef struct tutti_up_sampling1d_settings {
     int64_t size;              /* 2 */
     const char *interpolation; /* "nearest", "linear" or "cubic" */
 } tutti_up_sampling1d_settings;
-#define tutti_up_sampling1d(size_, ...)                                                            \
+#define tutti_up_sampling1d(...)                                                                   \
     tutti_layer_make("up_sampling1d",                                                              \
-                     TUTTI_OPTIONS(tutti_up_sampling1d_settings, .size = (size_), __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_up_sampling1d_settings, .size = __VA_ARGS__))
 typedef struct tutti_up_sampling2d_settings {
     TUTTI_LAYER_SETTINGS
     int64_t size[2];           /* {2, 2} */
     const char *interpolation; /* "nearest", "bilinear" or "bicubic" */
 } tutti_up_sampling2d_settings;
-#define tutti_up_sampling2d(size_, ...)                                                            \
-    tutti_layer_make("up_sampling2d",                                                              \
-                     TUTTI_OPTIONS(tutti_up_sampling2d_settings, .size = {(size_)}, __VA_ARGS__))
+#define tutti_up_sampling2d(...)                                                                   \
+    tutti_layer_make("up_sampling2d", TUTTI_OPTIONS(tutti_up_sampling2d_settings,                  \
+                                                    TUTTI_SIZE_(size, __VA_ARGS__, )))
 typedef struct tutti_up_sampling3d_settings {
     TUTTI_LAYER_SETTINGS
     int64_t size[3];           /* {2, 2, 2} */
     const char *interpolation; /* "nearest", "trilinear" or "tricubic" */
 } tutti_up_sampling3d_settings;
-#define tutti_up_sampling3d(size_, ...)                                                            \
-    tutti_layer_make("up_sampling3d",                                                              \
-                     TUTTI_OPTIONS(tutti_up_sampling3d_settings, .size = {(size_)}, __VA_ARGS__))
+#define tutti_up_sampling3d(...)                                                                   \
+    tutti_layer_make("up_sampling3d", TUTTI_OPTIONS(tutti_up_sampling3d_settings,                  \
+                                                    TUTTI_SIZE_(size, __VA_ARGS__, )))
 
 /* ---- activations ---- */
 
@@ -351,9 +348,9 @@ typedef struct tutti_activation_settings {
     TUTTI_LAYER_SETTINGS
     const char *activation;
 } tutti_activation_settings;
-#define tutti_activation(activation_, ...)                                                         \
-    tutti_layer_make("activation", TUTTI_OPTIONS(tutti_activation_settings,                        \
-                                                 .activation = (activation_), __VA_ARGS__))
+#define tutti_activation(...)                                                                      \
+    tutti_layer_make("activation",                                                                 \
+                     TUTTI_OPTIONS(tutti_activation_settings, .activation = __VA_ARGS__))
 
 /* y = x >= max_value ? max_value : x >= threshold ? x : negative_slope (x - threshold). */
 typedef struct tutti_relu_settings {
@@ -406,14 +403,14 @@ typedef struct tutti_dropout_settings {
     double rate;
     int64_t seed;
 } tutti_dropout_settings;
-#define tutti_dropout(rate_, ...)                                                                  \
-    tutti_layer_make("dropout", TUTTI_OPTIONS(tutti_dropout_settings, .rate = (rate_), __VA_ARGS__))
-#define tutti_spatial_dropout1d(rate_, ...)                                                        \
+#define tutti_dropout(...)                                                                         \
+    tutti_layer_make("dropout", TUTTI_OPTIONS(tutti_dropout_settings, .rate = __VA_ARGS__))
+#define tutti_spatial_dropout1d(...)                                                               \
     tutti_layer_make("spatial_dropout1d",                                                          \
-                     TUTTI_OPTIONS(tutti_dropout_settings, .rate = (rate_), __VA_ARGS__))
-#define tutti_spatial_dropout2d(rate_, ...)                                                        \
+                     TUTTI_OPTIONS(tutti_dropout_settings, .rate = __VA_ARGS__))
+#define tutti_spatial_dropout2d(...)                                                               \
     tutti_layer_make("spatial_dropout2d",                                                          \
-                     TUTTI_OPTIONS(tutti_dropout_settings, .rate = (rate_), __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_dropout_settings, .rate = __VA_ARGS__))
 
 /* y = x + normal(0, stddev). */
 typedef struct tutti_gaussian_noise_settings {
@@ -421,9 +418,9 @@ typedef struct tutti_gaussian_noise_settings {
     double stddev;
     int64_t seed;
 } tutti_gaussian_noise_settings;
-#define tutti_gaussian_noise(stddev_, ...)                                                         \
-    tutti_layer_make("gaussian_noise", TUTTI_OPTIONS(tutti_gaussian_noise_settings,                \
-                                                     .stddev = (stddev_), __VA_ARGS__))
+#define tutti_gaussian_noise(...)                                                                  \
+    tutti_layer_make("gaussian_noise",                                                             \
+                     TUTTI_OPTIONS(tutti_gaussian_noise_settings, .stddev = __VA_ARGS__))
 
 /* ---- normalisation ---- */
 
@@ -458,9 +455,8 @@ typedef struct tutti_norm_settings {
 } tutti_norm_settings;
 #define tutti_layer_norm(...)                                                                      \
     tutti_layer_make("layer_norm", TUTTI_OPTIONS(tutti_norm_settings, __VA_ARGS__))
-#define tutti_group_norm(groups_, ...)                                                             \
-    tutti_layer_make("group_norm",                                                                 \
-                     TUTTI_OPTIONS(tutti_norm_settings, .groups = (groups_), __VA_ARGS__))
+#define tutti_group_norm(...)                                                                      \
+    tutti_layer_make("group_norm", TUTTI_OPTIONS(tutti_norm_settings, .groups = __VA_ARGS__))
 /* As group_norm with a group for each channel. */
 #define tutti_instance_norm(...)                                                                   \
     tutti_layer_make("instance_norm", TUTTI_OPTIONS(tutti_norm_settings, __VA_ARGS__))
@@ -477,10 +473,10 @@ typedef struct tutti_embedding_settings {
     const char *embeddings_initializer; /* "uniform" */
     const char *embeddings_regularizer, *embeddings_constraint;
 } tutti_embedding_settings;
-#define tutti_embedding(input_dim_, output_dim_, ...)                                              \
+#define tutti_embedding(input_dim_, ...)                                                           \
     tutti_layer_make("embedding",                                                                  \
                      TUTTI_OPTIONS(tutti_embedding_settings, .input_dim = (input_dim_),            \
-                                   .output_dim = (output_dim_), __VA_ARGS__))
+                                   .output_dim = __VA_ARGS__))
 
 /* Adds a learned vector for each step of time: y[b, t] = x[b, t] + positions[t], t < max_length. */
 typedef struct tutti_position_embedding_settings {
@@ -488,10 +484,9 @@ typedef struct tutti_position_embedding_settings {
     int64_t max_length;
     const char *initializer; /* "glorot_uniform" */
 } tutti_position_embedding_settings;
-#define tutti_position_embedding(max_length_, ...)                                                 \
+#define tutti_position_embedding(...)                                                              \
     tutti_layer_make("position_embedding",                                                         \
-                     TUTTI_OPTIONS(tutti_position_embedding_settings, .max_length = (max_length_), \
-                                   __VA_ARGS__))
+                     TUTTI_OPTIONS(tutti_position_embedding_settings, .max_length = __VA_ARGS__))
 
 /* Steps of time whose features all are mask_value become zeros that later layers pass over. */
 typedef struct tutti_masking_settings {
@@ -525,11 +520,11 @@ typedef struct tutti_rnn_settings {
     const char *kernel_regularizer, *recurrent_regularizer, *bias_regularizer;
     const char *kernel_constraint, *recurrent_constraint, *bias_constraint;
 } tutti_rnn_settings;
-#define TUTTI_RNN_(kind, units_, ...)                                                              \
-    tutti_layer_make(kind, TUTTI_OPTIONS(tutti_rnn_settings, .units = (units_), __VA_ARGS__))
-#define tutti_simple_rnn(units, ...) TUTTI_RNN_("simple_rnn", units, __VA_ARGS__)
-#define tutti_gru(units, ...) TUTTI_RNN_("gru", units, __VA_ARGS__)
-#define tutti_lstm(units, ...) TUTTI_RNN_("lstm", units, __VA_ARGS__)
+#define TUTTI_RNN_(kind, ...)                                                                      \
+    tutti_layer_make(kind, TUTTI_OPTIONS(tutti_rnn_settings, .units = __VA_ARGS__))
+#define tutti_simple_rnn(...) TUTTI_RNN_("simple_rnn", __VA_ARGS__)
+#define tutti_gru(...) TUTTI_RNN_("gru", __VA_ARGS__)
+#define tutti_lstm(...) TUTTI_RNN_("lstm", __VA_ARGS__)
 
 /* softmax(q k^T / sqrt(key_dim)) v by heads, of query [batch, queries, features], value [batch,
  * keys, …] and key (the value, unless given); one input attends to itself. A fourth input is a bool
@@ -547,10 +542,10 @@ typedef struct tutti_multi_head_attention_settings {
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
 } tutti_multi_head_attention_settings;
-#define tutti_multi_head_attention(num_heads_, key_dim_, ...)                                      \
+#define tutti_multi_head_attention(num_heads_, ...)                                                \
     tutti_layer_make("multi_head_attention",                                                       \
                      TUTTI_OPTIONS(tutti_multi_head_attention_settings, .num_heads = (num_heads_), \
-                                   .key_dim = (key_dim_), __VA_ARGS__))
+                                   .key_dim = __VA_ARGS__))
 
 /* Attention to itself, then a network of two dense layers, each with a residual connection:
  * a = norm(x + attention(x)), y = norm(a + mlp(a)); with normalize_first a = x +
@@ -567,9 +562,9 @@ typedef struct tutti_transformer_block_settings {
     double epsilon; /* of the norms: 1e-5 */
     const char *kernel_initializer, *bias_initializer;
 } tutti_transformer_block_settings;
-#define tutti_transformer_block(num_heads_, ...)                                                   \
-    tutti_layer_make("transformer_block", TUTTI_OPTIONS(tutti_transformer_block_settings,          \
-                                                        .num_heads = (num_heads_), __VA_ARGS__))
+#define tutti_transformer_block(...)                                                               \
+    tutti_layer_make("transformer_block",                                                          \
+                     TUTTI_OPTIONS(tutti_transformer_block_settings, .num_heads = __VA_ARGS__))
 
 /* ---- several inputs to one ---- */
 
@@ -609,9 +604,9 @@ typedef struct tutti_lambda_settings {
     tutti_lambda_fn *fn;
     void *context;
 } tutti_lambda_settings;
-#define tutti_lambda(fn_, context_, ...)                                                           \
-    tutti_layer_make("lambda", TUTTI_OPTIONS(tutti_lambda_settings, .fn = (fn_),                   \
-                                             .context = (context_), __VA_ARGS__))
+#define tutti_lambda(fn_, ...)                                                                     \
+    tutti_layer_make("lambda",                                                                     \
+                     TUTTI_OPTIONS(tutti_lambda_settings, .fn = (fn_), .context = __VA_ARGS__))
 
 /* y = x scale + offset. */
 typedef struct tutti_rescaling_settings {
@@ -619,9 +614,8 @@ typedef struct tutti_rescaling_settings {
     double scale; /* 1 */
     double offset;
 } tutti_rescaling_settings;
-#define tutti_rescaling(scale_, ...)                                                               \
-    tutti_layer_make("rescaling",                                                                  \
-                     TUTTI_OPTIONS(tutti_rescaling_settings, .scale = (scale_), __VA_ARGS__))
+#define tutti_rescaling(...)                                                                       \
+    tutti_layer_make("rescaling", TUTTI_OPTIONS(tutti_rescaling_settings, .scale = __VA_ARGS__))
 
 /* y = (x - mean) / max(sqrt(variance), 1e-7). One number for all, or one for each feature of the
  * last axis, as texts: .mean = "0.1307", .variance = "0.095,0.1,0.09"; or found in data. */
@@ -642,9 +636,9 @@ typedef struct tutti_string_lookup_settings {
     const char *vocabulary; /* "red\ngreen\nblue" */
     int64_t max_tokens;     /* of an adapted vocabulary, with the unknown one; 0: all */
 } tutti_string_lookup_settings;
-#define tutti_string_lookup(vocabulary_, ...)                                                      \
-    tutti_layer_make("string_lookup", TUTTI_OPTIONS(tutti_string_lookup_settings,                  \
-                                                    .vocabulary = (vocabulary_), __VA_ARGS__))
+#define tutti_string_lookup(...)                                                                   \
+    tutti_layer_make("string_lookup",                                                              \
+                     TUTTI_OPTIONS(tutti_string_lookup_settings, .vocabulary = __VA_ARGS__))
 
 /* Texts [batch] to numbers of words i64 [batch, output_sequence_length]: in lower case and without
  * punctuation, cut at white space; 0 is padding, 1 a word that is not in the vocabulary, whose
@@ -658,11 +652,9 @@ typedef struct tutti_text_vectorization_settings {
     bool characters; /* cut into characters (bytes of ASCII, else whole UTF-8 sequences) */
     bool mask_zero;  /* later layers pass over padding */
 } tutti_text_vectorization_settings;
-#define tutti_text_vectorization(output_sequence_length_, ...)                                     \
-    tutti_layer_make("text_vectorization",                                                         \
-                     TUTTI_OPTIONS(tutti_text_vectorization_settings,                              \
-                                   .output_sequence_length = (output_sequence_length_),            \
-                                   __VA_ARGS__))
+#define tutti_text_vectorization(...)                                                              \
+    tutti_layer_make("text_vectorization", TUTTI_OPTIONS(tutti_text_vectorization_settings,        \
+                                                         .output_sequence_length = __VA_ARGS__))
 /* Takes the vocabulary of one of these two layers from an epoch of strings, the frequent words
  * first, equally frequent ones in order of their bytes. Before the model is built. */
 TUTTI_API tutti_status tutti_adapt_vocabulary(tutti_layer *layer, tutti_dataset *data,

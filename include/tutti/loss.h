@@ -36,7 +36,7 @@ typedef struct tutti_loss {
 
 /* A loss by name, with the settings of `like` (or none): def NULL when there is no such loss. */
 TUTTI_API tutti_loss tutti_loss_by_name(const char *name, const tutti_loss *like);
-#define TUTTI_LOSS_(name_, ...) tutti_loss_by_name((name_), &(tutti_loss){__VA_ARGS__})
+#define TUTTI_LOSS_(name_, ...) tutti_loss_by_name((name_), &(tutti_loss){.def = NULL, __VA_ARGS__})
 
 /* Targets are class numbers [batch, …]; outputs [batch, …, classes]. */
 #define tutti_sparse_cross_entropy(...) TUTTI_LOSS_("sparse_cross_entropy", __VA_ARGS__)

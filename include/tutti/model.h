@@ -55,8 +55,8 @@ TUTTI_API tutti_dtype tutti_job_precision(tutti_job *job);
  *     tutti_sym x = tutti_call(tutti_dense(8), tutti_concatenate(a, b));
  *     tutti_output(m, "y", tutti_relu(x)); */
 TUTTI_API tutti_model *tutti_functional_with(tutti_job *job, const tutti_model_options *options);
-#define tutti_functional(job, ...)                                                                 \
-    TUTTI_AT(tutti_functional_with((job), TUTTI_OPTIONS(tutti_model_options, __VA_ARGS__)))
+#define tutti_functional(...)                                                                      \
+    TUTTI_AT(tutti_functional_with(TUTTI_ONE_(tutti_model_options, __VA_ARGS__, )))
 TUTTI_API tutti_sym tutti_input(tutti_model *model, const char *name, tutti_type type);
 #define tutti_input(model, name, ...)                                                              \
     TUTTI_AT(tutti_input((model), (name), TUTTI_TYPE(__VA_ARGS__)))
@@ -102,8 +102,8 @@ typedef struct tutti_apply_options {
  * own. Several inputs and outputs: tutti_apply_many. */
 TUTTI_API tutti_sym tutti_apply_with(tutti_model *model, tutti_sym x,
                                      const tutti_apply_options *options);
-#define tutti_apply(model, x, ...)                                                                 \
-    TUTTI_AT(tutti_apply_with((model), (x), TUTTI_OPTIONS(tutti_apply_options, __VA_ARGS__)))
+#define tutti_apply(model, ...)                                                                    \
+    TUTTI_AT(tutti_apply_with((model), TUTTI_ONE_(tutti_apply_options, __VA_ARGS__, )))
 TUTTI_API tutti_status tutti_apply_many(tutti_model *model, int input_count,
                                         const tutti_sym *inputs, bool training, int output_count,
                                         tutti_sym *ret_outputs);
@@ -238,8 +238,8 @@ typedef struct tutti_compile_options {
                              first that free the most bytes for a FLOP */
 } tutti_compile_options;
 TUTTI_API tutti_status tutti_compile_with(tutti_model *model, const tutti_compile_options *options);
-#define tutti_compile(model, ...)                                                                  \
-    TUTTI_AT(tutti_compile_with((model), TUTTI_OPTIONS(tutti_compile_options, __VA_ARGS__)))
+#define tutti_compile(...)                                                                         \
+    TUTTI_AT(tutti_compile_with(TUTTI_ONE_(tutti_compile_options, __VA_ARGS__, )))
 
 /* Values by epoch: of "loss", "val_loss", the metrics and "lr". */
 typedef struct tutti_history tutti_history;
@@ -280,8 +280,8 @@ typedef struct tutti_fit_options {
 /* Trains. The result belongs to the model; NULL after an error. Ctrl-C ends it after the step. */
 TUTTI_API const tutti_history *tutti_fit_with(tutti_model *model, tutti_dataset *data,
                                               const tutti_fit_options *options);
-#define tutti_fit(model, data, ...)                                                                \
-    TUTTI_AT(tutti_fit_with((model), (data), TUTTI_OPTIONS(tutti_fit_options, __VA_ARGS__)))
+#define tutti_fit(model, ...)                                                                      \
+    TUTTI_AT(tutti_fit_with((model), TUTTI_ONE_(tutti_fit_options, __VA_ARGS__, )))
 
 typedef struct tutti_evaluate_options {
     size_t struct_size;
@@ -292,9 +292,9 @@ typedef struct tutti_evaluate_options {
 TUTTI_API tutti_status tutti_evaluate_with(tutti_model *model, tutti_dataset *data,
                                            const tutti_evaluate_options *options,
                                            tutti_logs *ret_logs);
-#define tutti_evaluate(model, data, ret_logs, ...)                                                 \
+#define tutti_evaluate(model, data, ...)                                                           \
     TUTTI_AT(tutti_evaluate_with((model), (data),                                                  \
-                                 TUTTI_OPTIONS(tutti_evaluate_options, __VA_ARGS__), (ret_logs)))
+                                 TUTTI_OPTIONS_FIRST_(tutti_evaluate_options, __VA_ARGS__, )))
 
 /* Outputs for a whole dataset, batches joined along axis 0; targets among its components are left
  * out. One tensor for each output, the caller's to release; NULL after a failure. */

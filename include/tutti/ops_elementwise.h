@@ -124,8 +124,8 @@ typedef struct tutti_round_float_options {
     bool saturate, infinite;
 } tutti_round_float_options;
 TUTTI_API tutti_sym tutti_round_float_with(tutti_sym x, const tutti_round_float_options *options);
-#define tutti_round_float(x, ...)                                                                  \
-    TUTTI_AT(tutti_round_float_with((x), TUTTI_OPTIONS(tutti_round_float_options, __VA_ARGS__)))
+#define tutti_round_float(...)                                                                     \
+    TUTTI_AT(tutti_round_float_with(TUTTI_ONE_(tutti_round_float_options, __VA_ARGS__, )))
 
 /* Activations. */
 TUTTI_API tutti_sym tutti_relu(tutti_sym x); /* max(x, 0) */
@@ -162,8 +162,7 @@ typedef struct tutti_gelu_options {
     bool approximate;
 } tutti_gelu_options;
 TUTTI_API tutti_sym tutti_gelu_with(tutti_sym x, const tutti_gelu_options *options);
-#define tutti_gelu(x, ...)                                                                         \
-    TUTTI_AT(tutti_gelu_with((x), TUTTI_OPTIONS(tutti_gelu_options, __VA_ARGS__)))
+#define tutti_gelu(...) TUTTI_AT(tutti_gelu_with(TUTTI_ONE_(tutti_gelu_options, __VA_ARGS__, )))
 
 /* a where the bool is true, else b. Any element type. */
 TUTTI_API tutti_sym tutti_where(tutti_sym condition, tutti_sym a, tutti_sym b);

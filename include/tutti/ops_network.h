@@ -39,16 +39,15 @@ typedef struct tutti_conv2d_options {
  * is not finite makes the whole tile NaN. TUTTI_WINOGRAD=0 computes term by term. */
 TUTTI_API tutti_sym tutti_nn_conv2d_with(tutti_sym x, tutti_sym kernel,
                                          const tutti_conv2d_options *options);
-#define tutti_nn_conv2d(x, kernel, ...)                                                            \
-    TUTTI_AT(tutti_nn_conv2d_with((x), (kernel), TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
+#define tutti_nn_conv2d(x, ...)                                                                    \
+    TUTTI_AT(tutti_nn_conv2d_with((x), TUTTI_ONE_(tutti_conv2d_options, __VA_ARGS__, )))
 
 /* Each channel by itself. Kernels [height, width, channels, multiplier], whose dimensions are
  * known; channel c gives outputs c * multiplier and on. `groups` is not used. */
 TUTTI_API tutti_sym tutti_nn_depthwise_conv2d_with(tutti_sym x, tutti_sym kernel,
                                                    const tutti_conv2d_options *options);
-#define tutti_nn_depthwise_conv2d(x, kernel, ...)                                                  \
-    TUTTI_AT(tutti_nn_depthwise_conv2d_with((x), (kernel),                                         \
-                                            TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
+#define tutti_nn_depthwise_conv2d(x, ...)                                                          \
+    TUTTI_AT(tutti_nn_depthwise_conv2d_with((x), TUTTI_ONE_(tutti_conv2d_options, __VA_ARGS__, )))
 
 typedef struct tutti_conv1d_options {
     size_t struct_size;
@@ -62,8 +61,8 @@ typedef struct tutti_conv1d_options {
 /* Over [batch, time, channels] with kernels [time, channels / groups, filters]. */
 TUTTI_API tutti_sym tutti_nn_conv1d_with(tutti_sym x, tutti_sym kernel,
                                          const tutti_conv1d_options *options);
-#define tutti_nn_conv1d(x, kernel, ...)                                                            \
-    TUTTI_AT(tutti_nn_conv1d_with((x), (kernel), TUTTI_OPTIONS(tutti_conv1d_options, __VA_ARGS__)))
+#define tutti_nn_conv1d(x, ...)                                                                    \
+    TUTTI_AT(tutti_nn_conv1d_with((x), TUTTI_ONE_(tutti_conv1d_options, __VA_ARGS__, )))
 
 /* Volumes [batch, depth, height, width, channels]. */
 typedef struct tutti_conv3d_options {
@@ -78,8 +77,8 @@ typedef struct tutti_conv3d_options {
 /* The same over depth too. Kernels [depth, height, width, channels / groups, filters]. */
 TUTTI_API tutti_sym tutti_nn_conv3d_with(tutti_sym x, tutti_sym kernel,
                                          const tutti_conv3d_options *options);
-#define tutti_nn_conv3d(x, kernel, ...)                                                            \
-    TUTTI_AT(tutti_nn_conv3d_with((x), (kernel), TUTTI_OPTIONS(tutti_conv3d_options, __VA_ARGS__)))
+#define tutti_nn_conv3d(x, ...)                                                                    \
+    TUTTI_AT(tutti_nn_conv3d_with((x), TUTTI_ONE_(tutti_conv3d_options, __VA_ARGS__, )))
 
 /* Transposed convolution, the gradient of a convolution's input as a layer of its own: every
  * element of x adds itself times the kernel to a window of y. Kernels [height, width,
@@ -98,9 +97,9 @@ typedef struct tutti_conv2d_transpose_options {
 
 TUTTI_API tutti_sym tutti_nn_conv2d_transpose_with(tutti_sym x, tutti_sym kernel,
                                                    const tutti_conv2d_transpose_options *options);
-#define tutti_nn_conv2d_transpose(x, kernel, ...)                                                  \
+#define tutti_nn_conv2d_transpose(x, ...)                                                          \
     TUTTI_AT(tutti_nn_conv2d_transpose_with(                                                       \
-        (x), (kernel), TUTTI_OPTIONS(tutti_conv2d_transpose_options, __VA_ARGS__)))
+        (x), TUTTI_ONE_(tutti_conv2d_transpose_options, __VA_ARGS__, )))
 
 typedef struct tutti_conv1d_transpose_options {
     size_t struct_size;
@@ -116,9 +115,9 @@ typedef struct tutti_conv1d_transpose_options {
 /* Over [batch, time, channels] with kernels [time, filters / groups, channels]. */
 TUTTI_API tutti_sym tutti_nn_conv1d_transpose_with(tutti_sym x, tutti_sym kernel,
                                                    const tutti_conv1d_transpose_options *options);
-#define tutti_nn_conv1d_transpose(x, kernel, ...)                                                  \
+#define tutti_nn_conv1d_transpose(x, ...)                                                          \
     TUTTI_AT(tutti_nn_conv1d_transpose_with(                                                       \
-        (x), (kernel), TUTTI_OPTIONS(tutti_conv1d_transpose_options, __VA_ARGS__)))
+        (x), TUTTI_ONE_(tutti_conv1d_transpose_options, __VA_ARGS__, )))
 
 typedef struct tutti_conv3d_transpose_options {
     size_t struct_size;
@@ -135,9 +134,9 @@ typedef struct tutti_conv3d_transpose_options {
  * filters / groups, channels]. */
 TUTTI_API tutti_sym tutti_nn_conv3d_transpose_with(tutti_sym x, tutti_sym kernel,
                                                    const tutti_conv3d_transpose_options *options);
-#define tutti_nn_conv3d_transpose(x, kernel, ...)                                                  \
+#define tutti_nn_conv3d_transpose(x, ...)                                                          \
     TUTTI_AT(tutti_nn_conv3d_transpose_with(                                                       \
-        (x), (kernel), TUTTI_OPTIONS(tutti_conv3d_transpose_options, __VA_ARGS__)))
+        (x), TUTTI_ONE_(tutti_conv3d_transpose_options, __VA_ARGS__, )))
 
 /* ---- pooling ---- */
 
@@ -152,12 +151,12 @@ typedef struct tutti_pool2d_options {
 
 /* The maximum of each window; of equal ones the first gets the gradient. */
 TUTTI_API tutti_sym tutti_nn_max_pool2d_with(tutti_sym x, const tutti_pool2d_options *options);
-#define tutti_nn_max_pool2d(x, ...)                                                                \
-    TUTTI_AT(tutti_nn_max_pool2d_with((x), TUTTI_OPTIONS(tutti_pool2d_options, __VA_ARGS__)))
+#define tutti_nn_max_pool2d(...)                                                                   \
+    TUTTI_AT(tutti_nn_max_pool2d_with(TUTTI_ONE_(tutti_pool2d_options, __VA_ARGS__, )))
 /* The mean of each window. */
 TUTTI_API tutti_sym tutti_nn_average_pool2d_with(tutti_sym x, const tutti_pool2d_options *options);
-#define tutti_nn_average_pool2d(x, ...)                                                            \
-    TUTTI_AT(tutti_nn_average_pool2d_with((x), TUTTI_OPTIONS(tutti_pool2d_options, __VA_ARGS__)))
+#define tutti_nn_average_pool2d(...)                                                               \
+    TUTTI_AT(tutti_nn_average_pool2d_with(TUTTI_ONE_(tutti_pool2d_options, __VA_ARGS__, )))
 
 typedef struct tutti_pool1d_options {
     size_t struct_size;
@@ -169,11 +168,11 @@ typedef struct tutti_pool1d_options {
 
 /* The same over [batch, time, channels]. */
 TUTTI_API tutti_sym tutti_nn_max_pool1d_with(tutti_sym x, const tutti_pool1d_options *options);
-#define tutti_nn_max_pool1d(x, ...)                                                                \
-    TUTTI_AT(tutti_nn_max_pool1d_with((x), TUTTI_OPTIONS(tutti_pool1d_options, __VA_ARGS__)))
+#define tutti_nn_max_pool1d(...)                                                                   \
+    TUTTI_AT(tutti_nn_max_pool1d_with(TUTTI_ONE_(tutti_pool1d_options, __VA_ARGS__, )))
 TUTTI_API tutti_sym tutti_nn_average_pool1d_with(tutti_sym x, const tutti_pool1d_options *options);
-#define tutti_nn_average_pool1d(x, ...)                                                            \
-    TUTTI_AT(tutti_nn_average_pool1d_with((x), TUTTI_OPTIONS(tutti_pool1d_options, __VA_ARGS__)))
+#define tutti_nn_average_pool1d(...)                                                               \
+    TUTTI_AT(tutti_nn_average_pool1d_with(TUTTI_ONE_(tutti_pool1d_options, __VA_ARGS__, )))
 
 /* Over all of height and width (or time): [batch, channels]. */
 TUTTI_API tutti_sym tutti_nn_global_max_pool2d(tutti_sym x);
@@ -196,11 +195,11 @@ typedef struct tutti_pool3d_options {
 } tutti_pool3d_options;
 
 TUTTI_API tutti_sym tutti_nn_max_pool3d_with(tutti_sym x, const tutti_pool3d_options *options);
-#define tutti_nn_max_pool3d(x, ...)                                                                \
-    TUTTI_AT(tutti_nn_max_pool3d_with((x), TUTTI_OPTIONS(tutti_pool3d_options, __VA_ARGS__)))
+#define tutti_nn_max_pool3d(...)                                                                   \
+    TUTTI_AT(tutti_nn_max_pool3d_with(TUTTI_ONE_(tutti_pool3d_options, __VA_ARGS__, )))
 TUTTI_API tutti_sym tutti_nn_average_pool3d_with(tutti_sym x, const tutti_pool3d_options *options);
-#define tutti_nn_average_pool3d(x, ...)                                                            \
-    TUTTI_AT(tutti_nn_average_pool3d_with((x), TUTTI_OPTIONS(tutti_pool3d_options, __VA_ARGS__)))
+#define tutti_nn_average_pool3d(...)                                                               \
+    TUTTI_AT(tutti_nn_average_pool3d_with(TUTTI_ONE_(tutti_pool3d_options, __VA_ARGS__, )))
 /* The whole volume as one window. */
 TUTTI_API tutti_sym tutti_nn_global_max_pool3d(tutti_sym x);
 #define tutti_nn_global_max_pool3d(...) TUTTI_AT(tutti_nn_global_max_pool3d(__VA_ARGS__))
@@ -234,8 +233,8 @@ typedef struct tutti_resize_options {
 } tutti_resize_options;
 
 TUTTI_API tutti_sym tutti_resize_with(tutti_sym x, const tutti_resize_options *options);
-#define tutti_resize(x, ...)                                                                       \
-    TUTTI_AT(tutti_resize_with((x), TUTTI_OPTIONS(tutti_resize_options, __VA_ARGS__)))
+#define tutti_resize(...)                                                                          \
+    TUTTI_AT(tutti_resize_with(TUTTI_ONE_(tutti_resize_options, __VA_ARGS__, )))
 
 typedef struct tutti_grid_sample_options {
     size_t struct_size;
@@ -249,9 +248,8 @@ typedef struct tutti_grid_sample_options {
  * (x), and over volumes, with places (x, y, z). */
 TUTTI_API tutti_sym tutti_grid_sample_with(tutti_sym x, tutti_sym grid,
                                            const tutti_grid_sample_options *options);
-#define tutti_grid_sample(x, grid, ...)                                                            \
-    TUTTI_AT(tutti_grid_sample_with((x), (grid),                                                   \
-                                    TUTTI_OPTIONS(tutti_grid_sample_options, __VA_ARGS__)))
+#define tutti_grid_sample(x, ...)                                                                  \
+    TUTTI_AT(tutti_grid_sample_with((x), TUTTI_ONE_(tutti_grid_sample_options, __VA_ARGS__, )))
 
 /* ---- detection ---- */
 
@@ -269,9 +267,9 @@ typedef struct tutti_non_max_suppression_options {
  * [selected, 3], has a row [image, class, box] for each, as many as the data says. */
 TUTTI_API tutti_sym tutti_non_max_suppression_with(
     tutti_sym boxes, tutti_sym scores, const tutti_non_max_suppression_options *options);
-#define tutti_non_max_suppression(boxes, scores, ...)                                              \
+#define tutti_non_max_suppression(boxes, ...)                                                      \
     TUTTI_AT(tutti_non_max_suppression_with(                                                       \
-        (boxes), (scores), TUTTI_OPTIONS(tutti_non_max_suppression_options, __VA_ARGS__)))
+        (boxes), TUTTI_ONE_(tutti_non_max_suppression_options, __VA_ARGS__, )))
 
 typedef struct tutti_roi_align_options {
     size_t struct_size;
@@ -287,9 +285,9 @@ typedef struct tutti_roi_align_options {
  * of no image fails the run. */
 TUTTI_API tutti_sym tutti_roi_align_with(tutti_sym x, tutti_sym regions, tutti_sym images,
                                          const tutti_roi_align_options *options);
-#define tutti_roi_align(x, regions, images, ...)                                                   \
-    TUTTI_AT(tutti_roi_align_with((x), (regions), (images),                                        \
-                                  TUTTI_OPTIONS(tutti_roi_align_options, __VA_ARGS__)))
+#define tutti_roi_align(x, regions, ...)                                                           \
+    TUTTI_AT(                                                                                      \
+        tutti_roi_align_with((x), (regions), TUTTI_ONE_(tutti_roi_align_options, __VA_ARGS__, )))
 
 /* ---- normalisation ---- */
 
@@ -303,47 +301,45 @@ typedef struct tutti_normalize_options {
  * variance: tutti_sym_output(y, 1), tutti_sym_output(y, 2). */
 TUTTI_API tutti_sym tutti_nn_batch_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
                                              const tutti_normalize_options *options);
-#define tutti_nn_batch_norm(x, scale, offset, ...)                                                 \
-    TUTTI_AT(tutti_nn_batch_norm_with((x), (scale), (offset),                                      \
-                                      TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+#define tutti_nn_batch_norm(x, scale, ...)                                                         \
+    TUTTI_AT(tutti_nn_batch_norm_with((x), (scale),                                                \
+                                      TUTTI_ONE_(tutti_normalize_options, __VA_ARGS__, )))
 /* The same with a given mean and variance, as inference does. */
 TUTTI_API tutti_sym tutti_nn_batch_norm_inference_with(tutti_sym x, tutti_sym scale,
                                                        tutti_sym offset, tutti_sym mean,
                                                        tutti_sym variance,
                                                        const tutti_normalize_options *options);
-#define tutti_nn_batch_norm_inference(x, scale, offset, mean, variance, ...)                       \
-    TUTTI_AT(                                                                                      \
-        tutti_nn_batch_norm_inference_with((x), (scale), (offset), (mean), (variance),             \
-                                           TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+#define tutti_nn_batch_norm_inference(x, scale, offset, mean, ...)                                 \
+    TUTTI_AT(tutti_nn_batch_norm_inference_with(                                                   \
+        (x), (scale), (offset), (mean), TUTTI_ONE_(tutti_normalize_options, __VA_ARGS__, )))
 /* The same formula with mean and variance over the last axis, row by row. */
 TUTTI_API tutti_sym tutti_nn_layer_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
                                              const tutti_normalize_options *options);
-#define tutti_nn_layer_norm(x, scale, offset, ...)                                                 \
-    TUTTI_AT(tutti_nn_layer_norm_with((x), (scale), (offset),                                      \
-                                      TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+#define tutti_nn_layer_norm(x, scale, ...)                                                         \
+    TUTTI_AT(tutti_nn_layer_norm_with((x), (scale),                                                \
+                                      TUTTI_ONE_(tutti_normalize_options, __VA_ARGS__, )))
 /* The same with mean and variance over each of `groups` parts of the channels and all of height and
  * width (or whatever stands between batch and channels), image by image. The number of channels
  * must be known. */
 TUTTI_API tutti_sym tutti_nn_group_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
                                              int64_t groups,
                                              const tutti_normalize_options *options);
-#define tutti_nn_group_norm(x, scale, offset, groups, ...)                                         \
-    TUTTI_AT(tutti_nn_group_norm_with((x), (scale), (offset), (groups),                            \
-                                      TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+#define tutti_nn_group_norm(x, scale, offset, ...)                                                 \
+    TUTTI_AT(tutti_nn_group_norm_with((x), (scale), (offset),                                      \
+                                      TUTTI_ONE_(tutti_normalize_options, __VA_ARGS__, )))
 /* y = x / sqrt(mean(x^2) + epsilon) * scale, the mean over the last axis. */
 TUTTI_API tutti_sym tutti_nn_rms_norm_with(tutti_sym x, tutti_sym scale,
                                            const tutti_normalize_options *options);
-#define tutti_nn_rms_norm(x, scale, ...)                                                           \
-    TUTTI_AT(                                                                                      \
-        tutti_nn_rms_norm_with((x), (scale), TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+#define tutti_nn_rms_norm(x, ...)                                                                  \
+    TUTTI_AT(tutti_nn_rms_norm_with((x), TUTTI_ONE_(tutti_normalize_options, __VA_ARGS__, )))
 
 /* The same with mean and variance over each channel of each example by itself; x has at least one
  * axis between batch and channels. Epsilon is 1e-5. */
 TUTTI_API tutti_sym tutti_nn_instance_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
                                                 const tutti_normalize_options *options);
-#define tutti_nn_instance_norm(x, scale, offset, ...)                                              \
-    TUTTI_AT(tutti_nn_instance_norm_with((x), (scale), (offset),                                   \
-                                         TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+#define tutti_nn_instance_norm(x, scale, ...)                                                      \
+    TUTTI_AT(tutti_nn_instance_norm_with((x), (scale),                                             \
+                                         TUTTI_ONE_(tutti_normalize_options, __VA_ARGS__, )))
 
 typedef struct tutti_lrn_options {
     size_t struct_size;
@@ -356,8 +352,8 @@ typedef struct tutti_lrn_options {
  * sum of x^2 over the channels c - floor((size - 1) / 2) to c + ceil((size - 1) / 2). The number of
  * channels must be known. */
 TUTTI_API tutti_sym tutti_lrn_with(tutti_sym x, int64_t size, const tutti_lrn_options *options);
-#define tutti_lrn(x, size, ...)                                                                    \
-    TUTTI_AT(tutti_lrn_with((x), (size), TUTTI_OPTIONS(tutti_lrn_options, __VA_ARGS__)))
+#define tutti_lrn(x, ...)                                                                          \
+    TUTTI_AT(tutti_lrn_with((x), TUTTI_ONE_(tutti_lrn_options, __VA_ARGS__, )))
 
 /* ---- dropout, embedding ---- */
 
@@ -398,27 +394,27 @@ typedef struct tutti_rnn_options {
 TUTTI_API tutti_sym tutti_nn_simple_rnn_with(tutti_sym x, tutti_sym h, tutti_sym kernel,
                                              tutti_sym recurrent, tutti_sym bias,
                                              const tutti_rnn_options *options);
-#define tutti_nn_simple_rnn(x, h, kernel, recurrent, bias, ...)                                    \
-    TUTTI_AT(tutti_nn_simple_rnn_with((x), (h), (kernel), (recurrent), (bias),                     \
-                                      TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
+#define tutti_nn_simple_rnn(x, h, kernel, recurrent, ...)                                          \
+    TUTTI_AT(tutti_nn_simple_rnn_with((x), (h), (kernel), (recurrent),                             \
+                                      TUTTI_ONE_(tutti_rnn_options, __VA_ARGS__, )))
 /* Gates z r h; with a = x kernel + bias[0], b = h recurrent + bias[1]:
  * z = sigmoid(az + bz), r = sigmoid(ar + br), n = tanh(ah + r * bh), h = z * h + (1 - z) * n
  * (Keras's reset_after). bias [2, 3 * units]. Outputs as above, and 2: what the gradient reuses. */
 TUTTI_API tutti_sym tutti_nn_gru_with(tutti_sym x, tutti_sym h, tutti_sym kernel,
                                       tutti_sym recurrent, tutti_sym bias,
                                       const tutti_rnn_options *options);
-#define tutti_nn_gru(x, h, kernel, recurrent, bias, ...)                                           \
-    TUTTI_AT(tutti_nn_gru_with((x), (h), (kernel), (recurrent), (bias),                            \
-                               TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
+#define tutti_nn_gru(x, h, kernel, recurrent, ...)                                                 \
+    TUTTI_AT(tutti_nn_gru_with((x), (h), (kernel), (recurrent),                                    \
+                               TUTTI_ONE_(tutti_rnn_options, __VA_ARGS__, )))
 /* Gates i f c o of a = x kernel + h recurrent + bias: c = sigmoid(af) * c + sigmoid(ai) * tanh(ac),
  * h = sigmoid(ao) * tanh(c). bias [4 * units]. Outputs: 0 the sequence, 1 the final h, 2 the final
  * c, 3 what the gradient reuses. */
 TUTTI_API tutti_sym tutti_nn_lstm_with(tutti_sym x, tutti_sym h, tutti_sym c, tutti_sym kernel,
                                        tutti_sym recurrent, tutti_sym bias,
                                        const tutti_rnn_options *options);
-#define tutti_nn_lstm(x, h, c, kernel, recurrent, bias, ...)                                       \
-    TUTTI_AT(tutti_nn_lstm_with((x), (h), (c), (kernel), (recurrent), (bias),                      \
-                                TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
+#define tutti_nn_lstm(x, h, c, kernel, recurrent, ...)                                             \
+    TUTTI_AT(tutti_nn_lstm_with((x), (h), (c), (kernel), (recurrent),                              \
+                                TUTTI_ONE_(tutti_rnn_options, __VA_ARGS__, )))
 
 typedef struct tutti_attention_options {
     size_t struct_size;
@@ -437,9 +433,8 @@ typedef struct tutti_attention_options {
  * exponentials. Second derivatives do hold the whole matrix. */
 TUTTI_API tutti_sym tutti_nn_attention_with(tutti_sym q, tutti_sym k, tutti_sym v,
                                             const tutti_attention_options *options);
-#define tutti_nn_attention(q, k, v, ...)                                                           \
-    TUTTI_AT(tutti_nn_attention_with((q), (k), (v),                                                \
-                                     TUTTI_OPTIONS(tutti_attention_options, __VA_ARGS__)))
+#define tutti_nn_attention(q, k, ...)                                                              \
+    TUTTI_AT(tutti_nn_attention_with((q), (k), TUTTI_ONE_(tutti_attention_options, __VA_ARGS__, )))
 
 /* ---- softmax and losses ---- */
 

@@ -47,9 +47,9 @@ TUTTI_API tutti_sym tutti_matmul_integer(tutti_sym a, tutti_sym b, tutti_sym a_z
 TUTTI_API tutti_sym tutti_conv_integer_with(tutti_sym x, tutti_sym kernel, tutti_sym x_zero,
                                             tutti_sym kernel_zero,
                                             const tutti_conv2d_options *options);
-#define tutti_conv_integer(x, kernel, x_zero, kernel_zero, ...)                                    \
-    TUTTI_AT(tutti_conv_integer_with((x), (kernel), (x_zero), (kernel_zero),                       \
-                                     TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
+#define tutti_conv_integer(x, kernel, x_zero, ...)                                                 \
+    TUTTI_AT(tutti_conv_integer_with((x), (kernel), (x_zero),                                      \
+                                     TUTTI_ONE_(tutti_conv2d_options, __VA_ARGS__, )))
 
 typedef struct tutti_quantized_sym {
     tutti_sym q, scale, zero;
@@ -63,9 +63,9 @@ TUTTI_API tutti_sym tutti_qlinear_matmul(tutti_quantized_sym a, tutti_quantized_
 TUTTI_API tutti_sym tutti_qlinear_conv_with(tutti_quantized_sym x, tutti_quantized_sym kernel,
                                             tutti_sym y_scale, tutti_sym y_zero, tutti_sym bias,
                                             const tutti_conv2d_options *options);
-#define tutti_qlinear_conv(x, kernel, y_scale, y_zero, bias, ...)                                  \
-    TUTTI_AT(tutti_qlinear_conv_with((x), (kernel), (y_scale), (y_zero), (bias),                   \
-                                     TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
+#define tutti_qlinear_conv(x, kernel, y_scale, y_zero, ...)                                        \
+    TUTTI_AT(tutti_qlinear_conv_with((x), (kernel), (y_scale), (y_zero),                           \
+                                     TUTTI_ONE_(tutti_conv2d_options, __VA_ARGS__, )))
 
 #ifdef __cplusplus
 }

@@ -38,7 +38,7 @@ TUTTI_API tutti_sym tutti_scalar(tutti_graph *graph, tutti_dtype dtype, double v
 #define tutti_scalar(...) TUTTI_AT(tutti_scalar(__VA_ARGS__))
 /* A vector of 64-bit integers: tutti_ints(g, 3, 4, 5). */
 TUTTI_API tutti_sym tutti_ints(tutti_graph *graph, int count, const int64_t *values);
-#define tutti_ints(graph, ...) TUTTI_AT(tutti_ints((graph), TUTTI_DIMS(__VA_ARGS__)))
+#define tutti_ints(...) TUTTI_AT(tutti_ints(TUTTI_ONE_DIMS_(__VA_ARGS__, )))
 
 /* Argument `index` of a sub-graph (the body of a cond, while or fused node). */
 TUTTI_API tutti_sym tutti_parameter(tutti_graph *graph, int index, tutti_type type);
@@ -87,13 +87,15 @@ TUTTI_API tutti_init tutti_init_make(tutti_init_kind kind, double a, double b, i
 /* The first values of a variable by shape: tutti_zeros(3, 4), tutti_uniform_init(-1, 1, 3, 4). */
 #define tutti_zeros(...) tutti_init_make(TUTTI_INIT_FULL, 0, 0, TUTTI_DIMS(__VA_ARGS__))
 #define tutti_ones(...) tutti_init_make(TUTTI_INIT_FULL, 1, 0, TUTTI_DIMS(__VA_ARGS__))
-#define tutti_full(value, ...) tutti_init_make(TUTTI_INIT_FULL, (value), 0, TUTTI_DIMS(__VA_ARGS__))
-#define tutti_uniform_init(low, high, ...)                                                         \
-    tutti_init_make(TUTTI_INIT_UNIFORM, (low), (high), TUTTI_DIMS(__VA_ARGS__))
-#define tutti_normal_init(mean, stddev, ...)                                                       \
-    tutti_init_make(TUTTI_INIT_NORMAL, (mean), (stddev), TUTTI_DIMS(__VA_ARGS__))
-#define tutti_truncated_normal_init(mean, stddev, ...)                                             \
-    tutti_init_make(TUTTI_INIT_TRUNCATED_NORMAL, (mean), (stddev), TUTTI_DIMS(__VA_ARGS__))
+#define tutti_full(...) TUTTI_FULL_(__VA_ARGS__, )
+#define TUTTI_FULL_(value, ...)                                                                    \
+    tutti_init_make(TUTTI_INIT_FULL, (value), 0, TUTTI_DIMS(__VA_ARGS__))
+#define tutti_uniform_init(low, ...)                                                               \
+    tutti_init_make(TUTTI_INIT_UNIFORM, (low), TUTTI_ONE_DIMS_(__VA_ARGS__, ))
+#define tutti_normal_init(mean, ...)                                                               \
+    tutti_init_make(TUTTI_INIT_NORMAL, (mean), TUTTI_ONE_DIMS_(__VA_ARGS__, ))
+#define tutti_truncated_normal_init(mean, ...)                                                     \
+    tutti_init_make(TUTTI_INIT_TRUNCATED_NORMAL, (mean), TUTTI_ONE_DIMS_(__VA_ARGS__, ))
 /* Uniform in [-l, l), l = sqrt(6 / (fan_in + fan_out)). */
 #define tutti_glorot_uniform(...)                                                                  \
     tutti_init_make(TUTTI_INIT_SCALED_UNIFORM, 1, TUTTI_FAN_AVERAGE, TUTTI_DIMS(__VA_ARGS__))
@@ -154,16 +156,15 @@ typedef struct tutti_variable_options {
  * while there are no variables; give them to the body as arguments. */
 TUTTI_API tutti_sym tutti_variable_with(tutti_graph *graph, tutti_init init,
                                         const tutti_variable_options *options);
-#define tutti_variable(graph, init, ...)                                                           \
-    TUTTI_AT(                                                                                      \
-        tutti_variable_with((graph), (init), TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
+#define tutti_variable(graph, ...)                                                                 \
+    TUTTI_AT(tutti_variable_with((graph), TUTTI_ONE_(tutti_variable_options, __VA_ARGS__, )))
 /* The variable of that name in the present scope, made when there is none yet. One that is there
  * must have the type and shape that `init` and the options ask for. */
 TUTTI_API tutti_sym tutti_get_variable_with(tutti_graph *graph, const char *name, tutti_init init,
                                             const tutti_variable_options *options);
-#define tutti_get_variable(graph, name, init, ...)                                                 \
-    TUTTI_AT(tutti_get_variable_with((graph), (name), (init),                                      \
-                                     TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
+#define tutti_get_variable(graph, name, ...)                                                       \
+    TUTTI_AT(tutti_get_variable_with((graph), (name),                                              \
+                                     TUTTI_ONE_(tutti_variable_options, __VA_ARGS__, )))
 
 /* Initialises every variable that the graph has now: run it once as a target. */
 TUTTI_API tutti_sym tutti_initialize_variables(tutti_graph *graph);
@@ -218,16 +219,16 @@ typedef struct tutti_adam_options {
 TUTTI_API tutti_sym tutti_adam_update_with(tutti_sym variable, tutti_sym m, tutti_sym s,
                                            tutti_sym gradient, tutti_sym lr, tutti_sym step,
                                            const tutti_adam_options *options);
-#define tutti_adam_update(variable, m, s, gradient, lr, step, ...)                                 \
-    TUTTI_AT(tutti_adam_update_with((variable), (m), (s), (gradient), (lr), (step),                \
-                                    TUTTI_OPTIONS(tutti_adam_options, __VA_ARGS__)))
+#define tutti_adam_update(variable, m, s, gradient, lr, ...)                                       \
+    TUTTI_AT(tutti_adam_update_with((variable), (m), (s), (gradient), (lr),                        \
+                                    TUTTI_ONE_(tutti_adam_options, __VA_ARGS__, )))
 /* Lazy: only the rows named by `indices` move, and their moments. */
 TUTTI_API tutti_sym tutti_adam_update_rows_with(tutti_sym variable, tutti_sym m, tutti_sym s,
                                                 tutti_sym indices, tutti_sym rows, tutti_sym lr,
                                                 tutti_sym step, const tutti_adam_options *options);
-#define tutti_adam_update_rows(variable, m, s, indices, rows, lr, step, ...)                       \
-    TUTTI_AT(tutti_adam_update_rows_with((variable), (m), (s), (indices), (rows), (lr), (step),    \
-                                         TUTTI_OPTIONS(tutti_adam_options, __VA_ARGS__)))
+#define tutti_adam_update_rows(variable, m, s, indices, rows, lr, ...)                             \
+    TUTTI_AT(tutti_adam_update_rows_with((variable), (m), (s), (indices), (rows), (lr),            \
+                                         TUTTI_ONE_(tutti_adam_options, __VA_ARGS__, )))
 
 /* ---- queues, shared between runs ---- */
 

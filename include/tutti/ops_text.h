@@ -23,16 +23,15 @@ typedef struct tutti_text_options {
 /* The number of each string: i64 of x's shape. */
 TUTTI_API tutti_sym tutti_nn_string_lookup_with(tutti_sym x, tutti_tensor *vocabulary,
                                                 const tutti_text_options *options);
-#define tutti_nn_string_lookup(x, vocabulary, ...)                                                 \
-    TUTTI_AT(tutti_nn_string_lookup_with((x), (vocabulary),                                        \
-                                         TUTTI_OPTIONS(tutti_text_options, __VA_ARGS__)))
+#define tutti_nn_string_lookup(x, ...)                                                             \
+    TUTTI_AT(tutti_nn_string_lookup_with((x), TUTTI_ONE_(tutti_text_options, __VA_ARGS__, )))
 /* The numbers of the first `length` words of each text: i64 [x's shape…, length]; shorter texts are
  * filled up with 0. */
 TUTTI_API tutti_sym tutti_text_vectorize_with(tutti_sym x, tutti_tensor *vocabulary, int64_t length,
                                               const tutti_text_options *options);
-#define tutti_text_vectorize(x, vocabulary, length, ...)                                           \
-    TUTTI_AT(tutti_text_vectorize_with((x), (vocabulary), (length),                                \
-                                       TUTTI_OPTIONS(tutti_text_options, __VA_ARGS__)))
+#define tutti_text_vectorize(x, vocabulary, ...)                                                   \
+    TUTTI_AT(tutti_text_vectorize_with((x), (vocabulary),                                          \
+                                       TUTTI_ONE_(tutti_text_options, __VA_ARGS__, )))
 
 /* Whether two strings are the same bytes; they broadcast. Bools. */
 TUTTI_API tutti_sym tutti_string_equal(tutti_sym a, tutti_sym b);
@@ -72,9 +71,9 @@ typedef struct tutti_ngram_options {
 } tutti_ngram_options;
 TUTTI_API tutti_sym tutti_ngram_counts_with(tutti_sym x, tutti_sym pool, tutti_sym starts,
                                             tutti_sym columns, const tutti_ngram_options *options);
-#define tutti_ngram_counts(x, pool, starts, columns, ...)                                          \
-    TUTTI_AT(tutti_ngram_counts_with((x), (pool), (starts), (columns),                             \
-                                     TUTTI_OPTIONS(tutti_ngram_options, __VA_ARGS__)))
+#define tutti_ngram_counts(x, pool, starts, ...)                                                   \
+    TUTTI_AT(tutti_ngram_counts_with((x), (pool), (starts),                                        \
+                                     TUTTI_ONE_(tutti_ngram_options, __VA_ARGS__, )))
 /* Every match (`once`: the first) of an extended regular expression of POSIX, the longest of those
  * that begin first, replaced. \\0 in the replacement is the match, \\1 to \\9 are its groups,
  * \\\\ is a backslash. Bytes count, in the C locale unless the program sets another. */

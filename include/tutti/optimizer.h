@@ -125,8 +125,7 @@ typedef struct tutti_sgd_settings {
 TUTTI_API tutti_optimizer tutti_sgd_with(const tutti_sgd_settings *settings);
 /* Gradient descent: tutti_sgd(0.5), tutti_sgd(0.01, .momentum = 0.9). w = w - lr g; with momentum
  * m = u m - lr g, w = w + m, Nesterov's w = w + u m - lr g. */
-#define tutti_sgd(...)                                                                             \
-    tutti_sgd_with(TUTTI_OPTIONS(tutti_sgd_settings, .learning_rate = __VA_ARGS__))
+#define tutti_sgd(...) tutti_sgd_with(TUTTI_OPTIONS(tutti_sgd_settings, __VA_ARGS__))
 
 typedef struct tutti_adam_settings {
     TUTTI_OPTIMIZER_SETTINGS; /* learning_rate 0.001; weight_decay of AdamW 0.004 (torch 0.01) */

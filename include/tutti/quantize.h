@@ -29,9 +29,9 @@ typedef struct tutti_quantize_model_options {
  * change variables. */
 TUTTI_API tutti_model *tutti_quantize_model_with(tutti_model *model, tutti_dataset *data,
                                                  const tutti_quantize_model_options *options);
-#define tutti_quantize_model(model, data, ...)                                                     \
-    TUTTI_AT(tutti_quantize_model_with((model), (data),                                            \
-                                       TUTTI_OPTIONS(tutti_quantize_model_options, __VA_ARGS__)))
+#define tutti_quantize_model(model, ...)                                                           \
+    TUTTI_AT(tutti_quantize_model_with((model),                                                    \
+                                       TUTTI_ONE_(tutti_quantize_model_options, __VA_ARGS__, )))
 
 #ifdef __cplusplus
 }

@@ -44,8 +44,8 @@ typedef struct tutti_session_options {
 TUTTI_API tutti_status tutti_session_open_with(tutti_graph *graph,
                                                const tutti_session_options *options,
                                                tutti_session **ret_session);
-#define tutti_session_open(ret_session, graph, ...)                                                \
-    tutti_session_open_with(graph, TUTTI_OPTIONS(tutti_session_options, __VA_ARGS__), ret_session)
+#define tutti_session_open(ret_session, ...)                                                       \
+    tutti_session_open_with(TUTTI_ONE_(tutti_session_options, __VA_ARGS__, ), ret_session)
 /* Waits for nobody: no run may be under way. NULL is fine. */
 TUTTI_API void tutti_session_close(tutti_session *session);
 
@@ -113,8 +113,7 @@ typedef struct tutti_run_options {
 
 /* Runs once and blocks until done. On failure no variable has changed and nothing is fetched. */
 TUTTI_API tutti_status tutti_run_with(tutti_session *session, const tutti_run_options *options);
-#define tutti_run(session, ...)                                                                    \
-    tutti_run_with(session, TUTTI_OPTIONS(tutti_run_options, __VA_ARGS__))
+#define tutti_run(...) tutti_run_with(TUTTI_ONE_(tutti_run_options, __VA_ARGS__, ))
 
 /* Marks a placeholder: its dimension 0 is the batch, which a strategy cuts. Returns it.
  * tutti_split_batch(tutti_dequeue_many(queue, batch)): so are the tuples that are taken out, all

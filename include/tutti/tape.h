@@ -39,8 +39,8 @@ typedef struct tutti_eager tutti_eager;
 /* Options as a session's. */
 TUTTI_API tutti_status tutti_eager_open_with(const tutti_session_options *options,
                                              tutti_eager **ret_eager);
-#define tutti_eager_open(ret_eager, ...)                                                           \
-    tutti_eager_open_with(TUTTI_OPTIONS(tutti_session_options, __VA_ARGS__), ret_eager)
+#define tutti_eager_open(...)                                                                      \
+    tutti_eager_open_with(TUTTI_OPTIONS_FIRST_(tutti_session_options, __VA_ARGS__, ))
 TUTTI_API void tutti_eager_close(tutti_eager *eager); /* NULL is fine */
 
 /* Where variables are made, which last, and constants, which are of the step like all other values.

@@ -1,5 +1,5 @@
 /* headers.cpp: the headers are C++ too. The macros that take options by name are C only; the
- * functions behind them are called with their names in parentheses. */
+ * functions behind them end in _with. */
 #include <tutti/tutti.h>
 
 static tutti_sym dense(tutti_sym x, tutti_sym w, tutti_sym b)
@@ -7,6 +7,12 @@ static tutti_sym dense(tutti_sym x, tutti_sym w, tutti_sym b)
     tutti_matmul_options options = {};
     options.struct_size = sizeof options;
     return tutti_relu(tutti_add(tutti_matmul_with(x, w, &options), b));
+}
+
+static tutti_sym halves(tutti_sym x)
+{
+    tutti_sym y = tutti_sub(1.0, tutti_mul(x, 0.5));
+    return tutti_where(tutti_greater(y, 0), y, 0.0);
 }
 
 static tutti_status run(tutti_session *session, tutti_sym y, tutti_tensor **ret_value)
@@ -23,5 +29,5 @@ int main()
 {
     tutti_sym none = {};
     tutti_tensor *value = nullptr;
-    return tutti_sym_ok(dense(none, none, none)) || run(nullptr, none, &value) == TUTTI_OK;
+    return tutti_sym_ok(dense(none, none, none)) || tutti_sym_ok(halves(none)) || run(nullptr, none, &value) == TUTTI_OK;
 }
