@@ -99,7 +99,7 @@ tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode
         return error != ENOMEM ? tutti__fail_path(error, "write", path)
                                : tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path);
     }
-    bool special = replaces(file) && tutti__is_special(path);
+    bool special = replaces(file) && tutti__is_nonfinite(path);
     file->fd = special ? -1 : open_mode(file);
     struct stat about = {0};
     tutti_status status = TUTTI_OK;

@@ -92,7 +92,7 @@ static int train_file(const char *path, int argc, char **argv)
     return tutti_close(job);
 }
 
-static int run(int argc, char **argv)
+static int train_run(int argc, char **argv)
 {
     const char *from = NULL;
     if (tutti__option(&argc, argv, "--from", &from))
@@ -122,5 +122,5 @@ const tutti_command tutti_command_train = {
     .summary = "train an example by name, or a model from its JSON or ONNX file",
     .usage = usage,
     .more = print_names,
-    .run = run,
+    .run = train_run,
 };

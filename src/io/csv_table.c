@@ -33,7 +33,7 @@ static tutti_string field_at(const table *t, int64_t row, size_t column)
     return index < t->fields.count ? t->fields.data[index] : (tutti_string){0};
 }
 
-static tutti_dtype infer(const table *t, size_t column)
+static tutti_dtype csv_table_infer(const table *t, size_t column)
 {
     bool integers = t->rows > 0, numbers = true, any = false;
     for (int64_t r = 0; r < t->rows && numbers; r++) {
@@ -59,7 +59,7 @@ static tutti_status fail_value(const table *t, int64_t row, size_t column, tutti
                       (int)(f.size < 60 ? f.size : 60), f.data, tutti_dtype_name(dtype));
 }
 
-static tutti_status fill(const table *t, size_t column, tutti_tensor *tensor)
+static tutti_status csv_table_fill(const table *t, size_t column, tutti_tensor *tensor)
 {
     tutti_dtype dtype = tutti_tensor_dtype(tensor);
     for (int64_t r = 0; r < t->rows; r++) {
@@ -87,11 +87,12 @@ static tutti_status fill(const table *t, size_t column, tutti_tensor *tensor)
 static tutti_status add_column(const table *t, size_t column, tutti_named_tensors *list)
 {
     const tutti_dtype *given = t->csv->options.dtypes;
-    tutti_dtype dtype =
-        given != NULL && given[column] != TUTTI_NO_DTYPE ? given[column] : infer(t, column);
+    tutti_dtype dtype = given != NULL && given[column] != TUTTI_NO_DTYPE
+                            ? given[column]
+                            : csv_table_infer(t, column);
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_tensor_create(dtype, 1, &t->rows, &tensor));
-    tutti_status status = fill(t, column, tensor);
+    tutti_status status = csv_table_fill(t, column, tensor);
     if (status != TUTTI_OK) {
         tutti_tensor_release(tensor);
         return status;

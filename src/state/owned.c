@@ -46,8 +46,8 @@ static tutti_status torn(const tutti_state_variable *variable)
 
 /* Elements that are not the own ones go into the piece, if nobody has updated meanwhile. Whoever
  * claims the variable does not mind: it is the value that it has anyway. */
-static tutti_status keep(tutti_state *state, tutti_state_variable *variable, uint64_t stamp,
-                         const float *all, const tutti_own_range *own, bool *ret_done)
+static tutti_status owned_keep(tutti_state *state, tutti_state_variable *variable, uint64_t stamp,
+                               const float *all, const tutti_own_range *own, bool *ret_done)
 {
     tutti__state_commit_begin(state);
     tutti_tensor *value;
@@ -88,7 +88,7 @@ static tutti_status make_whole(tutti_state *state, tutti_state_variable *variabl
     tutti_status status =
         fetch.fetch(fetch.context, variable, &owned, stamp, tutti_tensor_data(all), &own, ret_done);
     if (status == TUTTI_OK && *ret_done)
-        status = keep(state, variable, stamp, tutti_tensor_data(all), &own, ret_done);
+        status = owned_keep(state, variable, stamp, tutti_tensor_data(all), &own, ret_done);
     tutti_tensor_release(all);
     return status;
 }
@@ -132,7 +132,7 @@ tutti_status tutti__state_whole(tutti_state *state)
     return TUTTI_OK;
 }
 
-void tutti__state_settle(tutti_state *state)
+void tutti__state_gathered(tutti_state *state)
 {
     tutti_state_variable *variable;
     for (size_t i = 0; (variable = tutti__state_at(state, i)) != NULL; i++)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/rendezvous.h"
+#include "exec/run/rendezvous.h"
 #include "ops/comm/comm.h"
 
 /* The device's place in the mesh: its rank along `axis`, and a number for the group it meets. */

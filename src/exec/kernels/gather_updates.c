@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "comm/comm.h"
-#include "exec/kernels/team.h"
+#include "exec/kernels/axis_group.h"
 #include "ops/comm/comm.h"
 
 /* Elements of a bucket; behind a single value there is nothing that would have to be aligned. */
@@ -47,9 +47,9 @@ static void copy_common(int count, const common *list, float *message, float *ap
 }
 
 tutti_status tutti__reduce_owned(const tutti_call *call, const tutti_bucket *bucket,
-                                 const tutti_team_meeting *meeting, const tutti_attr *cut)
+                                 const tutti_axis_group_meeting *meeting, const tutti_attr *cut)
 {
-    tutti_comm *world = meeting->team->world;
+    tutti_comm *world = meeting->axis_group->world;
     int64_t size = tutti_comm_size(world), count = elements_of(bucket), all = 0;
     int64_t block = tutti__owned_block(count, size);
     float *message = (float *)(void *)bucket->memory;
@@ -85,7 +85,8 @@ typedef struct gathering {
 } gathering;
 
 /* Elements of another rank's block go into the variables that they belong to. */
-static void place(void *context, int rank, size_t offset, const void *bytes, size_t size)
+static void gather_updates_place(void *context, int rank, size_t offset, const void *bytes,
+                                 size_t size)
 {
     const gathering *g = context;
     int64_t first = (int64_t)(offset / sizeof(float));
@@ -115,10 +116,11 @@ static void find_places(const tutti_call *call, const tutti_attr *of, gathering 
     }
 }
 
-static tutti_status gather(const tutti_call *call, const tutti_attr *of, const tutti_bucket *bucket,
-                           const tutti_team_meeting *meeting)
+static tutti_status gather_updates_gather(const tutti_call *call, const tutti_attr *of,
+                                          const tutti_bucket *bucket,
+                                          const tutti_axis_group_meeting *meeting)
 {
-    tutti_comm *world = meeting->team->world;
+    tutti_comm *world = meeting->axis_group->world;
     int64_t size = tutti_comm_size(world), count = elements_of(bucket), first, end;
     float *message = (float *)(void *)bucket->memory;
     gathering g = {.places = calloc((size_t)of->count, sizeof *g.places),
@@ -136,26 +138,26 @@ static tutti_status gather(const tutti_call *call, const tutti_attr *of, const t
                                    .timeout = meeting->call.timeout,
                                    .label = meeting->call.name};
         status = tutti__all_gather_into(world, message + first, g.counts, message, TUTTI_F32,
-                                        &(tutti_comm_into){place, &g}, &options);
+                                        &(tutti_comm_into){gather_updates_place, &g}, &options);
     }
     free(g.places);
     free(g.counts);
     return status;
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status gather_updates_run(const tutti_call *call)
 {
     const tutti_attr *of = tutti_attr_find(call->attrs, call->attr_count, "of");
-    tutti_team_meeting meeting;
+    tutti_axis_group_meeting meeting;
     tutti_bucket bucket;
     if (tutti_attr_int(call->attrs, call->attr_count, "size") == 1)
         return TUTTI_OK;
-    TUTTI_TRY(tutti__team_begin(call, &meeting));
+    TUTTI_TRY(tutti__axis_group_begin(call, &meeting));
     TUTTI_TRY(tutti__bucket_open(call->input_count - of->count, call->inputs + of->count,
                                  call->inputs + of->count, &bucket));
-    tutti_status status = gather(call, of, &bucket, &meeting);
+    tutti_status status = gather_updates_gather(call, of, &bucket, &meeting);
     tutti__bucket_close(&bucket);
-    return tutti__team_done(call, &meeting, status, (int64_t)bucket.bytes);
+    return tutti__axis_group_done(call, &meeting, status, (int64_t)bucket.bytes);
 }
 
 const tutti_kernel tutti_kernel_gather_updates = {
@@ -166,5 +168,5 @@ const tutti_kernel tutti_kernel_gather_updates = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = gather_updates_run,
 };

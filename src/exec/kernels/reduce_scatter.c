@@ -12,7 +12,7 @@ static tutti_status scatter(const tutti_call *call, const tutti_meeting *meeting
     return status;
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status reduce_scatter_run(const tutti_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *sum = NULL;
@@ -33,5 +33,5 @@ const tutti_kernel tutti_kernel_reduce_scatter = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = reduce_scatter_run,
 };

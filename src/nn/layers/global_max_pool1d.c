@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym global_max_pool1d_call(tutti_layer_call *call)
 {
     const tutti_global_pool_settings *s = call->settings;
     tutti_sym x = call->inputs[0];
@@ -21,5 +21,5 @@ const tutti_layer_kind tutti_layer_global_max_pool1d = {
     .doc = "global_max_pool1d(): [batch, time, features] to [batch, features] by the maximum",
     .settings_size = sizeof(tutti_global_pool_settings),
     .fields = tutti__global_pool_fields,
-    .call = call,
+    .call = global_max_pool1d_call,
 };

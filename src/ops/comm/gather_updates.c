@@ -40,7 +40,7 @@ int64_t tutti__owned_offset(const tutti_type *types, int count)
     return at;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status gather_updates_infer(tutti_infer *node)
 {
     const tutti_attr *of = tutti_attr_find(node->attrs, node->attr_count, "of");
     TUTTI_TRY(tutti__need_axis(node));
@@ -64,7 +64,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Along an axis of size 1 all of it is one's own. */
-static tutti_status reference(const tutti_call *call)
+static tutti_status gather_updates_reference(const tutti_call *call)
 {
     if (RULE_INT(call, "size") != 1)
         return RULE_FAIL(call, TUTTI_UNSUPPORTED, "meets processes that are not there");
@@ -90,6 +90,6 @@ const tutti_op tutti_op_gather_updates = {
     .flags = TUTTI_OP_UPDATES | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_STATEFUL | TUTTI_OP_COLLECTIVE |
              TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = gather_updates_infer,
+    .reference = gather_updates_reference,
 };

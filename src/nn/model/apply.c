@@ -1,0 +1,204 @@
+/* apply.c: a model inside other graphs: on tapes, in sessions, as a layer of another model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/plan/share.h"
+#include "nn/model/model.h"
+#include "nn/model/model_strategy.h"
+#include "ops/build.h"
+
+static tutti_status apply(tutti_model *model, tutti_graph *graph, int count,
+                          const tutti_sym *inputs, bool training, tutti_sym *ret_outputs)
+{
+    tutti_type types[64];
+    TUTTI_TRY(tutti_graph_check(graph));
+    for (int i = 0; i < count && i < 64; i++) {
+        TUTTI_TRY(tutti__sym_usable(graph, inputs[i], "tutti_apply: input", i));
+        types[i] = tutti_sym_type(inputs[i]);
+    }
+    TUTTI_TRY(tutti__model_build_batched(model, count, types));
+    if ((size_t)count != model->inputs.count)
+        return tutti_fail(TUTTI_INVALID, "model '%s' has %zu inputs, it is given %d", model->name,
+                          model->inputs.count, count);
+    tutti_building building = tutti__model_building(model, training);
+    void *before = graph->building;
+    graph->building = &building;
+    tutti_status status = tutti__model_instantiate(model, graph, inputs, ret_outputs);
+    graph->building = before;
+    building.prefix = "";
+    tutti__building_free(&model->applied);
+    model->applied = building;
+    model->applied_to = graph;
+    model->applied_generation = graph->generation;
+    return status;
+}
+
+/* What the model noted when it was applied last, if the step that it was applied in still lasts. */
+static const tutti_building *last_applied(const tutti_model *model, const tutti_graph *graph)
+{
+    return model->applied_to == graph && model->applied_generation == graph->generation
+               ? &model->applied
+               : NULL;
+}
+
+tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
+{
+    tutti_graph *graph = tutti_sym_graph(like);
+    if (!model || !graph)
+        return TUTTI_NO_SYM;
+    const tutti_building *noted = last_applied(model, graph);
+    tutti_sym sum = TUTTI_NO_SYM;
+    if (!noted)
+        return tutti__poison(graph, TUTTI_INVALID,
+                             "tutti_penalties: model '%s' was not applied in this step, or graph; "
+                             "call tutti_apply first",
+                             model->name);
+    for (size_t i = 0; i < noted->losses.count; i++) {
+        tutti_sym term = tutti_cast(noted->losses.data[i], TUTTI_F32);
+        sum = sum.node ? tutti_add(sum, term) : term;
+    }
+    return sum.node ? sum : tutti_scalar(graph, TUTTI_F32, 0);
+}
+
+tutti_sym(tutti_constrain)(tutti_model *model, tutti_sym update)
+{
+    tutti_graph *graph = tutti_sym_graph(update);
+    tutti_sym all[1024];
+    int count = 0;
+    if (!model || !graph)
+        return update;
+    const tutti_building *noted = last_applied(model, graph);
+    if (noted && noted->constraints.count >= TUTTI_COUNT(all))
+        return tutti__poison(graph, TUTTI_TOO_LARGE, "more than 1023 weights with a constraint");
+    all[count++] = update;
+    for (size_t i = 0; noted && i < noted->constraints.count; i++)
+        all[count++] = tutti__constrain(&noted->constraints.data[i], update);
+    return count > 1 ? (tutti_group)(graph, NULL, count, all) : update;
+}
+
+tutti_status tutti_apply_many(tutti_model *model, int input_count, const tutti_sym *inputs,
+                              bool training, int output_count, tutti_sym *ret_outputs)
+{
+    tutti_sym outputs[64] = {TUTTI_NO_SYM};
+    TUTTI_TRY(tutti_model_check(model));
+    tutti_graph *graph = input_count > 0 ? tutti_sym_graph(inputs[0]) : NULL;
+    if (!graph)
+        return tutti_fail(TUTTI_INVALID, "tutti_apply: the input is not a symbol");
+    tutti_status status = apply(model, graph, input_count, inputs, training, outputs);
+    if (status != TUTTI_OK && tutti_graph_check(graph) == TUTTI_OK)
+        tutti__poison(graph, status, "%s", tutti_error_message());
+    TUTTI_TRY(status);
+    for (int i = 0; i < output_count; i++)
+        ret_outputs[i] = i < (int)model->outputs.count ? outputs[i] : TUTTI_NO_SYM;
+    return TUTTI_OK;
+}
+
+tutti_sym tutti_apply_one(tutti_model *model, tutti_sym x, const tutti_apply_options *options)
+{
+    tutti_sym y = TUTTI_NO_SYM;
+    if (tutti_apply_many(model, 1, &x, options && options->training, 1, &y) != TUTTI_OK)
+        return TUTTI_NO_SYM;
+    return y;
+}
+
+static tutti_status open_eager(tutti_model *model)
+{
+    TUTTI_TRY(tutti__model_engine(model));
+    return tutti__eager_share(model->engine, &model->eager);
+}
+
+tutti_eager *tutti_model_eager(tutti_model *model)
+{
+    if (tutti_model_check(model) != TUTTI_OK)
+        return NULL;
+    if (!model->eager && tutti__model_fail(model, open_eager(model)) != TUTTI_OK)
+        return NULL;
+    return model->eager;
+}
+
+void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *tape, tutti_sym loss)
+{
+    tutti_sym variables[1024];
+    tutti_grad grads[1024];
+    if (!model || !model->eager || !loss.node)
+        return;
+    int count = tutti_trainable_variables(loss.node->graph, 1024, variables);
+    if (count > 1024) {
+        tutti__poison(loss.node->graph, TUTTI_TOO_LARGE, "more than 1024 weights on a tape");
+        return;
+    }
+    (tutti_gradients)(tape, loss, count, variables, grads);
+    (tutti_constrain)(model, (tutti_apply_gradients)(optimizer, count, variables, grads));
+}
+
+/* ---- a model as a layer ---- */
+
+typedef struct model_settings {
+    TUTTI_LAYER_SETTINGS
+    tutti_model *model;
+} model_settings;
+
+static tutti_sym call_model(tutti_layer_call *call)
+{
+    const model_settings *s = call->settings;
+    tutti_building *outer = call->graph->building;
+    tutti_sym outputs[64] = {TUTTI_NO_SYM};
+    tutti_type types[64];
+    char prefix[512];
+    for (int i = 0; i < call->input_count; i++)
+        types[i] = tutti_sym_type(call->inputs[i]);
+    if (tutti__model_describe(s->model, call->input_count, types) != TUTTI_OK)
+        return tutti_layer_fail(call, "%s", tutti_error_message());
+    tutti_building inner = *outer;
+    snprintf(prefix, sizeof prefix, "%s%s/", outer->prefix, tutti_layer_name(call->layer));
+    inner.prefix = prefix;
+    inner.model = s->model;
+    inner.records = false;
+    inner.frozen = tutti__layer_frozen(call);
+    call->graph->building = &inner;
+    tutti_status status = tutti__model_instantiate(s->model, call->graph, call->inputs, outputs);
+    inner.prefix = outer->prefix;
+    inner.model = outer->model;
+    inner.records = outer->records;
+    inner.frozen = outer->frozen;
+    *outer = inner; /* the lists have grown */
+    call->graph->building = outer;
+    if (status != TUTTI_OK)
+        return tutti_graph_check(call->graph) == TUTTI_OK
+                   ? tutti_layer_fail(call, "%s", tutti_error_message())
+                   : TUTTI_NO_SYM;
+    int count = (int)s->model->outputs.count;
+    for (int i = 1; i < count && i < TUTTI_LAYER_OUTPUTS; i++)
+        call->extra[call->extra_count++] = outputs[i];
+    return outputs[0];
+}
+
+static const tutti_field model_fields[] = {TUTTI_CODE_FIELD(model_settings, model), {0}};
+
+static const tutti_layer_kind model_kind = {
+    .struct_size = sizeof(tutti_layer_kind),
+    .name = "model",
+    .doc = "model(): another model, whole",
+    .settings_size = sizeof(model_settings),
+    .fields = model_fields,
+    .min_inputs = 1,
+    .max_inputs = -1,
+    .call = call_model,
+};
+
+tutti_layer *tutti__model_layer_named(tutti_model *model, const char *name)
+{
+    return (tutti_layer_custom)(&model_kind,
+                                TUTTI_OPTIONS(model_settings, .name = name, .model = model));
+}
+
+tutti_layer *tutti_model_layer(tutti_model *model)
+{
+    return model ? tutti__model_layer_named(model, model->name) : NULL;
+}
+
+tutti_model *tutti__layer_model(const tutti_layer *layer)
+{
+    return layer->kind == &model_kind ? ((const model_settings *)layer->settings)->model : NULL;
+}
