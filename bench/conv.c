@@ -22,10 +22,10 @@ static double seconds_of(const int64_t *shape, int way, tutti_dtype dtype, int r
     tutti_sym x = tutti_placeholder(graph, TUTTI_F32, n, h, h, c);
     tutti_sym w = tutti_placeholder(graph, TUTTI_F32, 3, 3, c, k);
     tutti_sym dy = tutti_placeholder(graph, TUTTI_F32, n, h, h, k);
-    tutti_sym y = tutti_conv2d_of(tutti_cast(x, dtype), tutti_cast(w, dtype), .padding = "same");
+    tutti_sym y = tutti_nn_conv2d(tutti_cast(x, dtype), tutti_cast(w, dtype), .padding = "same");
     y = tutti_cast(y, TUTTI_F32);
     tutti_sym wanted =
-        way == FORWARD ? y : tutti_gradient_of(tutti_mul(y, dy), way == BACKWARD_INPUT ? x : w);
+        way == FORWARD ? y : tutti_gradient(tutti_mul(y, dy), way == BACKWARD_INPUT ? x : w);
     tutti_feed feeds[] = {
         {x, tutti__bench_tensor(TUTTI_F32, 4, (int64_t[]){n, h, h, c}, 1)},
         {w, tutti__bench_tensor(TUTTI_F32, 4, (int64_t[]){3, 3, c, k}, 2)},

@@ -26,7 +26,8 @@ static int run(int argc, char **argv, bool json)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *images = tutti__bench_tensor(TUTTI_F32, 4, dims, 1);
     tutti_tensor *labels = tutti__bench_tensor(TUTTI_I64, 1, dims, 2);
-    tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_from(job, images, labels), 0), BATCH);
+    tutti_dataset *data =
+        tutti_batch(tutti_shuffle(tutti_from_tensor_slices(job, images, labels), 0), BATCH);
     tutti_tensor_release(images);
     tutti_tensor_release(labels);
     tutti_model *model = tutti_sequential(

@@ -16,18 +16,18 @@ typedef struct work {
 
 static tutti_sym cheap(tutti_sym x)
 {
-    tutti_sym y = tutti_add(tutti_scale(x, 1.5), x);
+    tutti_sym y = tutti_add(tutti_mul(x, 1.5), x);
     y = tutti_sub(tutti_mul(y, y), x);
-    y = tutti_relu(tutti_add_scalar(y, 0.25));
+    y = tutti_relu(tutti_add(y, 0.25));
     y = tutti_maximum(tutti_neg(y), x);
     return tutti_abs(tutti_mul(y, x));
 }
 
 static tutti_sym dear(tutti_sym x)
 {
-    tutti_sym y = tutti_add(tutti_scale(x, 1.5), x);
+    tutti_sym y = tutti_add(tutti_mul(x, 1.5), x);
     y = tutti_sub(tutti_mul(y, y), x);
-    y = tutti_tanh(tutti_add_scalar(y, 0.25));
+    y = tutti_tanh(tutti_add(y, 0.25));
     y = tutti_maximum(tutti_neg(y), x);
     return tutti_exp(tutti_mul(y, x));
 }

@@ -66,7 +66,7 @@ static double run_once(inference *w)
                                  .feed = {w->ports.input_count, w->feeds},
                                  .fetch = {w->ports.output_count, w->fetches}};
     double start = tutti__seconds();
-    tutti__bench_must(tutti_session_run(w->session, &options));
+    tutti__bench_must(tutti_run_with(w->session, &options));
     for (int i = 0; i < w->ports.output_count; i++)
         tutti_tensor_release(w->outputs[i]);
     return tutti__seconds() - start;

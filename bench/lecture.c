@@ -15,11 +15,11 @@ tutti_lecture tutti__lecture_variables(tutti_graph *g)
 
 tutti_sym tutti__lecture_loss(const tutti_lecture *n, tutti_sym images, tutti_sym labels)
 {
-    tutti_sym h = tutti_relu(tutti_add(tutti_conv2d_of(images, n->kernel), n->bias));
-    h = tutti_flatten_of(tutti_max_pool2d_of(h, .window = {2, 2}));
+    tutti_sym h = tutti_relu(tutti_add(tutti_nn_conv2d(images, n->kernel), n->bias));
+    h = tutti_nn_flatten(tutti_nn_max_pool2d(h, .pool_size = {2, 2}));
     h = tutti_relu(tutti_add(tutti_matmul(h, n->w1), n->b1));
     tutti_sym logits = tutti_add(tutti_matmul(h, n->w2), n->b2);
-    return tutti_mean(tutti_sparse_cross_entropy_of(labels, logits));
+    return tutti_mean(tutti_nn_sparse_cross_entropy(labels, logits));
 }
 
 void tutti__lecture_open(int64_t batch, tutti_strategy *strategy, tutti_lecture_session *ret)
@@ -36,7 +36,7 @@ void tutti__lecture_open(int64_t batch, tutti_strategy *strategy, tutti_lecture_
     tutti_lecture net = tutti__lecture_variables(l.graph);
     l.step = tutti_minimize(tutti_adam(), tutti__lecture_loss(&net, l.x, l.y));
     tutti__bench_must(tutti_session_open(&l.session, l.graph, .strategy = strategy));
-    tutti__bench_must(tutti_run(l.session, .target = tutti_initialize_all(l.graph)));
+    tutti__bench_must(tutti_run(l.session, .target = tutti_initialize_variables(l.graph)));
     *ret = l;
 }
 

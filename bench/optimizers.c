@@ -48,7 +48,7 @@ static void measure(work *w, tutti_optimizer optimizer, double copied, bool json
     tutti_grad grad = {.value = tutti_read(gradient)};
     w->step = tutti_apply_gradients(optimizer, 1, &variable, &grad);
     tutti__bench_must(tutti_session_open(&w->session, graph));
-    tutti__bench_must(tutti_run(w->session, .target = tutti_initialize_all(graph)));
+    tutti__bench_must(tutti_run(w->session, .target = tutti_initialize_variables(graph)));
     double seconds = tutti__best_seconds(20, 1, run_step, w);
     tutti_optimizer_slot slots[4];
     int slot_count = optimizer.def->slots ? optimizer.def->slots(&optimizer, slots) : 0;
@@ -77,7 +77,7 @@ static int run(int argc, char **argv, bool json)
     double copied = 2 * (double)w.bytes / tutti__best_seconds(50, 1, copy, &w);
     tutti__report(json, &(tutti_result){"optimizers", "copy of 64 MiB", copied * 1e-9, "GB/s"});
     for (const tutti_optimizer_def *const *def = tutti__optimizer_def_table; *def; def++) {
-        tutti__bench_must(tutti_optimizer_named((*def)->name, 1e-3, &optimizer));
+        tutti__bench_must(tutti_optimizer_by_name((*def)->name, 1e-3, &optimizer));
         measure(&w, optimizer, copied, json);
     }
     measure(&w, tutti_sgd(1e-3, .momentum = 0.9), copied, json);

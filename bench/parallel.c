@@ -51,7 +51,7 @@ static void build_null(training *t)
     t->x = tutti_split_batch(tutti_placeholder(t->graph, TUTTI_F32, TUTTI_ANY));
     t->w = tutti_variable(t->graph, tutti_full(1), .name = "w");
     tutti_grad gradient;
-    tutti_differentiate(tutti_mean(tutti_mul(t->w, t->x)), 1, &t->w, &gradient);
+    tutti_gradients(tutti_mean(tutti_mul(t->w, t->x)), 1, &t->w, &gradient);
     t->step = tutti_assign_sub(t->w, gradient.value);
 }
 
@@ -135,7 +135,7 @@ static void open_training(const settings *given, training *ret)
         build_null(&t);
     tutti__bench_must(tutti_graph_check(t.graph));
     tutti__bench_must(tutti_session_open(&t.session, t.graph, .strategy = t.strategy));
-    tutti__bench_must(tutti_run(t.session, .target = tutti_initialize_all(t.graph)));
+    tutti__bench_must(tutti_run(t.session, .target = tutti_initialize_variables(t.graph)));
     *ret = t;
 }
 

@@ -30,7 +30,7 @@ static tutti_dataset *images(tutti_job *job, int64_t side, int64_t channels)
     int64_t dims[] = {measured->batch, side, side, channels};
     tutti_tensor *pixels = tutti__bench_tensor(TUTTI_F32, 4, dims, 1);
     tutti_tensor *labels = tutti__bench_tensor(TUTTI_I64, 1, dims, 2);
-    tutti_dataset *data = tutti_from(job, pixels, labels);
+    tutti_dataset *data = tutti_from_tensor_slices(job, pixels, labels);
     tutti_tensor_release(pixels);
     tutti_tensor_release(labels);
     return data;
@@ -38,12 +38,12 @@ static tutti_dataset *images(tutti_job *job, int64_t side, int64_t channels)
 
 tutti_dataset *tutti__stand_in_dataset_mnist(tutti_job *job, const char *split)
 {
-    return measured && tutti_job_ok(job) ? images(job, 28, 1) : tutti_dataset_mnist(job, split);
+    return measured && tutti_job_ok(job) ? images(job, 28, 1) : (tutti_mnist)(job, split);
 }
 
 tutti_dataset *tutti__stand_in_dataset_cifar10(tutti_job *job, const char *split)
 {
-    return measured && tutti_job_ok(job) ? images(job, 32, 3) : tutti_dataset_cifar10(job, split);
+    return measured && tutti_job_ok(job) ? images(job, 32, 3) : (tutti_cifar10)(job, split);
 }
 
 tutti_dataset *tutti__stand_in_dataset_range(tutti_job *job, int64_t start, int64_t stop,
@@ -51,7 +51,7 @@ tutti_dataset *tutti__stand_in_dataset_range(tutti_job *job, int64_t start, int6
 {
     if (measured && stop > start + measured->batch * step)
         stop = start + measured->batch * step;
-    return tutti_dataset_range(job, start, stop, step);
+    return (tutti_range_dataset)(job, start, stop, step);
 }
 
 /* ---- loops ---- */
@@ -103,7 +103,7 @@ tutti_status tutti__stand_in_session_create(tutti_graph *graph,
                                             const tutti_session_options *options,
                                             tutti_session **ret_session)
 {
-    TUTTI_TRY(tutti_session_create(graph, options, ret_session));
+    TUTTI_TRY(tutti_session_open_with(graph, options, ret_session));
     watch(tutti__session_engine(*ret_session));
     return TUTTI_OK;
 }
@@ -119,7 +119,7 @@ tutti_eager *tutti__stand_in_model_eager(tutti_model *model)
 tutti_status tutti__stand_in_eager_create(const tutti_session_options *options,
                                           tutti_eager **ret_eager)
 {
-    TUTTI_TRY(tutti_eager_create(options, ret_eager));
+    TUTTI_TRY(tutti_eager_open_with(options, ret_eager));
     watch((*ret_eager)->engine);
     return TUTTI_OK;
 }
@@ -149,7 +149,7 @@ const tutti_history *tutti__stand_in_fit_model(tutti_model *model, tutti_dataset
                                                const tutti_fit_options *options)
 {
     if (!measured || !model)
-        return tutti_fit_model(model, data, options);
+        return tutti_fit_with(model, data, options);
     tutti_job_fail(tutti_model_job(model), steps(model, data));
     return NULL;
 }

@@ -42,14 +42,15 @@ typedef struct taped {
 static void tape_step(void *context)
 {
     taped *w = context;
-    tutti_sym x = tutti_use(w->eager, w->images), y = tutti_use(w->eager, w->labels), loss;
+    tutti_sym x = tutti_eager_feed(w->eager, w->images), y = tutti_eager_feed(w->eager, w->labels),
+              loss;
     TUTTI_TAPE(tape, w->eager)
         loss = tutti__lecture_loss(&w->net, x, y);
     tutti_sym weights[] = {w->net.kernel, w->net.bias, w->net.w1, w->net.b1, w->net.w2, w->net.b2};
     tutti_grad grads[6];
-    tutti_gradients(&tape, loss, 6, weights, grads);
+    tutti_tape_gradients(&tape, loss, 6, weights, grads);
     tutti_apply_gradients(tutti_adam(), 6, weights, grads);
-    tutti__bench_must(tutti_step(w->eager));
+    tutti__bench_must(tutti_eager_step(w->eager));
 }
 
 /* The best step of each, in turns of some steps: a machine's slow moments fall on both. */

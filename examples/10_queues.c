@@ -107,7 +107,8 @@ static void build(stream *s)
         s->size[i] = tutti_queue_size(queue);
         s->close[i] = tutti_queue_close(queue, true);
         tutti_sym x = tutti_split_batch(tutti_dequeue_many(queue, s->batch));
-        s->loss[i] = tutti_mean(tutti_sparse_cross_entropy_of(tutti_output_of(x, 1), scores(s, x)));
+        s->loss[i] =
+            tutti_mean(tutti_nn_sparse_cross_entropy(tutti_sym_output(x, 1), scores(s, x)));
         s->step[i] = tutti_minimize(tutti_sgd(tutti_flag_number(s->job, "lr", 0.1)), s->loss[i]);
     }
     s->test_images = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 28, 28, 1));
@@ -163,7 +164,7 @@ static tutti_status stream_and_train(stream *s)
     tutti_strategy_own_rows(tutti_job_strategy(s->job), s->batch, &s->first, &s->rows);
     s->all = s->batches * tutti_flag_int(s->job, "epochs", 1);
     build(s);
-    TUTTI_TRY(tutti_run(s->session, .target = tutti_initialize_all(s->graph)));
+    TUTTI_TRY(tutti_run(s->session, .target = tutti_initialize_variables(s->graph)));
     tutti_dataset *test = tutti_batch(tutti_mnist(s->job, "test"), 10000);
     tutti_progress *progress = tutti_progress_open(s->job, 1, s->batches, .session = s->session);
     tutti_status status = tutti_job_check(s->job);

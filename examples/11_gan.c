@@ -72,16 +72,16 @@ static tutti_sym penalty(const gan *a, tutti_sym x, tutti_sym y)
 {
     tutti_sym way =
         tutti_random_uniform(a->graph, 0, 1, TUTTI_TYPE(TUTTI_F32, 1), .seed = a->seed,
-                             .like = tutti_sum(x, .axes = TUTTI_AXES(1), .keep_dims = true));
+                             .like = tutti_sum(x, .axes = TUTTI_AXES(1), .keepdims = true));
     tutti_sym m = tutti_add(x, tutti_mul(way, tutti_sub(y, x))), score;
     TUTTI_TAPE(inner, a->e) {
-        tutti_watch(&inner, m);
+        tutti_tape_watch(&inner, m);
         score = apply(&a->critic, m);
     }
     tutti_grad slope;
-    tutti_gradients(&inner, score, 1, &m, &slope);
+    tutti_tape_gradients(&inner, score, 1, &m, &slope);
     tutti_sym length = tutti_sqrt(tutti_sum(tutti_square(slope.value), .axes = TUTTI_AXES(1)));
-    return tutti_mean(tutti_square(tutti_add_scalar(length, -1)));
+    return tutti_mean(tutti_square(tutti_add(length, -1)));
 }
 
 /* Trains one of the two on a batch of the ring. */
@@ -89,19 +89,19 @@ static double step(const gan *a, const network *which, tutti_tensor *points)
 {
     double value = 0;
     TUTTI_STEP(a->e) {
-        tutti_sym x = tutti_use(a->e, points), loss;
+        tutti_sym x = tutti_eager_feed(a->e, points), loss;
         TUTTI_TAPE(tape, a->e) {
             tutti_sym made = make_points(a, x), score = tutti_mean(apply(&a->critic, made));
             if (which == &a->critic)
                 loss = tutti_add(tutti_sub(score, tutti_mean(apply(&a->critic, x))),
-                                 tutti_scale(penalty(a, x, made), 0.1));
+                                 tutti_mul(penalty(a, x, made), 0.1));
             else
                 loss = tutti_neg(score);
         }
         tutti_grad grads[WEIGHTS];
-        tutti_gradients(&tape, loss, WEIGHTS, which->weights, grads);
+        tutti_tape_gradients(&tape, loss, WEIGHTS, which->weights, grads);
         tutti_apply_gradients(which->adam, WEIGHTS, which->weights, grads);
-        value = tutti_item(loss);
+        value = tutti_scalar_value(loss);
     }
     return value;
 }

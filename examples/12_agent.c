@@ -82,7 +82,7 @@ static tutti_sym use(agent *a, tutti_dtype dtype, int64_t rows, int64_t columns,
     tutti_tensor *tensor = NULL;
     tutti_tensor_wrap(dtype, columns ? 2 : 1, (int64_t[]){rows, columns}, data, NULL, NULL,
                       &tensor);
-    tutti_sym sym = tutti_use(a->e, tensor);
+    tutti_sym sym = tutti_eager_feed(a->e, tensor);
     tutti_tensor_release(tensor);
     return sym;
 }
@@ -151,10 +151,10 @@ static double learn(agent *a, tutti_optimizer adam)
         tutti_sym gains = use(a, TUTTI_F32, ROUNDS, 0, a->gains);
         TUTTI_TAPE(tape, a->e) {
             tutti_sym logits = tutti_apply(a->policy, seen, .training = true);
-            loss = tutti_mean(tutti_mul(gains, tutti_sparse_cross_entropy_of(pushes, logits)));
+            loss = tutti_mean(tutti_mul(gains, tutti_nn_sparse_cross_entropy(pushes, logits)));
         }
-        tutti_descend(a->policy, adam, &tape, loss);
-        value = tutti_item(loss);
+        tutti_tape_minimize(&tape, adam, loss, a->policy);
+        value = tutti_scalar_value(loss);
     }
     return value;
 }

@@ -21,11 +21,11 @@ static tutti_status train(tutti_job *job, tutti_graph *g, tutti_session *session
     tutti_dtype p = tutti_job_precision(job); /* --precision: of the product */
     tutti_sym rows = tutti_cast(tutti_reshape(x, -1, 784), p);
     tutti_sym y = tutti_add(tutti_cast(tutti_matmul(rows, tutti_cast(W, p)), TUTTI_F32), b);
-    tutti_sym loss = tutti_mean(tutti_sparse_cross_entropy_of(y_, y));
+    tutti_sym loss = tutti_mean(tutti_nn_sparse_cross_entropy(y_, y));
     tutti_sym step = tutti_minimize(tutti_sgd(tutti_flag_number(job, "lr", 0.5)), loss);
     tutti_sym right = tutti_equal(tutti_argmax(y, 1), y_);
     tutti_sym accuracy = tutti_mean(tutti_cast(right, TUTTI_F32));
-    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_variables(g)));
 
     tutti_tensor *bx, *by, *value;
     tutti_progress *progress = tutti_progress_open(job, 4, 500, .session = session);

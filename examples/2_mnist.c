@@ -47,7 +47,8 @@ int main(int argc, char **argv)
     const tutti_history *history = tutti_fit(
         m, train, .epochs = 12, .validation = test,
         .callbacks = TUTTI_LIST(tutti_tensorboard(tutti_flag_text(job, "logs", "logs")),
-                                tutti_checkpoint(checkpoints, .keep = 2), tutti_schedule(decay),
+                                tutti_checkpoint(checkpoints, .keep = 2),
+                                tutti_learning_rate_scheduler(decay),
                                 tutti_lambda_callback(.epoch_begin = print_rate, .context = job)));
 
     tutti_expect(job, "test accuracy", tutti_history_get(history, "val_accuracy", -1),

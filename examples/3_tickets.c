@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 
     tutti_sym t = tutti_call(tutti_lstm(128), tutti_call(tutti_embedding(WORDS, 64), title));
     tutti_sym b = tutti_call(tutti_lstm(32), tutti_call(tutti_embedding(WORDS, 64), body));
-    tutti_sym x = tutti_concatenate(t, b, tags);
+    tutti_sym x = tutti_call(tutti_concatenate_layer(), t, b, tags);
 
     tutti_output(m, "priority", tutti_call(tutti_dense(1, .activation = TUTTI_SIGMOID), x));
     tutti_output(m, "department", tutti_call(tutti_dense(DEPARTMENTS), x));

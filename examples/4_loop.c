@@ -14,9 +14,9 @@ static double evaluate(tutti_model *m, tutti_dataset *data)
     double right = 0, seen = 0;
     TUTTI_EACH_BATCH(data, x, y) {
         TUTTI_STEP(e) {
-            tutti_sym guess = tutti_argmax(tutti_apply(m, tutti_use(e, x)), 1);
-            tutti_sym same = tutti_equal(guess, tutti_use(e, y));
-            right += tutti_item(tutti_sum(tutti_cast(same, TUTTI_F32)));
+            tutti_sym guess = tutti_argmax(tutti_apply(m, tutti_eager_feed(e, x)), 1);
+            tutti_sym same = tutti_equal(guess, tutti_eager_feed(e, y));
+            right += tutti_scalar_value(tutti_sum(tutti_cast(same, TUTTI_F32)));
             seen += (double)tutti_tensor_dims(x)[0];
         }
     }
@@ -49,12 +49,12 @@ int main(int argc, char **argv)
     while (tutti_progress_epoch(progress)) {
         TUTTI_EACH_BATCH(train, bx, by) {
             TUTTI_STEP(e) {
-                tutti_sym x = tutti_use(e, bx), y = tutti_use(e, by), loss;
+                tutti_sym x = tutti_eager_feed(e, bx), y = tutti_eager_feed(e, by), loss;
                 TUTTI_TAPE(tape, e)
-                    loss = tutti_loss_of(&cross_entropy, y, tutti_apply(m, x, .training = true),
-                                         TUTTI_NO_SYM);
-                tutti_descend(m, adam, &tape, loss);
-                tutti_progress_mean(progress, "loss", tutti_item(loss));
+                    loss =
+                        tutti_compute_loss(&cross_entropy, y, tutti_apply(m, x, .training = true));
+                tutti_tape_minimize(&tape, adam, loss, m);
+                tutti_progress_mean(progress, "loss", tutti_scalar_value(loss));
             }
             if (!tutti_progress_step(progress, tutti_tensor_dims(bx)[0]))
                 break;

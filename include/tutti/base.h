@@ -116,6 +116,11 @@ TUTTI_API void tutti_here(const char *file, int line);
  * clusters and strategies refuse them. */
 #define TUTTI_OPTIONS(type, ...) (&(type){.struct_size = sizeof(type), __VA_ARGS__})
 
+/* For macros that take options by name: the last argument before them, or the last two, and the
+ * options, of which there may be none. Called as TUTTI_ONE_(type, __VA_ARGS__, ). */
+#define TUTTI_ONE_(type, a, ...) (a), TUTTI_OPTIONS(type, __VA_ARGS__)
+#define TUTTI_TWO_(type, a, b, ...) (a), (b), TUTTI_OPTIONS(type, __VA_ARGS__)
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,7 +4,7 @@
  *               .callbacks = TUTTI_LIST(tutti_tensorboard("logs"),
  *                                       tutti_checkpoint("ckpt/{epoch}", .keep = 3),
  *                                       tutti_early_stopping(.patience = 2),
- *                                       tutti_schedule(decay)));
+ *                                       tutti_learning_rate_scheduler(decay)));
  *
  * Each call makes a callback that the fit it is given to releases; NULL when memory is short, which
  * fit reports. Texts are copied. Functions and contexts must outlive the fit. */
@@ -96,7 +96,7 @@ TUTTI_API tutti_callback *tutti_early_stopping_with(const tutti_early_stopping_o
     tutti_early_stopping_with(TUTTI_OPTIONS(tutti_early_stopping_options, __VA_ARGS__))
 
 /* Multiplies the learning rate by `factor` after `patience` epochs without betterment. */
-typedef struct tutti_reduce_lr_options {
+typedef struct tutti_reduce_lr_on_plateau_options {
     size_t struct_size;
     const char *monitor; /* "val_loss" */
     const char *mode;
@@ -105,23 +105,25 @@ typedef struct tutti_reduce_lr_options {
     double min_delta; /* 1e-4 */
     int cooldown;     /* epochs after a change that do not count */
     double min_lr;
-} tutti_reduce_lr_options;
-TUTTI_API tutti_callback *tutti_reduce_lr_with(const tutti_reduce_lr_options *options);
+} tutti_reduce_lr_on_plateau_options;
+TUTTI_API tutti_callback *
+tutti_reduce_lr_on_plateau_with(const tutti_reduce_lr_on_plateau_options *options);
 #define tutti_reduce_lr_on_plateau(...)                                                            \
-    tutti_reduce_lr_with(TUTTI_OPTIONS(tutti_reduce_lr_options, __VA_ARGS__))
+    tutti_reduce_lr_on_plateau_with(TUTTI_OPTIONS(tutti_reduce_lr_on_plateau_options, __VA_ARGS__))
 
 /* The learning rate of each epoch (from 0): fn(epoch); of each step (from 0): a schedule's. */
-typedef double tutti_rate_fn(int epoch);
-TUTTI_API tutti_callback *tutti_rate_by_epoch(tutti_rate_fn *fn);
-TUTTI_API tutti_callback *tutti_rate_by_step(tutti_schedule schedule);
-/* Either: tutti_schedule(decay), tutti_schedule(tutti_cosine_decay(…)). */
+typedef double tutti_learning_rate_fn(int epoch);
+TUTTI_API tutti_callback *tutti_learning_rate_by_epoch(tutti_learning_rate_fn *fn);
+TUTTI_API tutti_callback *tutti_learning_rate_by_step(tutti_schedule schedule);
+/* Either: tutti_learning_rate_scheduler(decay),
+ * tutti_learning_rate_scheduler(tutti_cosine_decay(…)). */
 #ifdef __cplusplus
-#define tutti_schedule(rate) tutti_rate_by_epoch(rate)
+#define tutti_learning_rate_scheduler(rate) tutti_learning_rate_by_epoch(rate)
 #else
-#define tutti_schedule(...)                                                                        \
+#define tutti_learning_rate_scheduler(...)                                                         \
     _Generic((__VA_ARGS__), tutti_schedule                                                         \
-             : tutti_rate_by_step, default                                                         \
-             : tutti_rate_by_epoch)(__VA_ARGS__)
+             : tutti_learning_rate_by_step, default                                                \
+             : tutti_learning_rate_by_epoch)(__VA_ARGS__)
 #endif
 
 /* Your functions, each optional: tutti_lambda_callback(.epoch_end = print_rate). */
@@ -152,7 +154,7 @@ TUTTI_API tutti_callback *tutti_json_lines(void);
  *     while (tutti_progress_epoch(p)) {
  *         TUTTI_EACH_BATCH(train, x, y) {
  *             …
- *             tutti_progress_mean(p, "loss", tutti_item(loss));
+ *             tutti_progress_mean(p, "loss", tutti_scalar_value(loss));
  *             if (!tutti_progress_step(p, rows))
  *                 break;
  *         }
@@ -170,10 +172,11 @@ typedef struct tutti_progress tutti_progress;
  * save_every=N, every TUTTI_SAVE_SECONDS and at Ctrl-C: variables with their optimizers, random
  * numbers, queues, how far the job's datasets are read by TUTTI_EACH_BATCH and tutti_next_batch,
  * and the numbers that are shown. At the end FILE.safetensors gets the variables that are trained,
- * or tutti_save the model. With --resume the loop goes on from there, in the middle of an epoch, to
- * the same bits: tutti_progress_epoch begins with the epoch that was under way, and datasets give
- * what comes next. What the program keeps elsewhere follows from tutti_progress_steps. To be called
- * when the datasets are made, and after variables were initialised by a run. */
+ * or tutti_save_model the model. With --resume the loop goes on from there, in the middle of an
+ * epoch, to the same bits: tutti_progress_epoch begins with the epoch that was under way, and
+ * datasets give what comes next. What the program keeps elsewhere follows from
+ * tutti_progress_steps. To be called when the datasets are made, and after variables were
+ * initialised by a run. */
 typedef struct tutti_progress_options {
     size_t struct_size;
     tutti_session *session;
@@ -181,12 +184,12 @@ typedef struct tutti_progress_options {
     tutti_model *model;
 } tutti_progress_options;
 /* --epochs and --steps-per-epoch win over what is given; `steps` 0: not known. */
-TUTTI_API tutti_progress *tutti_progress_create(tutti_job *job, int epochs, int64_t steps,
-                                                const tutti_progress_options *options);
+TUTTI_API tutti_progress *tutti_progress_open_with(tutti_job *job, int epochs, int64_t steps,
+                                                   const tutti_progress_options *options);
 /* tutti_progress_open(job, 3, steps, .session = session) */
 #define tutti_progress_open(job, epochs, steps, ...)                                               \
-    tutti_progress_create((job), (epochs), (steps),                                                \
-                          TUTTI_OPTIONS(tutti_progress_options, __VA_ARGS__))
+    tutti_progress_open_with((job), (epochs), (steps),                                             \
+                             TUTTI_OPTIONS(tutti_progress_options, __VA_ARGS__))
 /* Ends the epoch that was under way and begins the next. False when there is none, or when the job
  * should not go on. */
 TUTTI_API bool tutti_progress_epoch(tutti_progress *progress);
@@ -202,7 +205,7 @@ TUTTI_API double tutti_progress_get(const tutti_progress *progress, const char *
 /* Steps done in all, also before --resume. */
 TUTTI_API int64_t tutti_progress_steps(const tutti_progress *progress);
 /* The epoch under way, from 0. */
-TUTTI_API int tutti_progress_at(const tutti_progress *progress);
+TUTTI_API int tutti_progress_current_epoch(const tutti_progress *progress);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* checkpoint.h: models in files.
  *
- *     tutti_save(m, "mnist")                 mnist.safetensors and mnist.json
+ *     tutti_save_model(m, "mnist")                 mnist.safetensors and mnist.json
  *     tutti_load_model(job, "mnist")         the same model again
  *     tutti_save_checkpoint(m, "ckpt/{epoch}")   weights, optimizer, step, random state, data
  *                                            position
@@ -45,20 +45,20 @@ typedef struct tutti_load_weights_options {
     tutti_load_report *report; /* or NULL */
 } tutti_load_weights_options;
 /* By name, from any safetensors file. The model must have been built. */
-TUTTI_API tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
+TUTTI_API tutti_status tutti_load_weights_with(tutti_model *model, const char *path,
                                                const tutti_load_weights_options *options);
 #define tutti_load_weights(model, path, ...)                                                       \
-    tutti_load_weights_from((model), (path), TUTTI_OPTIONS(tutti_load_weights_options, __VA_ARGS__))
+    tutti_load_weights_with((model), (path), TUTTI_OPTIONS(tutti_load_weights_options, __VA_ARGS__))
 
 /* The architecture as JSON text (from malloc): layers with their settings, how they are joined, and
  * what compile was given. Layers with code in them (lambda) and subclassed models cannot be told.
  */
-TUTTI_API tutti_status tutti_model_json(tutti_model *model, char **ret_text);
+TUTTI_API tutti_status tutti_model_to_json(tutti_model *model, char **ret_text);
 /* A model from such text; its weights are new. NULL after an error. */
 TUTTI_API tutti_model *tutti_model_from_json(tutti_job *job, const char *text);
 
 /* Architecture and weights: "<path>.json" and "<path>.safetensors". */
-TUTTI_API tutti_status tutti_save(tutti_model *model, const char *path);
+TUTTI_API tutti_status tutti_save_model(tutti_model *model, const char *path);
 /* Both again; NULL after an error. The path with or without an ending. */
 TUTTI_API tutti_model *tutti_load_model(tutti_job *job, const char *path);
 

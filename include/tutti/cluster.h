@@ -65,11 +65,11 @@ TUTTI_API int tutti_cluster_local_size(const tutti_cluster *cluster);
 TUTTI_API int tutti_cluster_count(const tutti_cluster *cluster, tutti_role role);
 TUTTI_API const char *tutti_cluster_task(const tutti_cluster *cluster, tutti_role role, int index);
 /* The role of a rank and its number within it; false when there is no such rank. */
-TUTTI_API bool tutti_cluster_of_rank(const tutti_cluster *cluster, int rank, tutti_role *ret_role,
-                                     int *ret_index);
+TUTTI_API bool tutti_cluster_find_rank(const tutti_cluster *cluster, int rank, tutti_role *ret_role,
+                                       int *ret_index);
 /* Where ranks meet: rank 0's "host:port"; "" under an mpirun over several machines, where MPI says
  * it when a group is opened. */
-TUTTI_API const char *tutti_cluster_meeting(const tutti_cluster *cluster);
+TUTTI_API const char *tutti_cluster_rendezvous(const tutti_cluster *cluster);
 /* Which resolver answered ("tf_config"), and where the secret comes from: "launcher", a file's
  * path, "environment" or "none". */
 TUTTI_API const char *tutti_cluster_resolver(const tutti_cluster *cluster);

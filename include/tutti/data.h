@@ -10,7 +10,7 @@ extern "C" {
 
 /* Reads an IDX file (MNIST's format), gzip-compressed or not, as a tensor of its own element type.
  * At most 4 GiB once unpacked; malformed files are refused. */
-TUTTI_API tutti_status tutti_idx_read(const char *path, tutti_tensor **ret_tensor);
+TUTTI_API tutti_status tutti_idx_load(const char *path, tutti_tensor **ret_tensor);
 
 /* Images [n,28,28,1] f32 in [0,1] and labels [n] i64 of the split "train" or "test": MNIST from the
  * folder `directory` (files named as MNIST's, with or without .gz), or, with NULL or "", the same

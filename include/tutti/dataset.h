@@ -6,7 +6,7 @@
  *
  * A dataset says how elements are made; they are made when somebody iterates. (Sources that hold
  * their data in memory read their files at once.) An element is a list of 1 … 16 tensors, its
- * components, each with a name: "x" and "y" unless the source or tutti_named gives others.
+ * components, each with a name: "x" and "y" unless the source or tutti_name_components gives others.
  *
  * The job owns datasets and iterators: nothing has to be released. A call that cannot make its dataset
  * gives NULL and leaves its error with the job; NULL for a dataset gives NULL, quietly.
@@ -96,17 +96,17 @@ TUTTI_API tutti_job *tutti_dataset_job(const tutti_dataset *dataset);
 
 /* Rows along axis 0 of tensors with equally many: element i is row i of each. The tensors are
  * retained and must not change. */
-TUTTI_API tutti_dataset *tutti_from_tensors(tutti_job *job, int count,
-                                            tutti_tensor *const *tensors);
-#define tutti_from_tensors(...) TUTTI_AT(tutti_from_tensors(__VA_ARGS__))
-/* tutti_from(job, images, labels) */
-#define tutti_from(job, ...) tutti_from_tensors((job), TUTTI_TENSOR_LIST(__VA_ARGS__))
+TUTTI_API tutti_dataset *tutti_from_tensor_slices(tutti_job *job, int count,
+                                                  tutti_tensor *const *tensors);
+/* tutti_from_tensor_slices(job, images, labels) */
+#define tutti_from_tensor_slices(job, ...)                                                         \
+    TUTTI_AT(tutti_from_tensor_slices((job), TUTTI_TENSOR_LIST(__VA_ARGS__)))
 
 /* Scalars i64 start, start + step, … before stop. */
-TUTTI_API tutti_dataset *tutti_dataset_range(tutti_job *job, int64_t start, int64_t stop,
+TUTTI_API tutti_dataset *tutti_range_dataset(tutti_job *job, int64_t start, int64_t stop,
                                              int64_t step);
 #define tutti_range_dataset(job, start, stop, step)                                                \
-    TUTTI_AT(tutti_dataset_range((job), (start), (stop), (step)))
+    TUTTI_AT(tutti_range_dataset((job), (start), (stop), (step)))
 
 /* Elements from the user's code. `next` puts components into the empty element, or leaves it empty
  * at the end. `reset` begins an epoch; without it the data can be read once. One iterator at a time
@@ -120,12 +120,12 @@ typedef struct tutti_generator {
     const char *names[TUTTI_MAX_COMPONENTS];
     int64_t cardinality; /* 0 or TUTTI_UNKNOWN: not known */
 } tutti_generator;
-TUTTI_API tutti_dataset *tutti_dataset_generator(tutti_job *job, const tutti_generator *generator);
-#define tutti_from_generator(...) TUTTI_AT(tutti_dataset_generator(__VA_ARGS__))
+TUTTI_API tutti_dataset *tutti_from_generator(tutti_job *job, const tutti_generator *generator);
+#define tutti_from_generator(...) TUTTI_AT(tutti_from_generator(__VA_ARGS__))
 
 /* The lines of a text file (also gzip), without their ends, as string scalars "line". */
-TUTTI_API tutti_dataset *tutti_dataset_text_lines(tutti_job *job, const char *path);
-#define tutti_text_lines(job, path) TUTTI_AT(tutti_dataset_text_lines((job), (path)))
+TUTTI_API tutti_dataset *tutti_text_lines(tutti_job *job, const char *path);
+#define tutti_text_lines(job, path) TUTTI_AT(tutti_text_lines((job), (path)))
 
 /* The lines of text files, one after the other, as string scalars "line": as tutti_text_lines, but
  * read as they are asked for, so that files may be larger than memory. gzip files are unpacked. */
@@ -134,12 +134,12 @@ typedef struct tutti_text_files_options {
     int count; /* of files; 0: the one path given */
     const char *const *paths;
 } tutti_text_files_options;
-TUTTI_API tutti_dataset *tutti_dataset_text_files(tutti_job *job, const char *path,
-                                                  const tutti_text_files_options *options);
+TUTTI_API tutti_dataset *tutti_text_files_with(tutti_job *job, const char *path,
+                                               const tutti_text_files_options *options);
 /* tutti_text_files(job, "corpus.txt"), tutti_text_files(job, NULL, .count = 8, .paths = names) */
 #define tutti_text_files(job, path, ...)                                                           \
-    TUTTI_AT(tutti_dataset_text_files((job), (path),                                               \
-                                      TUTTI_OPTIONS(tutti_text_files_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_text_files_with((job), (path),                                                  \
+                                   TUTTI_OPTIONS(tutti_text_files_options, __VA_ARGS__)))
 
 /* A file of comma-separated values (also gzip), with a header line. Each column is a component with
  * the column's name: i64, f32 (missing values are NaN) or string, whichever its cells allow.
@@ -155,33 +155,33 @@ typedef struct tutti_csv_settings {
     bool no_header;      /* the columns are named "0", "1", … */
     const char *missing; /* a cell that holds no value, beside the empty one */
 } tutti_csv_settings;
-TUTTI_API tutti_dataset *tutti_dataset_csv(tutti_job *job, const char *path,
-                                           const tutti_csv_settings *settings);
+TUTTI_API tutti_dataset *tutti_csv_with(tutti_job *job, const char *path,
+                                        const tutti_csv_settings *settings);
 /* tutti_csv(job, "iris.csv", .label = "species", .stack = true) */
 #define tutti_csv(job, path, ...)                                                                  \
-    TUTTI_AT(tutti_dataset_csv((job), (path), TUTTI_OPTIONS(tutti_csv_settings, __VA_ARGS__)))
+    TUTTI_AT(tutti_csv_with((job), (path), TUTTI_OPTIONS(tutti_csv_settings, __VA_ARGS__)))
 
 /* Rows and labels from IDX files (also gzip). Rows become f32: bytes in [0,1], other types as they
  * are; images [height,width] get a channel axis. Labels, of any integer type, become i64. `labels`
  * NULL: rows alone. */
-TUTTI_API tutti_dataset *tutti_dataset_idx(tutti_job *job, const char *images, const char *labels);
-#define tutti_idx(job, images, labels) TUTTI_AT(tutti_dataset_idx((job), (images), (labels)))
+TUTTI_API tutti_dataset *tutti_idx(tutti_job *job, const char *images, const char *labels);
+#define tutti_idx(job, images, labels) TUTTI_AT(tutti_idx((job), (images), (labels)))
 
 /* "train" or "test": images "x" f32 [28,28,1] in [0,1], labels "y" i64. MNIST from the folder of
  * --data, or as many drawn digits (60,000 and 10,000). */
-TUTTI_API tutti_dataset *tutti_dataset_mnist(tutti_job *job, const char *split);
-#define tutti_mnist(job, split) TUTTI_AT(tutti_dataset_mnist((job), (split)))
+TUTTI_API tutti_dataset *tutti_mnist(tutti_job *job, const char *split);
+#define tutti_mnist(job, split) TUTTI_AT(tutti_mnist((job), (split)))
 /* "train" or "test": images f32 [32,32,3] in [0,1], labels i64, ten classes. CIFAR-10's binary
  * files from the folder of --data, or as many generated images (50,000 and 10,000). */
-TUTTI_API tutti_dataset *tutti_dataset_cifar10(tutti_job *job, const char *split);
-#define tutti_cifar10(job, split) TUTTI_AT(tutti_dataset_cifar10((job), (split)))
+TUTTI_API tutti_dataset *tutti_cifar10(tutti_job *job, const char *split);
+#define tutti_cifar10(job, split) TUTTI_AT(tutti_cifar10((job), (split)))
 
 /* Rows of NPY files, one component for each; named after the files. */
-TUTTI_API tutti_dataset *tutti_dataset_npy(tutti_job *job, int count, const char *const *paths);
-#define tutti_npy_dataset(...) TUTTI_AT(tutti_dataset_npy(__VA_ARGS__))
+TUTTI_API tutti_dataset *tutti_npy_dataset(tutti_job *job, int count, const char *const *paths);
+#define tutti_npy_dataset(...) TUTTI_AT(tutti_npy_dataset(__VA_ARGS__))
 /* Rows of the arrays in an NPZ file; components have the arrays' names, in the file's order. */
-TUTTI_API tutti_dataset *tutti_dataset_npz(tutti_job *job, const char *path);
-#define tutti_npz_dataset(job, path) TUTTI_AT(tutti_dataset_npz((job), (path)))
+TUTTI_API tutti_dataset *tutti_npz_dataset(tutti_job *job, const char *path);
+#define tutti_npz_dataset(job, path) TUTTI_AT(tutti_npz_dataset((job), (path)))
 
 /* Records of TFRecord files, one after the other. Without features: string scalars "record". With
  * features: tf.train.Examples, one component for each. */
@@ -208,12 +208,12 @@ typedef struct tutti_tfrecords_options {
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
-TUTTI_API tutti_dataset *tutti_dataset_tfrecords(tutti_job *job, const char *path,
-                                                 const tutti_tfrecords_options *options);
+TUTTI_API tutti_dataset *tutti_tfrecords_with(tutti_job *job, const char *path,
+                                              const tutti_tfrecords_options *options);
 /* tutti_tfrecords(job, "a.tfrecord", .features = TUTTI_FEATURES({"age", TUTTI_I64})) */
 #define tutti_tfrecords(job, path, ...)                                                            \
-    TUTTI_AT(tutti_dataset_tfrecords((job), (path),                                                \
-                                     TUTTI_OPTIONS(tutti_tfrecords_options, __VA_ARGS__)))
+    TUTTI_AT(                                                                                      \
+        tutti_tfrecords_with((job), (path), TUTTI_OPTIONS(tutti_tfrecords_options, __VA_ARGS__)))
 
 /* JPEG and PNG files in a folder; each folder in it, by name, is a class, also one without any
  * pictures. Images f32
@@ -223,11 +223,11 @@ typedef struct tutti_image_folder_options {
     size_t struct_size;
     int64_t height, width, channels; /* 256, 256, 3 */
 } tutti_image_folder_options;
-TUTTI_API tutti_dataset *tutti_dataset_image_folder(tutti_job *job, const char *folder,
-                                                    const tutti_image_folder_options *options);
+TUTTI_API tutti_dataset *tutti_image_folder_with(tutti_job *job, const char *folder,
+                                                 const tutti_image_folder_options *options);
 #define tutti_image_folder(job, folder, ...)                                                       \
-    TUTTI_AT(tutti_dataset_image_folder((job), (folder),                                           \
-                                        TUTTI_OPTIONS(tutti_image_folder_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_image_folder_with((job), (folder),                                              \
+                                     TUTTI_OPTIONS(tutti_image_folder_options, __VA_ARGS__)))
 
 /* ---- datasets by name ---- */
 
@@ -248,23 +248,24 @@ typedef struct tutti_dataset_kind {
 /* Number `index` of the kinds known, or NULL behind the last. */
 TUTTI_API const tutti_dataset_kind *tutti_dataset_kind_at(int index);
 
-typedef struct tutti_load_options {
+typedef struct tutti_load_dataset_options {
     size_t struct_size;
     bool one_hot; /* labels f32 [classes] instead of numbers */
-} tutti_load_options;
-TUTTI_API tutti_dataset *tutti_dataset_load(tutti_job *job, const char *name, const char *split,
-                                            const tutti_load_options *options);
-/* tutti_load(job, "mnist", "train", .one_hot = true) */
-#define tutti_load(job, name, split, ...)                                                          \
-    TUTTI_AT(tutti_dataset_load((job), (name), (split),                                            \
-                                TUTTI_OPTIONS(tutti_load_options, __VA_ARGS__)))
+} tutti_load_dataset_options;
+TUTTI_API tutti_dataset *tutti_load_dataset_with(tutti_job *job, const char *name,
+                                                 const char *split,
+                                                 const tutti_load_dataset_options *options);
+/* tutti_load_dataset(job, "mnist", "train", .one_hot = true) */
+#define tutti_load_dataset(job, name, split, ...)                                                  \
+    TUTTI_AT(tutti_load_dataset_with((job), (name), (split),                                       \
+                                     TUTTI_OPTIONS(tutti_load_dataset_options, __VA_ARGS__)))
 
 /* ---- transforms ---- */
 
 /* Changes an element by tutti_element_set; the tensors it finds there may be shared and must not be
  * written to. With `.parallel`, several threads call it at once, for different elements; the order
  * of elements stays. */
-typedef tutti_status tutti_map_function(void *context, tutti_element *element);
+typedef tutti_status tutti_map_fn(void *context, tutti_element *element);
 typedef struct tutti_map_options {
     size_t struct_size;
     void *context;
@@ -274,19 +275,18 @@ typedef struct tutti_map_options {
     tutti_type types[TUTTI_MAX_COMPONENTS]; /* 0 components: found out from the elements */
     const char *names[TUTTI_MAX_COMPONENTS];
 } tutti_map_options;
-TUTTI_API tutti_dataset *tutti_dataset_map(tutti_dataset *dataset, tutti_map_function *function,
-                                           const tutti_map_options *options);
+TUTTI_API tutti_dataset *tutti_map_with(tutti_dataset *dataset, tutti_map_fn *function,
+                                        const tutti_map_options *options);
 /* tutti_map(ds, rotate, .parallel = 4) */
 #define tutti_map(dataset, function, ...)                                                          \
-    TUTTI_AT(                                                                                      \
-        tutti_dataset_map((dataset), (function), TUTTI_OPTIONS(tutti_map_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_map_with((dataset), (function), TUTTI_OPTIONS(tutti_map_options, __VA_ARGS__)))
 
 /* Keeps the elements for which the function is true. */
-typedef bool tutti_filter_function(void *context, const tutti_element *element);
-TUTTI_API tutti_dataset *tutti_dataset_filter(tutti_dataset *dataset,
-                                              tutti_filter_function *function, void *context);
+typedef bool tutti_filter_fn(void *context, const tutti_element *element);
+TUTTI_API tutti_dataset *tutti_filter(tutti_dataset *dataset, tutti_filter_fn *function,
+                                      void *context);
 #define tutti_filter(dataset, function, context)                                                   \
-    TUTTI_AT(tutti_dataset_filter((dataset), (function), (context)))
+    TUTTI_AT(tutti_filter((dataset), (function), (context)))
 
 /* Reads its input once, as epoch 0, and serves later epochs from memory, or from a file that later
  * runs find again. The file is written atomically when the input was read to its end; one that
@@ -295,10 +295,10 @@ typedef struct tutti_cache_options {
     size_t struct_size;
     const char *file;
 } tutti_cache_options;
-TUTTI_API tutti_dataset *tutti_dataset_cache(tutti_dataset *dataset,
-                                             const tutti_cache_options *options);
+TUTTI_API tutti_dataset *tutti_cache_with(tutti_dataset *dataset,
+                                          const tutti_cache_options *options);
 #define tutti_cache(dataset, ...)                                                                  \
-    TUTTI_AT(tutti_dataset_cache((dataset), TUTTI_OPTIONS(tutti_cache_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_cache_with((dataset), TUTTI_OPTIONS(tutti_cache_options, __VA_ARGS__)))
 
 /* Another order in each epoch. buffer > 0: each element comes from the `buffer` elements that are
  * next; 0: from all that are left (the order is tutti_shuffled(seed, epoch, n, …)). */
@@ -307,26 +307,25 @@ typedef struct tutti_shuffle_options {
     uint64_t seed;   /* 0: the job's */
     bool same_order; /* in every epoch that of epoch 0 */
 } tutti_shuffle_options;
-TUTTI_API tutti_dataset *tutti_dataset_shuffle(tutti_dataset *dataset, int64_t buffer,
-                                               const tutti_shuffle_options *options);
+TUTTI_API tutti_dataset *tutti_shuffle_with(tutti_dataset *dataset, int64_t buffer,
+                                            const tutti_shuffle_options *options);
 #define tutti_shuffle(dataset, buffer, ...)                                                        \
-    TUTTI_AT(tutti_dataset_shuffle((dataset), (buffer),                                            \
-                                   TUTTI_OPTIONS(tutti_shuffle_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_shuffle_with((dataset), (buffer),                                               \
+                                TUTTI_OPTIONS(tutti_shuffle_options, __VA_ARGS__)))
 
 /* Its input `times` times over, endlessly with 0. Each round is an epoch of its own. */
-TUTTI_API tutti_dataset *tutti_dataset_repeat(tutti_dataset *dataset, int64_t times);
-#define tutti_repeat(dataset, times) TUTTI_AT(tutti_dataset_repeat((dataset), (times)))
+TUTTI_API tutti_dataset *tutti_repeat(tutti_dataset *dataset, int64_t times);
+#define tutti_repeat(dataset, times) TUTTI_AT(tutti_repeat((dataset), (times)))
 
 /* `size` elements as one, along a new axis 0. The last may be smaller. */
 typedef struct tutti_batch_options {
     size_t struct_size;
     bool drop_remainder;
 } tutti_batch_options;
-TUTTI_API tutti_dataset *tutti_dataset_batch(tutti_dataset *dataset, int64_t size,
-                                             const tutti_batch_options *options);
+TUTTI_API tutti_dataset *tutti_batch_with(tutti_dataset *dataset, int64_t size,
+                                          const tutti_batch_options *options);
 #define tutti_batch(dataset, size, ...)                                                            \
-    TUTTI_AT(                                                                                      \
-        tutti_dataset_batch((dataset), (size), TUTTI_OPTIONS(tutti_batch_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_batch_with((dataset), (size), TUTTI_OPTIONS(tutti_batch_options, __VA_ARGS__)))
 
 /* Elements of different shapes as one: each axis is padded at its end to the longest in the batch,
  * or axis 0 to `lengths` of the component where that is > 0. */
@@ -337,20 +336,20 @@ typedef struct tutti_padded_batch_options {
     int64_t lengths[TUTTI_MAX_COMPONENTS];
     double values[TUTTI_MAX_COMPONENTS]; /* what is put in; strings are padded with "" */
 } tutti_padded_batch_options;
-TUTTI_API tutti_dataset *tutti_dataset_padded_batch(tutti_dataset *dataset, int64_t size,
-                                                    const tutti_padded_batch_options *options);
+TUTTI_API tutti_dataset *tutti_padded_batch_with(tutti_dataset *dataset, int64_t size,
+                                                 const tutti_padded_batch_options *options);
 #define tutti_padded_batch(dataset, size, ...)                                                     \
-    TUTTI_AT(tutti_dataset_padded_batch((dataset), (size),                                         \
-                                        TUTTI_OPTIONS(tutti_padded_batch_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_padded_batch_with((dataset), (size),                                            \
+                                     TUTTI_OPTIONS(tutti_padded_batch_options, __VA_ARGS__)))
 
 /* The rows of each element, one after the other. */
-TUTTI_API tutti_dataset *tutti_dataset_unbatch(tutti_dataset *dataset);
-#define tutti_unbatch(dataset) TUTTI_AT(tutti_dataset_unbatch(dataset))
+TUTTI_API tutti_dataset *tutti_unbatch(tutti_dataset *dataset);
+#define tutti_unbatch(dataset) TUTTI_AT(tutti_unbatch(dataset))
 
 /* Makes up to `count` elements ahead, on a thread of its own, which begins with the first that is
  * asked for. Closing the iterator waits for the one element that is being made. */
-TUTTI_API tutti_dataset *tutti_dataset_prefetch(tutti_dataset *dataset, int64_t count);
-#define tutti_prefetch(dataset, count) TUTTI_AT(tutti_dataset_prefetch((dataset), (count)))
+TUTTI_API tutti_dataset *tutti_prefetch(tutti_dataset *dataset, int64_t count);
+#define tutti_prefetch(dataset, count) TUTTI_AT(tutti_prefetch((dataset), (count)))
 
 #define TUTTI_DATASETS(...)                                                                        \
     {                                                                                              \
@@ -369,26 +368,25 @@ typedef struct tutti_interleave_options {
     } datasets;
     int64_t cycle, block;
 } tutti_interleave_options;
-TUTTI_API tutti_dataset *tutti_dataset_interleave(const tutti_interleave_options *options);
+TUTTI_API tutti_dataset *tutti_interleave_with(const tutti_interleave_options *options);
 /* tutti_interleave(.datasets = TUTTI_DATASETS(a, b), .block = 2) */
 #define tutti_interleave(...)                                                                      \
-    TUTTI_AT(tutti_dataset_interleave(TUTTI_OPTIONS(tutti_interleave_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_interleave_with(TUTTI_OPTIONS(tutti_interleave_options, __VA_ARGS__)))
 
 /* The components of several datasets side by side, as long as the shortest. */
-TUTTI_API tutti_dataset *tutti_dataset_zip(int count, tutti_dataset *const *datasets);
+TUTTI_API tutti_dataset *tutti_zip(int count, tutti_dataset *const *datasets);
 #define tutti_zip(...)                                                                             \
-    TUTTI_AT(tutti_dataset_zip((int)(sizeof((tutti_dataset *[]){__VA_ARGS__}) / sizeof(void *)),   \
-                               (tutti_dataset *[]){__VA_ARGS__}))
+    TUTTI_AT(tutti_zip((int)(sizeof((tutti_dataset *[]){__VA_ARGS__}) / sizeof(void *)),           \
+                       (tutti_dataset *[]){__VA_ARGS__}))
 
 /* The first `count` elements; those behind them. */
-TUTTI_API tutti_dataset *tutti_dataset_take(tutti_dataset *dataset, int64_t count);
-#define tutti_take(dataset, count) TUTTI_AT(tutti_dataset_take((dataset), (count)))
-TUTTI_API tutti_dataset *tutti_dataset_skip(tutti_dataset *dataset, int64_t count);
-#define tutti_skip(dataset, count) TUTTI_AT(tutti_dataset_skip((dataset), (count)))
+TUTTI_API tutti_dataset *tutti_take(tutti_dataset *dataset, int64_t count);
+#define tutti_take(dataset, count) TUTTI_AT(tutti_take((dataset), (count)))
+TUTTI_API tutti_dataset *tutti_skip(tutti_dataset *dataset, int64_t count);
+#define tutti_skip(dataset, count) TUTTI_AT(tutti_skip((dataset), (count)))
 /* The elements index, index + count, index + 2 count, …: what worker `index` of `count` gets. */
-TUTTI_API tutti_dataset *tutti_dataset_shard(tutti_dataset *dataset, int64_t count, int64_t index);
-#define tutti_shard(dataset, count, index)                                                         \
-    TUTTI_AT(tutti_dataset_shard((dataset), (count), (index)))
+TUTTI_API tutti_dataset *tutti_shard(tutti_dataset *dataset, int64_t count, int64_t index);
+#define tutti_shard(dataset, count, index) TUTTI_AT(tutti_shard((dataset), (count), (index)))
 
 /* Windows of `size` elements `stride` apart, stacked along a new axis 0; each begins `shift`
  * elements behind the last. Windows that are not full are left out unless `keep_remainder`. */
@@ -398,26 +396,25 @@ typedef struct tutti_window_options {
     int64_t stride; /* 0: 1 */
     bool keep_remainder;
 } tutti_window_options;
-TUTTI_API tutti_dataset *tutti_dataset_window(tutti_dataset *dataset, int64_t size,
-                                              const tutti_window_options *options);
+TUTTI_API tutti_dataset *tutti_window_with(tutti_dataset *dataset, int64_t size,
+                                           const tutti_window_options *options);
 #define tutti_window(dataset, size, ...)                                                           \
-    TUTTI_AT(                                                                                      \
-        tutti_dataset_window((dataset), (size), TUTTI_OPTIONS(tutti_window_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_window_with((dataset), (size), TUTTI_OPTIONS(tutti_window_options, __VA_ARGS__)))
 
 /* Component `component` (-1: the last), numbers of classes, as f32 vectors with a one at the class.
  * `classes` 0: as many as the source says. */
-TUTTI_API tutti_dataset *tutti_dataset_one_hot(tutti_dataset *dataset, int component,
-                                               int64_t classes);
+TUTTI_API tutti_dataset *tutti_one_hot_labels(tutti_dataset *dataset, int component,
+                                              int64_t classes);
 #define tutti_one_hot_labels(dataset, component, classes)                                          \
-    TUTTI_AT(tutti_dataset_one_hot((dataset), (component), (classes)))
+    TUTTI_AT(tutti_one_hot_labels((dataset), (component), (classes)))
 
-/* Other names for the components: tutti_named(ds, "title", "body", "priority"). */
-TUTTI_API tutti_dataset *tutti_dataset_named(tutti_dataset *dataset, int count,
-                                             const char *const *names);
-#define tutti_named(dataset, ...)                                                                  \
-    TUTTI_AT(tutti_dataset_named((dataset),                                                        \
-                                 (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),    \
-                                 (const char *[]){__VA_ARGS__}))
+/* Other names for the components: tutti_name_components(ds, "title", "body", "priority"). */
+TUTTI_API tutti_dataset *tutti_name_components(tutti_dataset *dataset, int count,
+                                               const char *const *names);
+#define tutti_name_components(dataset, ...)                                                        \
+    TUTTI_AT(tutti_name_components((dataset),                                                      \
+                                   (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),  \
+                                   (const char *[]){__VA_ARGS__}))
 
 /* ---- iteration ---- */
 

@@ -46,12 +46,12 @@ typedef struct tutti_safetensors_options {
 } tutti_safetensors_options;
 /* Every type. Other programs read the files too, but see strings as the bytes of all of them (NAME)
  * and their lengths (tutti/lengths/NAME); checksums stand in the metadata. */
-TUTTI_API tutti_status tutti_safetensors_save(const char *path, size_t count,
-                                              const tutti_named_tensor *tensors,
-                                              const tutti_safetensors_options *options);
+TUTTI_API tutti_status tutti_safetensors_save_with(const char *path, size_t count,
+                                                   const tutti_named_tensor *tensors,
+                                                   const tutti_safetensors_options *options);
 #define tutti_safetensors_save(path, count, tensors, ...)                                          \
-    tutti_safetensors_save((path), (count), (tensors),                                             \
-                           TUTTI_OPTIONS(tutti_safetensors_options, __VA_ARGS__))
+    tutti_safetensors_save_with((path), (count), (tensors),                                        \
+                                TUTTI_OPTIONS(tutti_safetensors_options, __VA_ARGS__))
 
 /* NumPy's files. Either byte order and either order of dimensions; i2, u2 become i32, u4, u8 become
  * i64, fixed-width texts become strings (UTF-8). Object arrays are refused. bf16 is saved as f4;

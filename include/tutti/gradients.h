@@ -25,13 +25,12 @@ static inline bool tutti_grad_ok(tutti_grad grad)
 
 /* d sum(y) / d x for each x: tensors or variables. A mistake (an operator on the way that cannot be
  * differentiated) is recorded in the graph like any builder's. */
-TUTTI_API void tutti_differentiate(tutti_sym y, int count, const tutti_sym *xs,
-                                   tutti_grad *ret_grads);
-#define tutti_differentiate(...) TUTTI_AT(tutti_differentiate(__VA_ARGS__))
+TUTTI_API void tutti_gradients(tutti_sym y, int count, const tutti_sym *xs, tutti_grad *ret_grads);
+#define tutti_gradients(...) TUTTI_AT(tutti_gradients(__VA_ARGS__))
 
 /* The same for one x, always dense; zeros where y does not depend on x. */
-TUTTI_API tutti_sym tutti_gradient_of(tutti_sym y, tutti_sym x);
-#define tutti_gradient_of(...) TUTTI_AT(tutti_gradient_of(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_gradient(tutti_sym y, tutti_sym x);
+#define tutti_gradient(...) TUTTI_AT(tutti_gradient(__VA_ARGS__))
 
 /* The dense form of a gradient with respect to `like`. */
 TUTTI_API tutti_sym tutti_grad_dense(tutti_grad grad, tutti_sym like);

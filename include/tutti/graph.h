@@ -3,8 +3,8 @@
  * A builder call never has to be checked: a bad call records the first mistake in the graph with
  * the user's file and line and returns a poison symbol; calls on poison do nothing;
  * tutti_graph_check, and every run, report that first mistake. A call that is given no symbol of
- * any graph (tutti_concat of a list of none, tutti_apply_gradients of -1 variables) has nowhere to
- * record its mistake: tutti_error_message has it, and a run refuses the poison.
+ * any graph (tutti_concatenate of a list of none, tutti_apply_gradients of -1 variables) has
+ * nowhere to record its mistake: tutti_error_message has it, and a run refuses the poison.
  *
  * A graph is built by one thread at a time. A graph that is not being built may be run by many. */
 #ifndef TUTTI_GRAPH_H
@@ -34,6 +34,14 @@ static inline bool tutti_sym_ok(tutti_sym sym)
 {
     return sym.node != NULL;
 }
+
+/* Lists that count themselves: "count, pointer". TUTTI_DIMS() is a scalar's: no dimensions. */
+#define TUTTI_DIMS(...)                                                                            \
+    ((int)(sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1),                      \
+        ((const int64_t[]){0, __VA_ARGS__} + 1)
+#define TUTTI_SYMS(...)                                                                            \
+    ((int)(sizeof((const tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym))),                         \
+        ((const tutti_sym[]){__VA_ARGS__})
 
 /* An empty graph, which owns its nodes; one thread at a time may build. The caller destroys it. */
 TUTTI_API tutti_status tutti_graph_create(tutti_graph **ret_graph);
@@ -177,14 +185,14 @@ TUTTI_API tutti_sym tutti_apply_op(tutti_graph *graph, const char *op, int input
                                    const tutti_attr *attrs);
 #define tutti_apply_op(...) TUTTI_AT(tutti_apply_op(__VA_ARGS__))
 /* The same with a wished name. */
-TUTTI_API tutti_sym tutti_apply_named(tutti_graph *graph, const char *op, const char *name,
-                                      int input_count, const tutti_sym *inputs, int attr_count,
-                                      const tutti_attr *attrs);
-#define tutti_apply_named(...) TUTTI_AT(tutti_apply_named(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_apply_op_named(tutti_graph *graph, const char *op, const char *name,
+                                         int input_count, const tutti_sym *inputs, int attr_count,
+                                         const tutti_attr *attrs);
+#define tutti_apply_op_named(...) TUTTI_AT(tutti_apply_op_named(__VA_ARGS__))
 /* Another output of the same node. */
-TUTTI_API tutti_sym tutti_output_of(tutti_sym sym, int index);
-#define tutti_output_of(...) TUTTI_AT(tutti_output_of(__VA_ARGS__))
-TUTTI_API int tutti_output_count(tutti_sym sym);
+TUTTI_API tutti_sym tutti_sym_output(tutti_sym sym, int index);
+#define tutti_sym_output(...) TUTTI_AT(tutti_sym_output(__VA_ARGS__))
+TUTTI_API int tutti_sym_output_count(tutti_sym sym);
 
 /* Text, one line a node; and Graphviz. The string is from malloc. */
 TUTTI_API tutti_status tutti_graph_print(const tutti_graph *graph, char **ret_text);

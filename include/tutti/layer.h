@@ -148,22 +148,22 @@ typedef struct tutti_weight_options {
 } tutti_weight_options;
 /* A weight of the layer: "<layer>/<name>". Made on first use, found afterwards. A handle, or its
  * value in the precision the model computes in. */
-TUTTI_API tutti_sym tutti_weight(tutti_layer_call *call, const char *name, tutti_type type,
-                                 const tutti_weight_options *options);
-#define tutti_weight(call, name, type, ...)                                                        \
-    (tutti_weight)((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
-/* The weight as a variable to assign to (moving averages); never trained. */
-TUTTI_API tutti_sym tutti_layer_state(tutti_layer_call *call, const char *name, tutti_type type,
+TUTTI_API tutti_sym tutti_weight_with(tutti_layer_call *call, const char *name, tutti_type type,
                                       const tutti_weight_options *options);
+#define tutti_weight(call, name, type, ...)                                                        \
+    tutti_weight_with((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
+/* The weight as a variable to assign to (moving averages); never trained. */
+TUTTI_API tutti_sym tutti_layer_state_with(tutti_layer_call *call, const char *name,
+                                           tutti_type type, const tutti_weight_options *options);
 #define tutti_layer_state(call, name, type, ...)                                                   \
-    (tutti_layer_state)((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
+    tutti_layer_state_with((call), (name), (type), TUTTI_OPTIONS(tutti_weight_options, __VA_ARGS__))
 /* `update` (an assignment) is part of a training step. */
 TUTTI_API void tutti_layer_update(tutti_layer_call *call, tutti_sym update);
 /* A scalar that is added to the loss. */
 TUTTI_API void tutti_layer_loss(tutti_layer_call *call, tutti_sym loss);
 /* Applies an activation by name: any unary operator ("relu", "gelu", a user's own), "softmax", or
  * NULL, "" and "linear" for none. */
-TUTTI_API tutti_sym tutti_activate(tutti_sym x, const char *activation);
+TUTTI_API tutti_sym tutti_nn_activation(tutti_sym x, const char *activation);
 /* Poison with a message: "dense 'd1' (mnist.c:14): …". */
 TUTTI_API tutti_sym tutti_layer_fail(tutti_layer_call *call, const char *format, ...)
     TUTTI_PRINTF(2, 3);

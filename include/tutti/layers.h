@@ -503,7 +503,7 @@ typedef struct tutti_masking_settings {
 
 /* Recurrent networks over [batch, time, features]; formulas in ops_network.h. The output is the
  * last h [batch, units], or with return_sequences all of them [batch, time, units]; return_state
- * adds the final states as outputs 1, …: tutti_output_of(y, 1). Inputs after the first are initial
+ * adds the final states as outputs 1, …: tutti_sym_output(y, 1). Inputs after the first are initial
  * states. Weights: kernel [features, gates units], recurrent_kernel [units, gates units] and bias;
  * of a bidirectional layer "forward/kernel" and "backward/kernel". Steps that the mask hides, in
  * front, between or behind, leave the state as it was; there a sequence repeats the output before
@@ -597,16 +597,8 @@ typedef struct tutti_dot_settings {
 } tutti_dot_settings;
 #define tutti_dot_layer(...) tutti_layer_make("dot", TUTTI_OPTIONS(tutti_dot_settings, __VA_ARGS__))
 
-/* The same as functions, without a layer to keep: tutti_concatenate(a, b, c). tutti_add,
- * tutti_maximum and tutti_minimum of two are operators. */
+/* One of these, by its kind, without a layer to keep. */
 TUTTI_API tutti_sym tutti_merge(const char *kind, int count, const tutti_sym *inputs);
-#define TUTTI_MERGE_(kind, ...) TUTTI_AT(tutti_merge((kind), TUTTI_SYMS(__VA_ARGS__)))
-#define tutti_concatenate(...) TUTTI_MERGE_("concatenate", __VA_ARGS__)
-#define tutti_subtract(...) TUTTI_MERGE_("subtract", __VA_ARGS__)
-#define tutti_multiply(...) TUTTI_MERGE_("multiply", __VA_ARGS__)
-#define tutti_average(...) TUTTI_MERGE_("average", __VA_ARGS__)
-#define tutti_dot(...) TUTTI_MERGE_("dot", __VA_ARGS__)
-#define tutti_add_all(...) TUTTI_MERGE_("add", __VA_ARGS__)
 
 /* ---- code of your own, and preparing data inside the model ---- */
 
@@ -676,7 +668,7 @@ typedef struct tutti_text_vectorization_settings {
 TUTTI_API tutti_status tutti_adapt_vocabulary(tutti_layer *layer, tutti_dataset *data,
                                               int component);
 /* The vocabulary in force, words in lines; the layer's. NULL when there is none yet. */
-TUTTI_API const char *tutti_vocabulary(const tutti_layer *layer);
+TUTTI_API const char *tutti_get_vocabulary(const tutti_layer *layer);
 
 #ifdef __cplusplus
 }

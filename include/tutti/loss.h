@@ -35,8 +35,8 @@ typedef struct tutti_loss {
 } tutti_loss;
 
 /* A loss by name, with the settings of `like` (or none): def NULL when there is no such loss. */
-TUTTI_API tutti_loss tutti_loss_named(const char *name, const tutti_loss *like);
-#define TUTTI_LOSS_(name_, ...) tutti_loss_named((name_), &(tutti_loss){__VA_ARGS__})
+TUTTI_API tutti_loss tutti_loss_by_name(const char *name, const tutti_loss *like);
+#define TUTTI_LOSS_(name_, ...) tutti_loss_by_name((name_), &(tutti_loss){__VA_ARGS__})
 
 /* Targets are class numbers [batch, …]; outputs [batch, …, classes]. */
 #define tutti_sparse_cross_entropy(...) TUTTI_LOSS_("sparse_cross_entropy", __VA_ARGS__)
@@ -62,12 +62,20 @@ TUTTI_API tutti_loss tutti_loss_named(const char *name, const tutti_loss *like);
 TUTTI_API tutti_loss tutti_custom_loss(tutti_loss_fn *fn, void *context, const char *name);
 
 /* The losses of a batch, one an example, for custom loops. */
-TUTTI_API tutti_sym tutti_loss_each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess);
-#define tutti_loss_each(...) TUTTI_AT(tutti_loss_each(__VA_ARGS__))
-/* One number: reduced as the loss says. `weights` [batch] or TUTTI_NO_SYM. */
-TUTTI_API tutti_sym tutti_loss_of(const tutti_loss *loss, tutti_sym truth, tutti_sym guess,
-                                  tutti_sym weights);
-#define tutti_loss_of(...) TUTTI_AT(tutti_loss_of(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_loss_per_example(const tutti_loss *loss, tutti_sym truth,
+                                           tutti_sym guess);
+#define tutti_loss_per_example(...) TUTTI_AT(tutti_loss_per_example(__VA_ARGS__))
+typedef struct tutti_compute_loss_options {
+    size_t struct_size;
+    tutti_sym weights; /* of the examples, [batch]; none: all count alike */
+} tutti_compute_loss_options;
+/* One number: reduced as the loss says. tutti_compute_loss(&loss, y_true, y_pred) */
+TUTTI_API tutti_sym tutti_compute_loss_with(const tutti_loss *loss, tutti_sym y_true,
+                                            tutti_sym y_pred,
+                                            const tutti_compute_loss_options *options);
+#define tutti_compute_loss(loss, y_true, ...)                                                      \
+    TUTTI_AT(tutti_compute_loss_with((loss), (y_true),                                             \
+                                     TUTTI_ONE_(tutti_compute_loss_options, __VA_ARGS__, )))
 
 #ifdef __cplusplus
 }

@@ -34,8 +34,8 @@ typedef struct tutti_metric {
 
 /* A metric by name, with the settings of `like` (or none): def NULL when there is no such metric.
  */
-TUTTI_API tutti_metric tutti_metric_named(const char *name, const tutti_metric *like);
-#define TUTTI_METRIC_(name_, ...) tutti_metric_named((name_), &(tutti_metric){__VA_ARGS__})
+TUTTI_API tutti_metric tutti_metric_by_name(const char *name, const tutti_metric *like);
+#define TUTTI_METRIC_(name_, ...) tutti_metric_by_name((name_), &(tutti_metric){__VA_ARGS__})
 
 /* Right answers: picks sparse, categorical or binary accuracy by the shapes. */
 #define tutti_accuracy(...) TUTTI_METRIC_("accuracy", __VA_ARGS__)

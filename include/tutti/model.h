@@ -37,9 +37,9 @@ typedef struct tutti_model_options {
 
 /* One layer after the other. Weights are made when the first data shows its shape, or at once when
  * the first layer is tutti_input_shape(28, 28, 1). */
-TUTTI_API tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_layer *const *layers);
+TUTTI_API tutti_model *tutti_sequential(tutti_job *job, int count, tutti_layer *const *layers);
 #define tutti_sequential(job, ...)                                                                 \
-    TUTTI_AT(tutti_sequential_of(                                                                  \
+    TUTTI_AT(tutti_sequential(                                                                     \
         (job), (int)(sizeof((tutti_layer *[]){__VA_ARGS__}) / sizeof(tutti_layer *)),              \
         (tutti_layer *[]){__VA_ARGS__}))
 /* Adds a layer to a sequential model that has not been used yet. */
@@ -54,9 +54,9 @@ TUTTI_API tutti_dtype tutti_job_precision(tutti_job *job);
  *     tutti_sym a = tutti_input(m, "a", TUTTI_F32, 4), b = tutti_input(m, "b", TUTTI_F32, 4);
  *     tutti_sym x = tutti_call(tutti_dense(8), tutti_concatenate(a, b));
  *     tutti_output(m, "y", tutti_relu(x)); */
-TUTTI_API tutti_model *tutti_functional_of(tutti_job *job, const tutti_model_options *options);
+TUTTI_API tutti_model *tutti_functional_with(tutti_job *job, const tutti_model_options *options);
 #define tutti_functional(job, ...)                                                                 \
-    TUTTI_AT(tutti_functional_of((job), TUTTI_OPTIONS(tutti_model_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_functional_with((job), TUTTI_OPTIONS(tutti_model_options, __VA_ARGS__)))
 TUTTI_API tutti_sym tutti_input(tutti_model *model, const char *name, tutti_type type);
 #define tutti_input(model, name, ...)                                                              \
     TUTTI_AT(tutti_input((model), (name), TUTTI_TYPE(__VA_ARGS__)))
@@ -87,8 +87,8 @@ TUTTI_API tutti_layer *tutti_model_layer(tutti_model *model);
 
 /* Makes the weights for an input of this shape: tutti_build(m, TUTTI_F32, 28, 28, 1). With count 0,
  * for the inputs that the model knows itself. */
-TUTTI_API tutti_status tutti_model_build(tutti_model *model, int count, const tutti_type *types);
-#define tutti_build(model, ...) tutti_model_build((model), 1, &TUTTI_TYPE_VALUE_(__VA_ARGS__))
+TUTTI_API tutti_status tutti_build(tutti_model *model, int count, const tutti_type *types);
+#define tutti_build(model, ...) tutti_build((model), 1, &TUTTI_TYPE_VALUE_(__VA_ARGS__))
 #define TUTTI_TYPE_VALUE_(...) ((tutti_type[]){TUTTI_TYPE(__VA_ARGS__)})[0]
 
 /* ---- using models ---- */
@@ -99,10 +99,10 @@ typedef struct tutti_apply_options {
 } tutti_apply_options;
 /* The model's (first) output for x, as nodes of x's graph: of a tape's step, or of a graph of your
  * own. Several inputs and outputs: tutti_apply_many. */
-TUTTI_API tutti_sym tutti_apply_one(tutti_model *model, tutti_sym x,
-                                    const tutti_apply_options *options);
+TUTTI_API tutti_sym tutti_apply_with(tutti_model *model, tutti_sym x,
+                                     const tutti_apply_options *options);
 #define tutti_apply(model, x, ...)                                                                 \
-    TUTTI_AT(tutti_apply_one((model), (x), TUTTI_OPTIONS(tutti_apply_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_apply_with((model), (x), TUTTI_OPTIONS(tutti_apply_options, __VA_ARGS__)))
 TUTTI_API tutti_status tutti_apply_many(tutti_model *model, int input_count,
                                         const tutti_sym *inputs, bool training, int output_count,
                                         tutti_sym *ret_outputs);
@@ -112,17 +112,18 @@ TUTTI_API tutti_eager *tutti_model_eager(tutti_model *model);
 /* What the model's layers add to a loss: regularizers of weights, each once, and what calls gave to
  * tutti_layer_loss; a scalar, 0 where there is nothing. fit adds it by itself; a loop of your own
  * does it on its tape, after tutti_apply in the same step (or graph, of which `loss` is a symbol):
- *     loss = tutti_add(loss, tutti_penalties(m, loss)); */
-TUTTI_API tutti_sym tutti_penalties(tutti_model *model, tutti_sym loss);
-#define tutti_penalties(...) TUTTI_AT(tutti_penalties(__VA_ARGS__))
+ *     loss = tutti_add(loss, tutti_model_losses(m, loss)); */
+TUTTI_API tutti_sym tutti_model_losses(tutti_model *model, tutti_sym loss);
+#define tutti_model_losses(...) TUTTI_AT(tutti_model_losses(__VA_ARGS__))
 /* After `update` (tutti_apply_gradients, tutti_minimize) brings the weights of the model that was
- * applied back under their constraints: a target for both. tutti_descend does it by itself. */
-TUTTI_API tutti_sym tutti_constrain(tutti_model *model, tutti_sym update);
-#define tutti_constrain(...) TUTTI_AT(tutti_constrain(__VA_ARGS__))
+ * applied back under their constraints: a target for both. tutti_tape_minimize does it by itself.
+ */
+TUTTI_API tutti_sym tutti_apply_constraints(tutti_model *model, tutti_sym update);
+#define tutti_apply_constraints(...) TUTTI_AT(tutti_apply_constraints(__VA_ARGS__))
 /* Moves the model's trainable weights down the gradient of `loss`, on a tape, and brings those with
  * a constraint back under it. */
-TUTTI_API void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *tape,
-                             tutti_sym loss);
+TUTTI_API void tutti_tape_minimize(tutti_tape *tape, tutti_optimizer optimizer, tutti_sym loss,
+                                   tutti_model *model);
 
 /* Weights in the order they were made: trainable ones and others (moving averages). */
 typedef struct tutti_weight_info {
@@ -205,10 +206,9 @@ typedef struct tutti_compile_options {
                              Above it forward values are computed again for the gradients, those
                              first that free the most bytes for a FLOP */
 } tutti_compile_options;
-TUTTI_API tutti_status tutti_compile_model(tutti_model *model,
-                                           const tutti_compile_options *options);
+TUTTI_API tutti_status tutti_compile_with(tutti_model *model, const tutti_compile_options *options);
 #define tutti_compile(model, ...)                                                                  \
-    TUTTI_AT(tutti_compile_model((model), TUTTI_OPTIONS(tutti_compile_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_compile_with((model), TUTTI_OPTIONS(tutti_compile_options, __VA_ARGS__)))
 
 /* Values by epoch: of "loss", "val_loss", the metrics and "lr". */
 typedef struct tutti_history tutti_history;
@@ -247,10 +247,10 @@ typedef struct tutti_fit_options {
     bool quiet;  /* no progress bar */
 } tutti_fit_options;
 /* Trains. The result belongs to the model; NULL after an error. Ctrl-C ends it after the step. */
-TUTTI_API const tutti_history *tutti_fit_model(tutti_model *model, tutti_dataset *data,
-                                               const tutti_fit_options *options);
+TUTTI_API const tutti_history *tutti_fit_with(tutti_model *model, tutti_dataset *data,
+                                              const tutti_fit_options *options);
 #define tutti_fit(model, data, ...)                                                                \
-    TUTTI_AT(tutti_fit_model((model), (data), TUTTI_OPTIONS(tutti_fit_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_fit_with((model), (data), TUTTI_OPTIONS(tutti_fit_options, __VA_ARGS__)))
 
 typedef struct tutti_evaluate_options {
     size_t struct_size;
@@ -258,12 +258,12 @@ typedef struct tutti_evaluate_options {
     bool quiet;
 } tutti_evaluate_options;
 /* Loss and metrics over the data, in inference form; *ret_logs is empty after a failure. */
-TUTTI_API tutti_status tutti_evaluate_model(tutti_model *model, tutti_dataset *data,
-                                            const tutti_evaluate_options *options,
-                                            tutti_logs *ret_logs);
+TUTTI_API tutti_status tutti_evaluate_with(tutti_model *model, tutti_dataset *data,
+                                           const tutti_evaluate_options *options,
+                                           tutti_logs *ret_logs);
 #define tutti_evaluate(model, data, ret_logs, ...)                                                 \
-    TUTTI_AT(tutti_evaluate_model((model), (data),                                                 \
-                                  TUTTI_OPTIONS(tutti_evaluate_options, __VA_ARGS__), (ret_logs)))
+    TUTTI_AT(tutti_evaluate_with((model), (data),                                                  \
+                                 TUTTI_OPTIONS(tutti_evaluate_options, __VA_ARGS__), (ret_logs)))
 
 /* Outputs for a whole dataset, batches joined along axis 0; targets among its components are left
  * out. One tensor for each output, the caller's to release; NULL after a failure. */
@@ -285,7 +285,7 @@ TUTTI_API double tutti_get_learning_rate(tutti_model *model);
 TUTTI_API void tutti_set_learning_rate(tutti_model *model, double rate);
 /* Swaps the weights with their running means (.ema_decay of the optimizer): before evaluating or
  * saving, and again before training goes on. */
-TUTTI_API tutti_status tutti_swap_averages(tutti_model *model);
+TUTTI_API tutti_status tutti_swap_ema_weights(tutti_model *model);
 /* Steps trained so far. */
 TUTTI_API int64_t tutti_model_steps(const tutti_model *model);
 /* Asks fit to end after this step; of several processes one is enough, and all of them end after

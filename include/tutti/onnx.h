@@ -26,20 +26,20 @@ typedef struct tutti_onnx_options {
  * are named after it. The model must have been built. The file appears whole or not at all.
  * A model that computes in bf16 computes in f32 there. TUTTI_UNSUPPORTED names every operator that
  * has no form in ONNX. Strings cannot be exported. */
-TUTTI_API tutti_status tutti_export_onnx(tutti_model *model, const char *path,
-                                         const tutti_onnx_options *options);
+TUTTI_API tutti_status tutti_export_onnx_with(tutti_model *model, const char *path,
+                                              const tutti_onnx_options *options);
 #define tutti_export_onnx(model, path, ...)                                                        \
-    (tutti_export_onnx)((model), (path), TUTTI_OPTIONS(tutti_onnx_options, __VA_ARGS__))
+    tutti_export_onnx_with((model), (path), TUTTI_OPTIONS(tutti_onnx_options, __VA_ARGS__))
 
 /* The same for a graph: `outputs` as functions of `inputs`, which are placeholders or any other
  * symbols; variables have the session's values. Names are those of the nodes. */
-TUTTI_API tutti_status tutti_export_graph_onnx(tutti_session *session, const char *path,
-                                               int input_count, const tutti_sym *inputs,
-                                               int output_count, const tutti_sym *outputs,
-                                               const tutti_onnx_options *options);
+TUTTI_API tutti_status tutti_export_graph_onnx_with(tutti_session *session, const char *path,
+                                                    int input_count, const tutti_sym *inputs,
+                                                    int output_count, const tutti_sym *outputs,
+                                                    const tutti_onnx_options *options);
 #define tutti_export_graph_onnx(session, path, input_count, inputs, output_count, outputs, ...)    \
-    (tutti_export_graph_onnx)((session), (path), (input_count), (inputs), (output_count),          \
-                              (outputs), TUTTI_OPTIONS(tutti_onnx_options, __VA_ARGS__))
+    tutti_export_graph_onnx_with((session), (path), (input_count), (inputs), (output_count),       \
+                                 (outputs), TUTTI_OPTIONS(tutti_onnx_options, __VA_ARGS__))
 
 /* A functional model made from an ONNX file of opset 7 to 28, which runs, trains and is saved like
  * any other. Floating initializers become trainable weights under their names, in our order of
@@ -78,12 +78,12 @@ typedef struct tutti_onnx_graph_options {
 /* An ONNX file as nodes of a graph, for models that are no models of ours: scalars as inputs, none
  * at all, no batch. Inputs become placeholders of the file's types. After a failure the graph may
  * hold some of the nodes. */
-TUTTI_API tutti_status tutti_import_graph_onnx(tutti_graph *graph, const char *path,
-                                               tutti_onnx_ports *ret_ports,
-                                               const tutti_onnx_graph_options *options);
+TUTTI_API tutti_status tutti_import_graph_onnx_with(tutti_graph *graph, const char *path,
+                                                    tutti_onnx_ports *ret_ports,
+                                                    const tutti_onnx_graph_options *options);
 #define tutti_import_graph_onnx(graph, path, ret_ports, ...)                                       \
-    (tutti_import_graph_onnx)((graph), (path), (ret_ports),                                        \
-                              TUTTI_OPTIONS(tutti_onnx_graph_options, __VA_ARGS__))
+    tutti_import_graph_onnx_with((graph), (path), (ret_ports),                                     \
+                                 TUTTI_OPTIONS(tutti_onnx_graph_options, __VA_ARGS__))
 
 #ifdef __cplusplus
 }

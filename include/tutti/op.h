@@ -33,7 +33,7 @@ TUTTI_API int tutti_attr_ints(const tutti_attr *attrs, int count, const char *na
 
 /* Gradient rule: called once per node with the gradients of its outputs (TUTTI_NO_SYM where none
  * flows); writes the gradient of each wanted input, as new nodes in the same graph. */
-typedef struct tutti_gradient {
+typedef struct tutti_gradient_call {
     tutti_graph *graph;
     const char *name;
     int input_count, output_count;
@@ -46,7 +46,7 @@ typedef struct tutti_gradient {
     /* Where set, input_grads[i] holds rows and this their indices along axis 0 (a sparse gradient).
      */
     tutti_sym *input_grad_rows;
-} tutti_gradient;
+} tutti_gradient_call;
 
 /* The same outputs by operators that can be cut where this one cannot, as new nodes in the same
  * graph. All dimensions are known. */
@@ -89,7 +89,7 @@ typedef struct tutti_pool tutti_pool;
  * that is a variable's handle is a view of the variable itself: an update writes the new value
  * there, and as output 0 besides (where the device gives both one memory, that is the same). All
  * other inputs must not be changed. A queue's view holds the queue. */
-typedef struct tutti_call {
+typedef struct tutti_kernel_call {
     const tutti_op *op;
     const char *name; /* of the node, for messages */
     const tutti_attr *attrs;
@@ -102,17 +102,17 @@ typedef struct tutti_call {
     tutti_pool *pool; /* for tutti_parallel; NULL is one thread */
     void *context;    /* the device's own */
     int64_t deadline; /* monotonic ns; blocking kernels give up then */
-} tutti_call;
+} tutti_kernel_call;
 
 /* Runs piece(context, i) for i in [0, count) on the device's threads. Cut work by shape only. */
-TUTTI_API void tutti_parallel(const tutti_call *call, int64_t count,
+TUTTI_API void tutti_parallel(const tutti_kernel_call *call, int64_t count,
                               void (*piece)(void *context, int64_t index), void *context);
 
 /* For operators whose output shape depends on data: gives output `index` its shape and memory. */
-TUTTI_API tutti_status tutti_call_allocate(const tutti_call *call, int index, int rank,
-                                           const int64_t *dims);
+TUTTI_API tutti_status tutti_kernel_call_allocate(const tutti_kernel_call *call, int index,
+                                                  int rank, const int64_t *dims);
 
-typedef tutti_status tutti_kernel_fn(const tutti_call *call);
+typedef tutti_status tutti_kernel_fn(const tutti_kernel_call *call);
 
 typedef struct tutti_attr_spec {
     const char *name;
@@ -159,8 +159,8 @@ struct tutti_op {
     uint32_t flags;
     const tutti_attr_spec *attrs; /* (optional) ends with a NULL name */
 
-    tutti_status (*infer)(tutti_infer *node);       /* the shape rule */
-    tutti_status (*gradient)(tutti_gradient *node); /* (optional) */
+    tutti_status (*infer)(tutti_infer *node);            /* the shape rule */
+    tutti_status (*gradient)(tutti_gradient_call *node); /* (optional) */
     void (*cost)(const tutti_infer *node,
                  tutti_cost *ret_cost); /* (optional) bytes in and out, one FLOP an element */
     int (*split)(const tutti_infer *node, int capacity,
@@ -192,7 +192,7 @@ TUTTI_API tutti_status tutti_infer_same(tutti_infer *node); /* output 0 has inpu
 TUTTI_API tutti_status
 tutti_infer_broadcast(tutti_infer *node); /* all inputs broadcast, same dtype */
 TUTTI_API tutti_status tutti_infer_compare(tutti_infer *node); /* as broadcast, output bool */
-TUTTI_API tutti_status tutti_reference_elementwise(const tutti_call *call);
+TUTTI_API tutti_status tutti_reference_elementwise(const tutti_kernel_call *call);
 TUTTI_API int tutti_split_elementwise(const tutti_infer *node, int capacity, tutti_split *ret);
 
 /* Checks an operator's own samples: shape rule, reference kernel, gradient against finite

@@ -12,42 +12,51 @@
 extern "C" {
 #endif
 
+/* Operators of two take a number for either side: tutti_sub(1, x), tutti_mul(x, 0.5). It becomes a
+ * constant of the other side's element type, which must have it: an integer x takes whole numbers.
+ */
+typedef tutti_sym tutti_binary_fn_(tutti_sym a, tutti_sym b);
+TUTTI_API tutti_sym tutti_binary_(tutti_binary_fn_ *op, tutti_sym a, tutti_sym b);
+TUTTI_API tutti_sym tutti_binary_left_(tutti_binary_fn_ *op, double a, tutti_sym b);
+TUTTI_API tutti_sym tutti_binary_right_(tutti_binary_fn_ *op, tutti_sym a, double b);
+#ifdef __cplusplus
+#define TUTTI_BINARY_(op, a, b) TUTTI_AT((op)((a), (b)))
+#define TUTTI_OPERANDS_(both, left, right, a, b) (both)
+#else
+#define TUTTI_OPERANDS_(both, left, right, a, b)                                                   \
+    _Generic((a), tutti_sym : _Generic((b), tutti_sym : both, default : right), default : left)
+#define TUTTI_BINARY_(op, a, b)                                                                    \
+    TUTTI_AT(TUTTI_OPERANDS_(tutti_binary_, tutti_binary_left_, tutti_binary_right_, a,            \
+                             b)((op), (a), (b)))
+#endif
+
 /* Arithmetic of two. */
 TUTTI_API tutti_sym tutti_add(tutti_sym a, tutti_sym b); /* a + b */
-#define tutti_add(...) TUTTI_AT(tutti_add(__VA_ARGS__))
+#define tutti_add(a, b) TUTTI_BINARY_(tutti_add, a, b)
 TUTTI_API tutti_sym tutti_sub(tutti_sym a, tutti_sym b); /* a - b */
-#define tutti_sub(...) TUTTI_AT(tutti_sub(__VA_ARGS__))
+#define tutti_sub(a, b) TUTTI_BINARY_(tutti_sub, a, b)
 TUTTI_API tutti_sym tutti_mul(tutti_sym a, tutti_sym b); /* a * b */
-#define tutti_mul(...) TUTTI_AT(tutti_mul(__VA_ARGS__))
+#define tutti_mul(a, b) TUTTI_BINARY_(tutti_mul, a, b)
 /* a / b; floats only (integers: tutti_floordiv, or tutti_cast first). */
 TUTTI_API tutti_sym tutti_div(tutti_sym a, tutti_sym b);
-#define tutti_div(...) TUTTI_AT(tutti_div(__VA_ARGS__))
+#define tutti_div(a, b) TUTTI_BINARY_(tutti_div, a, b)
 /* floor(a / b), as Python's //, also in the sign of zero (-0 // 1 is -0). An integer divided by
  * zero fails the run. */
 TUTTI_API tutti_sym tutti_floordiv(tutti_sym a, tutti_sym b);
-#define tutti_floordiv(...) TUTTI_AT(tutti_floordiv(__VA_ARGS__))
+#define tutti_floordiv(a, b) TUTTI_BINARY_(tutti_floordiv, a, b)
 /* a - b * floor(a / b), as Python's %: the sign is b's. An integer modulo zero fails the run. */
 TUTTI_API tutti_sym tutti_mod(tutti_sym a, tutti_sym b);
-#define tutti_mod(...) TUTTI_AT(tutti_mod(__VA_ARGS__))
+#define tutti_mod(a, b) TUTTI_BINARY_(tutti_mod, a, b)
 /* a ^ b. An integer raised to a negative integer fails the run. The gradient for b counts as zero
  * where a <= 0. */
 TUTTI_API tutti_sym tutti_pow(tutti_sym a, tutti_sym b);
-#define tutti_pow(...) TUTTI_AT(tutti_pow(__VA_ARGS__))
+#define tutti_pow(a, b) TUTTI_BINARY_(tutti_pow, a, b)
 /* The larger, the smaller; NaN when one is NaN, and 0 is larger than -0 (IEEE 754-2019). Where both
  * are equal the gradient goes to a. */
 TUTTI_API tutti_sym tutti_maximum(tutti_sym a, tutti_sym b);
-#define tutti_maximum(...) TUTTI_AT(tutti_maximum(__VA_ARGS__))
+#define tutti_maximum(a, b) TUTTI_BINARY_(tutti_maximum, a, b)
 TUTTI_API tutti_sym tutti_minimum(tutti_sym a, tutti_sym b);
-#define tutti_minimum(...) TUTTI_AT(tutti_minimum(__VA_ARGS__))
-
-/* A constant of x's element type and no dimensions, which broadcasts against anything; x times, x
- * plus such a constant. For an integer x the number must be whole. */
-TUTTI_API tutti_sym tutti_scalar_like(tutti_sym x, double value);
-#define tutti_scalar_like(...) TUTTI_AT(tutti_scalar_like(__VA_ARGS__))
-TUTTI_API tutti_sym tutti_scale(tutti_sym x, double factor);
-#define tutti_scale(...) TUTTI_AT(tutti_scale(__VA_ARGS__))
-TUTTI_API tutti_sym tutti_add_scalar(tutti_sym x, double term);
-#define tutti_add_scalar(...) TUTTI_AT(tutti_add_scalar(__VA_ARGS__))
+#define tutti_minimum(a, b) TUTTI_BINARY_(tutti_minimum, a, b)
 
 /* Arithmetic of one: floats and integers. */
 TUTTI_API tutti_sym tutti_neg(tutti_sym x); /* -x */
@@ -114,9 +123,9 @@ typedef struct tutti_round_float_options {
     double most;
     bool saturate, infinite;
 } tutti_round_float_options;
-TUTTI_API tutti_sym tutti_round_float(tutti_sym x, const tutti_round_float_options *options);
+TUTTI_API tutti_sym tutti_round_float_with(tutti_sym x, const tutti_round_float_options *options);
 #define tutti_round_float(x, ...)                                                                  \
-    TUTTI_AT(tutti_round_float((x), TUTTI_OPTIONS(tutti_round_float_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_round_float_with((x), TUTTI_OPTIONS(tutti_round_float_options, __VA_ARGS__)))
 
 /* Activations. */
 TUTTI_API tutti_sym tutti_relu(tutti_sym x); /* max(x, 0) */
@@ -152,12 +161,17 @@ typedef struct tutti_gelu_options {
     size_t struct_size;
     bool approximate;
 } tutti_gelu_options;
-TUTTI_API tutti_sym tutti_gelu(tutti_sym x, const tutti_gelu_options *options);
-#define tutti_gelu(x, ...) TUTTI_AT(tutti_gelu((x), TUTTI_OPTIONS(tutti_gelu_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_gelu_with(tutti_sym x, const tutti_gelu_options *options);
+#define tutti_gelu(x, ...)                                                                         \
+    TUTTI_AT(tutti_gelu_with((x), TUTTI_OPTIONS(tutti_gelu_options, __VA_ARGS__)))
 
 /* a where the bool is true, else b. Any element type. */
 TUTTI_API tutti_sym tutti_where(tutti_sym condition, tutti_sym a, tutti_sym b);
-#define tutti_where(...) TUTTI_AT(tutti_where(__VA_ARGS__))
+#define tutti_where(condition, a, b)                                                               \
+    TUTTI_AT(TUTTI_OPERANDS_(tutti_where, tutti_where_left_, tutti_where_right_, a,                \
+                             b)((condition), (a), (b)))
+TUTTI_API tutti_sym tutti_where_left_(tutti_sym condition, double a, tutti_sym b);
+TUTTI_API tutti_sym tutti_where_right_(tutti_sym condition, tutti_sym a, double b);
 /* To another element type. Floats to integers truncate toward zero and saturate, NaN gives 0;
  * numbers to bool ask x != 0. */
 TUTTI_API tutti_sym tutti_cast(tutti_sym x, tutti_dtype dtype);
@@ -165,17 +179,17 @@ TUTTI_API tutti_sym tutti_cast(tutti_sym x, tutti_dtype dtype);
 
 /* Comparisons: bool. NaN compares unequal to everything. No gradient flows. */
 TUTTI_API tutti_sym tutti_equal(tutti_sym a, tutti_sym b);
-#define tutti_equal(...) TUTTI_AT(tutti_equal(__VA_ARGS__))
+#define tutti_equal(a, b) TUTTI_BINARY_(tutti_equal, a, b)
 TUTTI_API tutti_sym tutti_not_equal(tutti_sym a, tutti_sym b);
-#define tutti_not_equal(...) TUTTI_AT(tutti_not_equal(__VA_ARGS__))
+#define tutti_not_equal(a, b) TUTTI_BINARY_(tutti_not_equal, a, b)
 TUTTI_API tutti_sym tutti_less(tutti_sym a, tutti_sym b);
-#define tutti_less(...) TUTTI_AT(tutti_less(__VA_ARGS__))
+#define tutti_less(a, b) TUTTI_BINARY_(tutti_less, a, b)
 TUTTI_API tutti_sym tutti_less_equal(tutti_sym a, tutti_sym b);
-#define tutti_less_equal(...) TUTTI_AT(tutti_less_equal(__VA_ARGS__))
+#define tutti_less_equal(a, b) TUTTI_BINARY_(tutti_less_equal, a, b)
 TUTTI_API tutti_sym tutti_greater(tutti_sym a, tutti_sym b);
-#define tutti_greater(...) TUTTI_AT(tutti_greater(__VA_ARGS__))
+#define tutti_greater(a, b) TUTTI_BINARY_(tutti_greater, a, b)
 TUTTI_API tutti_sym tutti_greater_equal(tutti_sym a, tutti_sym b);
-#define tutti_greater_equal(...) TUTTI_AT(tutti_greater_equal(__VA_ARGS__))
+#define tutti_greater_equal(a, b) TUTTI_BINARY_(tutti_greater_equal, a, b)
 
 /* Logic on bools. */
 TUTTI_API tutti_sym tutti_logical_and(tutti_sym a, tutti_sym b);
@@ -204,6 +218,40 @@ TUTTI_API tutti_sym tutti_is_finite(tutti_sym x);
 #define tutti_is_finite(...) TUTTI_AT(tutti_is_finite(__VA_ARGS__))
 
 #ifdef __cplusplus
+}
+/* The forms with a number, as overloads. */
+#define TUTTI_NUMBERS_(name)                                                                       \
+    inline tutti_sym(name)(tutti_sym a, double b)                                                  \
+    {                                                                                              \
+        return tutti_binary_right_(name, a, b);                                                    \
+    }                                                                                              \
+    inline tutti_sym(name)(double a, tutti_sym b)                                                  \
+    {                                                                                              \
+        return tutti_binary_left_(name, a, b);                                                     \
+    }
+TUTTI_NUMBERS_(tutti_add)
+TUTTI_NUMBERS_(tutti_sub)
+TUTTI_NUMBERS_(tutti_mul)
+TUTTI_NUMBERS_(tutti_div)
+TUTTI_NUMBERS_(tutti_floordiv)
+TUTTI_NUMBERS_(tutti_mod)
+TUTTI_NUMBERS_(tutti_pow)
+TUTTI_NUMBERS_(tutti_maximum)
+TUTTI_NUMBERS_(tutti_minimum)
+TUTTI_NUMBERS_(tutti_equal)
+TUTTI_NUMBERS_(tutti_not_equal)
+TUTTI_NUMBERS_(tutti_less)
+TUTTI_NUMBERS_(tutti_less_equal)
+TUTTI_NUMBERS_(tutti_greater)
+TUTTI_NUMBERS_(tutti_greater_equal)
+#undef TUTTI_NUMBERS_
+inline tutti_sym(tutti_where)(tutti_sym condition, tutti_sym a, double b)
+{
+    return tutti_where_right_(condition, a, b);
+}
+inline tutti_sym(tutti_where)(tutti_sym condition, double a, tutti_sym b)
+{
+    return tutti_where_left_(condition, a, b);
 }
 #endif
 #endif

@@ -16,9 +16,10 @@ typedef struct tutti_matmul_options {
     size_t struct_size;
     bool transpose_a, transpose_b;
 } tutti_matmul_options;
-TUTTI_API tutti_sym tutti_matmul(tutti_sym a, tutti_sym b, const tutti_matmul_options *options);
+TUTTI_API tutti_sym tutti_matmul_with(tutti_sym a, tutti_sym b,
+                                      const tutti_matmul_options *options);
 #define tutti_matmul(a, b, ...)                                                                    \
-    TUTTI_AT(tutti_matmul((a), (b), TUTTI_OPTIONS(tutti_matmul_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_matmul_with((a), (b), TUTTI_OPTIONS(tutti_matmul_options, __VA_ARGS__)))
 
 /* Einstein's sum: multiplies the operands element by element where labels agree, and sums over the
  * labels that the result lacks: tutti_einsum("bij,bjk->bik", a, b). Without "->" the result has the
@@ -26,12 +27,12 @@ TUTTI_API tutti_sym tutti_matmul(tutti_sym a, tutti_sym b, const tutti_matmul_op
  * twice in the result, it fills the diagonal and leaves the rest zero. "..." stands for axes that
  * broadcast; when the result does not name it, they are summed. At most 15 operands. */
 TUTTI_API tutti_sym tutti_einsum(const char *equation, int count, const tutti_sym *operands);
-#define tutti_einsum(equation, ...) TUTTI_AT(tutti_einsum((equation), TUTTI_SYMS_(__VA_ARGS__)))
+#define tutti_einsum(equation, ...) TUTTI_AT(tutti_einsum((equation), TUTTI_SYMS(__VA_ARGS__)))
 
 /* Axis i of the result is axis order[i] of x: tutti_transpose(x, 0, 2, 1). Without an order the
  * axes are reversed. */
 TUTTI_API tutti_sym tutti_transpose(tutti_sym x, int count, const int64_t *order);
-#define tutti_transpose(x, ...) TUTTI_AT(tutti_transpose((x), TUTTI_DIMS_(__VA_ARGS__)))
+#define tutti_transpose(x, ...) TUTTI_AT(tutti_transpose((x), TUTTI_DIMS(__VA_ARGS__)))
 
 /* y[i, j] = a[i] b[j] of two vectors. */
 TUTTI_API tutti_sym tutti_outer(tutti_sym a, tutti_sym b);

@@ -4,11 +4,11 @@
  * groups, filters]; sequences [batch, time, features]. Floating inputs of one call share one
  * element type: f32, f64, f16 or bf16. Options are given by name, and zero means the default:
  *
- *     y = tutti_conv2d_of(x, kernel, .strides = {2, 2}, .padding = "same");
+ *     y = tutti_nn_conv2d(x, kernel, .strides = {2, 2}, .padding = "same");
  *
  * Every function adds nodes and returns the first output; a mistake gives a poison symbol, see
- * graph.h. Functions that end in _of take all their operands; layers of the same name make and keep
- * the weights themselves. */
+ * graph.h. Names that a layer has too begin with nn: tutti_conv2d(32, 3) is a layer that makes its
+ * weights, tutti_nn_conv2d(x, kernel) the operator. */
 #ifndef TUTTI_OPS_NETWORK_H
 #define TUTTI_OPS_NETWORK_H
 
@@ -37,33 +37,33 @@ typedef struct tutti_conv2d_options {
  * stride 1 may be computed by Winograd's tiles of 4 by 4 outputs, as in other libraries: errors are
  * then relative to the largest of the 6 by 6 inputs of a tile, not of a window, and an input that
  * is not finite makes the whole tile NaN. TUTTI_WINOGRAD=0 computes term by term. */
-TUTTI_API tutti_sym tutti_conv2d_of(tutti_sym x, tutti_sym kernel,
-                                    const tutti_conv2d_options *options);
-#define tutti_conv2d_of(x, kernel, ...)                                                            \
-    TUTTI_AT(tutti_conv2d_of((x), (kernel), TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_conv2d_with(tutti_sym x, tutti_sym kernel,
+                                         const tutti_conv2d_options *options);
+#define tutti_nn_conv2d(x, kernel, ...)                                                            \
+    TUTTI_AT(tutti_nn_conv2d_with((x), (kernel), TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
 
 /* Each channel by itself. Kernels [height, width, channels, multiplier], whose dimensions are
  * known; channel c gives outputs c * multiplier and on. `groups` is not used. */
-TUTTI_API tutti_sym tutti_depthwise_conv2d_of(tutti_sym x, tutti_sym kernel,
-                                              const tutti_conv2d_options *options);
-#define tutti_depthwise_conv2d_of(x, kernel, ...)                                                  \
-    TUTTI_AT(tutti_depthwise_conv2d_of((x), (kernel),                                              \
-                                       TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_depthwise_conv2d_with(tutti_sym x, tutti_sym kernel,
+                                                   const tutti_conv2d_options *options);
+#define tutti_nn_depthwise_conv2d(x, kernel, ...)                                                  \
+    TUTTI_AT(tutti_nn_depthwise_conv2d_with((x), (kernel),                                         \
+                                            TUTTI_OPTIONS(tutti_conv2d_options, __VA_ARGS__)))
 
 typedef struct tutti_conv1d_options {
     size_t struct_size;
-    int64_t stride;      /* 1 */
-    int64_t dilation;    /* 1 */
+    int64_t strides;     /* 1 */
+    int64_t dilations;   /* 1 */
     const char *padding; /* "valid", "same", "explicit", "causal": y[t] sees x[<= t] only */
     int64_t pads[2];     /* before, after */
     int64_t groups;      /* 1 */
 } tutti_conv1d_options;
 
 /* Over [batch, time, channels] with kernels [time, channels / groups, filters]. */
-TUTTI_API tutti_sym tutti_conv1d_of(tutti_sym x, tutti_sym kernel,
-                                    const tutti_conv1d_options *options);
-#define tutti_conv1d_of(x, kernel, ...)                                                            \
-    TUTTI_AT(tutti_conv1d_of((x), (kernel), TUTTI_OPTIONS(tutti_conv1d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_conv1d_with(tutti_sym x, tutti_sym kernel,
+                                         const tutti_conv1d_options *options);
+#define tutti_nn_conv1d(x, kernel, ...)                                                            \
+    TUTTI_AT(tutti_nn_conv1d_with((x), (kernel), TUTTI_OPTIONS(tutti_conv1d_options, __VA_ARGS__)))
 
 /* Volumes [batch, depth, height, width, channels]. */
 typedef struct tutti_conv3d_options {
@@ -76,10 +76,10 @@ typedef struct tutti_conv3d_options {
 } tutti_conv3d_options;
 
 /* The same over depth too. Kernels [depth, height, width, channels / groups, filters]. */
-TUTTI_API tutti_sym tutti_conv3d_of(tutti_sym x, tutti_sym kernel,
-                                    const tutti_conv3d_options *options);
-#define tutti_conv3d_of(x, kernel, ...)                                                            \
-    TUTTI_AT(tutti_conv3d_of((x), (kernel), TUTTI_OPTIONS(tutti_conv3d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_conv3d_with(tutti_sym x, tutti_sym kernel,
+                                         const tutti_conv3d_options *options);
+#define tutti_nn_conv3d(x, kernel, ...)                                                            \
+    TUTTI_AT(tutti_nn_conv3d_with((x), (kernel), TUTTI_OPTIONS(tutti_conv3d_options, __VA_ARGS__)))
 
 /* Transposed convolution, the gradient of a convolution's input as a layer of its own: every
  * element of x adds itself times the kernel to a window of y. Kernels [height, width,
@@ -96,16 +96,16 @@ typedef struct tutti_conv2d_transpose_options {
     int64_t size[2];           /* of y, where given */
 } tutti_conv2d_transpose_options;
 
-TUTTI_API tutti_sym tutti_conv2d_transpose_of(tutti_sym x, tutti_sym kernel,
-                                              const tutti_conv2d_transpose_options *options);
-#define tutti_conv2d_transpose_of(x, kernel, ...)                                                  \
-    TUTTI_AT(tutti_conv2d_transpose_of(                                                            \
+TUTTI_API tutti_sym tutti_nn_conv2d_transpose_with(tutti_sym x, tutti_sym kernel,
+                                                   const tutti_conv2d_transpose_options *options);
+#define tutti_nn_conv2d_transpose(x, kernel, ...)                                                  \
+    TUTTI_AT(tutti_nn_conv2d_transpose_with(                                                       \
         (x), (kernel), TUTTI_OPTIONS(tutti_conv2d_transpose_options, __VA_ARGS__)))
 
 typedef struct tutti_conv1d_transpose_options {
     size_t struct_size;
-    int64_t stride;         /* 1 */
-    int64_t dilation;       /* 1 */
+    int64_t strides;        /* 1 */
+    int64_t dilations;      /* 1 */
     const char *padding;    /* "valid", "same", "explicit" */
     int64_t pads[2];        /* before, after */
     int64_t groups;         /* 1 */
@@ -114,10 +114,10 @@ typedef struct tutti_conv1d_transpose_options {
 } tutti_conv1d_transpose_options;
 
 /* Over [batch, time, channels] with kernels [time, filters / groups, channels]. */
-TUTTI_API tutti_sym tutti_conv1d_transpose_of(tutti_sym x, tutti_sym kernel,
-                                              const tutti_conv1d_transpose_options *options);
-#define tutti_conv1d_transpose_of(x, kernel, ...)                                                  \
-    TUTTI_AT(tutti_conv1d_transpose_of(                                                            \
+TUTTI_API tutti_sym tutti_nn_conv1d_transpose_with(tutti_sym x, tutti_sym kernel,
+                                                   const tutti_conv1d_transpose_options *options);
+#define tutti_nn_conv1d_transpose(x, kernel, ...)                                                  \
+    TUTTI_AT(tutti_nn_conv1d_transpose_with(                                                       \
         (x), (kernel), TUTTI_OPTIONS(tutti_conv1d_transpose_options, __VA_ARGS__)))
 
 typedef struct tutti_conv3d_transpose_options {
@@ -133,10 +133,10 @@ typedef struct tutti_conv3d_transpose_options {
 
 /* Over [batch, depth, height, width, channels] with kernels [depth, height, width,
  * filters / groups, channels]. */
-TUTTI_API tutti_sym tutti_conv3d_transpose_of(tutti_sym x, tutti_sym kernel,
-                                              const tutti_conv3d_transpose_options *options);
-#define tutti_conv3d_transpose_of(x, kernel, ...)                                                  \
-    TUTTI_AT(tutti_conv3d_transpose_of(                                                            \
+TUTTI_API tutti_sym tutti_nn_conv3d_transpose_with(tutti_sym x, tutti_sym kernel,
+                                                   const tutti_conv3d_transpose_options *options);
+#define tutti_nn_conv3d_transpose(x, kernel, ...)                                                  \
+    TUTTI_AT(tutti_nn_conv3d_transpose_with(                                                       \
         (x), (kernel), TUTTI_OPTIONS(tutti_conv3d_transpose_options, __VA_ARGS__)))
 
 /* ---- pooling ---- */
@@ -144,68 +144,68 @@ TUTTI_API tutti_sym tutti_conv3d_transpose_of(tutti_sym x, tutti_sym kernel,
 /* Padding never counts: not as a maximum, not in a mean. */
 typedef struct tutti_pool2d_options {
     size_t struct_size;
-    int64_t window[2];   /* {2, 2} */
-    int64_t strides[2];  /* the window */
-    const char *padding; /* "valid", "same", "explicit" */
-    int64_t pads[4];     /* top, bottom, left, right; each less than the window */
+    int64_t pool_size[2]; /* {2, 2} */
+    int64_t strides[2];   /* the window */
+    const char *padding;  /* "valid", "same", "explicit" */
+    int64_t pads[4];      /* top, bottom, left, right; each less than the window */
 } tutti_pool2d_options;
 
 /* The maximum of each window; of equal ones the first gets the gradient. */
-TUTTI_API tutti_sym tutti_max_pool2d_of(tutti_sym x, const tutti_pool2d_options *options);
-#define tutti_max_pool2d_of(x, ...)                                                                \
-    TUTTI_AT(tutti_max_pool2d_of((x), TUTTI_OPTIONS(tutti_pool2d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_max_pool2d_with(tutti_sym x, const tutti_pool2d_options *options);
+#define tutti_nn_max_pool2d(x, ...)                                                                \
+    TUTTI_AT(tutti_nn_max_pool2d_with((x), TUTTI_OPTIONS(tutti_pool2d_options, __VA_ARGS__)))
 /* The mean of each window. */
-TUTTI_API tutti_sym tutti_average_pool2d_of(tutti_sym x, const tutti_pool2d_options *options);
-#define tutti_average_pool2d_of(x, ...)                                                            \
-    TUTTI_AT(tutti_average_pool2d_of((x), TUTTI_OPTIONS(tutti_pool2d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_average_pool2d_with(tutti_sym x, const tutti_pool2d_options *options);
+#define tutti_nn_average_pool2d(x, ...)                                                            \
+    TUTTI_AT(tutti_nn_average_pool2d_with((x), TUTTI_OPTIONS(tutti_pool2d_options, __VA_ARGS__)))
 
 typedef struct tutti_pool1d_options {
     size_t struct_size;
-    int64_t window;      /* 2 */
-    int64_t stride;      /* the window */
+    int64_t pool_size;   /* 2 */
+    int64_t strides;     /* the window */
     const char *padding; /* "valid", "same", "explicit" */
     int64_t pads[2];     /* before, after */
 } tutti_pool1d_options;
 
 /* The same over [batch, time, channels]. */
-TUTTI_API tutti_sym tutti_max_pool1d_of(tutti_sym x, const tutti_pool1d_options *options);
-#define tutti_max_pool1d_of(x, ...)                                                                \
-    TUTTI_AT(tutti_max_pool1d_of((x), TUTTI_OPTIONS(tutti_pool1d_options, __VA_ARGS__)))
-TUTTI_API tutti_sym tutti_average_pool1d_of(tutti_sym x, const tutti_pool1d_options *options);
-#define tutti_average_pool1d_of(x, ...)                                                            \
-    TUTTI_AT(tutti_average_pool1d_of((x), TUTTI_OPTIONS(tutti_pool1d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_max_pool1d_with(tutti_sym x, const tutti_pool1d_options *options);
+#define tutti_nn_max_pool1d(x, ...)                                                                \
+    TUTTI_AT(tutti_nn_max_pool1d_with((x), TUTTI_OPTIONS(tutti_pool1d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_average_pool1d_with(tutti_sym x, const tutti_pool1d_options *options);
+#define tutti_nn_average_pool1d(x, ...)                                                            \
+    TUTTI_AT(tutti_nn_average_pool1d_with((x), TUTTI_OPTIONS(tutti_pool1d_options, __VA_ARGS__)))
 
 /* Over all of height and width (or time): [batch, channels]. */
-TUTTI_API tutti_sym tutti_global_max_pool2d_of(tutti_sym x);
-#define tutti_global_max_pool2d_of(...) TUTTI_AT(tutti_global_max_pool2d_of(__VA_ARGS__))
-TUTTI_API tutti_sym tutti_global_average_pool2d_of(tutti_sym x);
-#define tutti_global_average_pool2d_of(...) TUTTI_AT(tutti_global_average_pool2d_of(__VA_ARGS__))
-TUTTI_API tutti_sym tutti_global_max_pool1d_of(tutti_sym x);
-#define tutti_global_max_pool1d_of(...) TUTTI_AT(tutti_global_max_pool1d_of(__VA_ARGS__))
-TUTTI_API tutti_sym tutti_global_average_pool1d_of(tutti_sym x);
-#define tutti_global_average_pool1d_of(...) TUTTI_AT(tutti_global_average_pool1d_of(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_global_max_pool2d(tutti_sym x);
+#define tutti_nn_global_max_pool2d(...) TUTTI_AT(tutti_nn_global_max_pool2d(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_global_average_pool2d(tutti_sym x);
+#define tutti_nn_global_average_pool2d(...) TUTTI_AT(tutti_nn_global_average_pool2d(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_global_max_pool1d(tutti_sym x);
+#define tutti_nn_global_max_pool1d(...) TUTTI_AT(tutti_nn_global_max_pool1d(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_global_average_pool1d(tutti_sym x);
+#define tutti_nn_global_average_pool1d(...) TUTTI_AT(tutti_nn_global_average_pool1d(__VA_ARGS__))
 
 /* The same over volumes [batch, depth, height, width, channels], of which only the batch may be
  * unknown. */
 typedef struct tutti_pool3d_options {
     size_t struct_size;
-    int64_t window[3];   /* {2, 2, 2} */
-    int64_t strides[3];  /* the window */
-    const char *padding; /* "valid", "same", "explicit" */
-    int64_t pads[6];     /* front, back, top, bottom, left, right; each less than the window */
+    int64_t pool_size[3]; /* {2, 2, 2} */
+    int64_t strides[3];   /* the window */
+    const char *padding;  /* "valid", "same", "explicit" */
+    int64_t pads[6];      /* front, back, top, bottom, left, right; each less than the window */
 } tutti_pool3d_options;
 
-TUTTI_API tutti_sym tutti_max_pool3d_of(tutti_sym x, const tutti_pool3d_options *options);
-#define tutti_max_pool3d_of(x, ...)                                                                \
-    TUTTI_AT(tutti_max_pool3d_of((x), TUTTI_OPTIONS(tutti_pool3d_options, __VA_ARGS__)))
-TUTTI_API tutti_sym tutti_average_pool3d_of(tutti_sym x, const tutti_pool3d_options *options);
-#define tutti_average_pool3d_of(x, ...)                                                            \
-    TUTTI_AT(tutti_average_pool3d_of((x), TUTTI_OPTIONS(tutti_pool3d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_max_pool3d_with(tutti_sym x, const tutti_pool3d_options *options);
+#define tutti_nn_max_pool3d(x, ...)                                                                \
+    TUTTI_AT(tutti_nn_max_pool3d_with((x), TUTTI_OPTIONS(tutti_pool3d_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_average_pool3d_with(tutti_sym x, const tutti_pool3d_options *options);
+#define tutti_nn_average_pool3d(x, ...)                                                            \
+    TUTTI_AT(tutti_nn_average_pool3d_with((x), TUTTI_OPTIONS(tutti_pool3d_options, __VA_ARGS__)))
 /* The whole volume as one window. */
-TUTTI_API tutti_sym tutti_global_max_pool3d_of(tutti_sym x);
-#define tutti_global_max_pool3d_of(...) TUTTI_AT(tutti_global_max_pool3d_of(__VA_ARGS__))
-TUTTI_API tutti_sym tutti_global_average_pool3d_of(tutti_sym x);
-#define tutti_global_average_pool3d_of(...) TUTTI_AT(tutti_global_average_pool3d_of(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_global_max_pool3d(tutti_sym x);
+#define tutti_nn_global_max_pool3d(...) TUTTI_AT(tutti_nn_global_max_pool3d(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_global_average_pool3d(tutti_sym x);
+#define tutti_nn_global_average_pool3d(...) TUTTI_AT(tutti_nn_global_average_pool3d(__VA_ARGS__))
 
 /* ---- resizing ---- */
 
@@ -233,9 +233,9 @@ typedef struct tutti_resize_options {
     double extrapolation_value;     /* of tf_crop_and_resize, beyond the input */
 } tutti_resize_options;
 
-TUTTI_API tutti_sym tutti_resize(tutti_sym x, const tutti_resize_options *options);
+TUTTI_API tutti_sym tutti_resize_with(tutti_sym x, const tutti_resize_options *options);
 #define tutti_resize(x, ...)                                                                       \
-    TUTTI_AT(tutti_resize((x), TUTTI_OPTIONS(tutti_resize_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_resize_with((x), TUTTI_OPTIONS(tutti_resize_options, __VA_ARGS__)))
 
 typedef struct tutti_grid_sample_options {
     size_t struct_size;
@@ -247,10 +247,11 @@ typedef struct tutti_grid_sample_options {
 /* x [batch, height, width, channels] at the places grid [batch, rows, columns, 2], whose pairs are
  * (x, y), each from -1 to 1: [batch, rows, columns, channels]. Also along one axis, with places
  * (x), and over volumes, with places (x, y, z). */
-TUTTI_API tutti_sym tutti_grid_sample(tutti_sym x, tutti_sym grid,
-                                      const tutti_grid_sample_options *options);
+TUTTI_API tutti_sym tutti_grid_sample_with(tutti_sym x, tutti_sym grid,
+                                           const tutti_grid_sample_options *options);
 #define tutti_grid_sample(x, grid, ...)                                                            \
-    TUTTI_AT(tutti_grid_sample((x), (grid), TUTTI_OPTIONS(tutti_grid_sample_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_grid_sample_with((x), (grid),                                                   \
+                                    TUTTI_OPTIONS(tutti_grid_sample_options, __VA_ARGS__)))
 
 /* ---- detection ---- */
 
@@ -266,10 +267,10 @@ typedef struct tutti_non_max_suppression_options {
 /* Of boxes [batch, boxes, 4], by any two opposite corners [y, x, y, x], with scores [batch,
  * classes, boxes]: for each class those that do not overlap one of a higher score. The result, i64
  * [selected, 3], has a row [image, class, box] for each, as many as the data says. */
-TUTTI_API tutti_sym tutti_non_max_suppression(tutti_sym boxes, tutti_sym scores,
-                                              const tutti_non_max_suppression_options *options);
+TUTTI_API tutti_sym tutti_non_max_suppression_with(
+    tutti_sym boxes, tutti_sym scores, const tutti_non_max_suppression_options *options);
 #define tutti_non_max_suppression(boxes, scores, ...)                                              \
-    TUTTI_AT(tutti_non_max_suppression(                                                            \
+    TUTTI_AT(tutti_non_max_suppression_with(                                                       \
         (boxes), (scores), TUTTI_OPTIONS(tutti_non_max_suppression_options, __VA_ARGS__)))
 
 typedef struct tutti_roi_align_options {
@@ -284,11 +285,11 @@ typedef struct tutti_roi_align_options {
 /* Regions [regions, 4], corners (x1, y1, x2, y2), of x [batch, height, width, channels], each in
  * the image that images [regions] (i32 or i64) names: [regions, rows, columns, channels]. A region
  * of no image fails the run. */
-TUTTI_API tutti_sym tutti_roi_align(tutti_sym x, tutti_sym regions, tutti_sym images,
-                                    const tutti_roi_align_options *options);
+TUTTI_API tutti_sym tutti_roi_align_with(tutti_sym x, tutti_sym regions, tutti_sym images,
+                                         const tutti_roi_align_options *options);
 #define tutti_roi_align(x, regions, images, ...)                                                   \
-    TUTTI_AT(tutti_roi_align((x), (regions), (images),                                             \
-                             TUTTI_OPTIONS(tutti_roi_align_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_roi_align_with((x), (regions), (images),                                        \
+                                  TUTTI_OPTIONS(tutti_roi_align_options, __VA_ARGS__)))
 
 /* ---- normalisation ---- */
 
@@ -299,46 +300,50 @@ typedef struct tutti_normalize_options {
 
 /* Training form: y = (x - mean) / sqrt(variance + epsilon) * scale + offset with mean and
  * (population) variance over all axes but the last. scale, offset: [channels]. Outputs y, mean,
- * variance: tutti_output_of(y, 1), tutti_output_of(y, 2). */
-TUTTI_API tutti_sym tutti_batch_norm_of(tutti_sym x, tutti_sym scale, tutti_sym offset,
-                                        const tutti_normalize_options *options);
-#define tutti_batch_norm_of(x, scale, offset, ...)                                                 \
-    TUTTI_AT(tutti_batch_norm_of((x), (scale), (offset),                                           \
-                                 TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+ * variance: tutti_sym_output(y, 1), tutti_sym_output(y, 2). */
+TUTTI_API tutti_sym tutti_nn_batch_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                             const tutti_normalize_options *options);
+#define tutti_nn_batch_norm(x, scale, offset, ...)                                                 \
+    TUTTI_AT(tutti_nn_batch_norm_with((x), (scale), (offset),                                      \
+                                      TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
 /* The same with a given mean and variance, as inference does. */
-TUTTI_API tutti_sym tutti_batch_norm_inference_of(tutti_sym x, tutti_sym scale, tutti_sym offset,
-                                                  tutti_sym mean, tutti_sym variance,
-                                                  const tutti_normalize_options *options);
-#define tutti_batch_norm_inference_of(x, scale, offset, mean, variance, ...)                       \
-    TUTTI_AT(tutti_batch_norm_inference_of((x), (scale), (offset), (mean), (variance),             \
+TUTTI_API tutti_sym tutti_nn_batch_norm_inference_with(tutti_sym x, tutti_sym scale,
+                                                       tutti_sym offset, tutti_sym mean,
+                                                       tutti_sym variance,
+                                                       const tutti_normalize_options *options);
+#define tutti_nn_batch_norm_inference(x, scale, offset, mean, variance, ...)                       \
+    TUTTI_AT(                                                                                      \
+        tutti_nn_batch_norm_inference_with((x), (scale), (offset), (mean), (variance),             \
                                            TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
 /* The same formula with mean and variance over the last axis, row by row. */
-TUTTI_API tutti_sym tutti_layer_norm_of(tutti_sym x, tutti_sym scale, tutti_sym offset,
-                                        const tutti_normalize_options *options);
-#define tutti_layer_norm_of(x, scale, offset, ...)                                                 \
-    TUTTI_AT(tutti_layer_norm_of((x), (scale), (offset),                                           \
-                                 TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_layer_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                             const tutti_normalize_options *options);
+#define tutti_nn_layer_norm(x, scale, offset, ...)                                                 \
+    TUTTI_AT(tutti_nn_layer_norm_with((x), (scale), (offset),                                      \
+                                      TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
 /* The same with mean and variance over each of `groups` parts of the channels and all of height and
  * width (or whatever stands between batch and channels), image by image. The number of channels
  * must be known. */
-TUTTI_API tutti_sym tutti_group_norm_of(tutti_sym x, tutti_sym scale, tutti_sym offset,
-                                        int64_t groups, const tutti_normalize_options *options);
-#define tutti_group_norm_of(x, scale, offset, groups, ...)                                         \
-    TUTTI_AT(tutti_group_norm_of((x), (scale), (offset), (groups),                                 \
-                                 TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_group_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                             int64_t groups,
+                                             const tutti_normalize_options *options);
+#define tutti_nn_group_norm(x, scale, offset, groups, ...)                                         \
+    TUTTI_AT(tutti_nn_group_norm_with((x), (scale), (offset), (groups),                            \
+                                      TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
 /* y = x / sqrt(mean(x^2) + epsilon) * scale, the mean over the last axis. */
-TUTTI_API tutti_sym tutti_rms_norm_of(tutti_sym x, tutti_sym scale,
-                                      const tutti_normalize_options *options);
-#define tutti_rms_norm_of(x, scale, ...)                                                           \
-    TUTTI_AT(tutti_rms_norm_of((x), (scale), TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_rms_norm_with(tutti_sym x, tutti_sym scale,
+                                           const tutti_normalize_options *options);
+#define tutti_nn_rms_norm(x, scale, ...)                                                           \
+    TUTTI_AT(                                                                                      \
+        tutti_nn_rms_norm_with((x), (scale), TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
 
 /* The same with mean and variance over each channel of each example by itself; x has at least one
  * axis between batch and channels. Epsilon is 1e-5. */
-TUTTI_API tutti_sym tutti_instance_norm_of(tutti_sym x, tutti_sym scale, tutti_sym offset,
-                                           const tutti_normalize_options *options);
-#define tutti_instance_norm_of(x, scale, offset, ...)                                              \
-    TUTTI_AT(tutti_instance_norm_of((x), (scale), (offset),                                        \
-                                    TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_instance_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                                const tutti_normalize_options *options);
+#define tutti_nn_instance_norm(x, scale, offset, ...)                                              \
+    TUTTI_AT(tutti_nn_instance_norm_with((x), (scale), (offset),                                   \
+                                         TUTTI_OPTIONS(tutti_normalize_options, __VA_ARGS__)))
 
 typedef struct tutti_lrn_options {
     size_t struct_size;
@@ -350,9 +355,9 @@ typedef struct tutti_lrn_options {
 /* Local response normalisation, y[c] = x[c] / (bias + alpha / size * s[c])^beta, where s[c] is the
  * sum of x^2 over the channels c - floor((size - 1) / 2) to c + ceil((size - 1) / 2). The number of
  * channels must be known. */
-TUTTI_API tutti_sym tutti_lrn(tutti_sym x, int64_t size, const tutti_lrn_options *options);
+TUTTI_API tutti_sym tutti_lrn_with(tutti_sym x, int64_t size, const tutti_lrn_options *options);
 #define tutti_lrn(x, size, ...)                                                                    \
-    TUTTI_AT(tutti_lrn((x), (size), TUTTI_OPTIONS(tutti_lrn_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_lrn_with((x), (size), TUTTI_OPTIONS(tutti_lrn_options, __VA_ARGS__)))
 
 /* ---- dropout, embedding ---- */
 
@@ -360,16 +365,15 @@ typedef struct tutti_dropout_options {
     size_t struct_size;
     int64_t seed;
     int64_t salt; /* which of a model's dropouts this is; by default a hash of the node's name */
+    tutti_sym counter; /* the step, an i64 scalar; by default the graph's own counter */
 } tutti_dropout_options;
 
 /* y = x * keep / (1 - rate); each element is kept with probability 1 - rate. The mask is a function
- * of (seed, salt, counter, index of the element): `counter`, an i64 scalar, is the step;
- * TUTTI_NO_SYM takes the graph's own counter. */
-TUTTI_API tutti_sym tutti_dropout_of(tutti_sym x, tutti_sym counter, double rate,
-                                     const tutti_dropout_options *options);
-#define tutti_dropout_of(x, counter, rate, ...)                                                    \
-    TUTTI_AT(tutti_dropout_of((x), (counter), (rate),                                              \
-                              TUTTI_OPTIONS(tutti_dropout_options, __VA_ARGS__)))
+ * of (seed, salt, counter, index of the element). */
+TUTTI_API tutti_sym tutti_nn_dropout_with(tutti_sym x, double rate,
+                                          const tutti_dropout_options *options);
+#define tutti_nn_dropout(x, ...)                                                                   \
+    TUTTI_AT(tutti_nn_dropout_with((x), TUTTI_ONE_(tutti_dropout_options, __VA_ARGS__, )))
 
 /* Rows of `table` [words, features] at integer `ids` of any shape: [ids…, features]. The gradient
  * of the table is sparse. An id that is no row fails the run. */
@@ -391,29 +395,30 @@ typedef struct tutti_rnn_options {
 
 /* h = tanh(x kernel + h recurrent + bias); bias [units]. Outputs: 0 the sequence [batch, time,
  * units], 1 the final h [batch, units]. */
-TUTTI_API tutti_sym tutti_simple_rnn_of(tutti_sym x, tutti_sym h, tutti_sym kernel,
-                                        tutti_sym recurrent, tutti_sym bias,
-                                        const tutti_rnn_options *options);
-#define tutti_simple_rnn_of(x, h, kernel, recurrent, bias, ...)                                    \
-    TUTTI_AT(tutti_simple_rnn_of((x), (h), (kernel), (recurrent), (bias),                          \
-                                 TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_simple_rnn_with(tutti_sym x, tutti_sym h, tutti_sym kernel,
+                                             tutti_sym recurrent, tutti_sym bias,
+                                             const tutti_rnn_options *options);
+#define tutti_nn_simple_rnn(x, h, kernel, recurrent, bias, ...)                                    \
+    TUTTI_AT(tutti_nn_simple_rnn_with((x), (h), (kernel), (recurrent), (bias),                     \
+                                      TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
 /* Gates z r h; with a = x kernel + bias[0], b = h recurrent + bias[1]:
  * z = sigmoid(az + bz), r = sigmoid(ar + br), n = tanh(ah + r * bh), h = z * h + (1 - z) * n
  * (Keras's reset_after). bias [2, 3 * units]. Outputs as above, and 2: what the gradient reuses. */
-TUTTI_API tutti_sym tutti_gru_of(tutti_sym x, tutti_sym h, tutti_sym kernel, tutti_sym recurrent,
-                                 tutti_sym bias, const tutti_rnn_options *options);
-#define tutti_gru_of(x, h, kernel, recurrent, bias, ...)                                           \
-    TUTTI_AT(tutti_gru_of((x), (h), (kernel), (recurrent), (bias),                                 \
-                          TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_gru_with(tutti_sym x, tutti_sym h, tutti_sym kernel,
+                                      tutti_sym recurrent, tutti_sym bias,
+                                      const tutti_rnn_options *options);
+#define tutti_nn_gru(x, h, kernel, recurrent, bias, ...)                                           \
+    TUTTI_AT(tutti_nn_gru_with((x), (h), (kernel), (recurrent), (bias),                            \
+                               TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
 /* Gates i f c o of a = x kernel + h recurrent + bias: c = sigmoid(af) * c + sigmoid(ai) * tanh(ac),
  * h = sigmoid(ao) * tanh(c). bias [4 * units]. Outputs: 0 the sequence, 1 the final h, 2 the final
  * c, 3 what the gradient reuses. */
-TUTTI_API tutti_sym tutti_lstm_of(tutti_sym x, tutti_sym h, tutti_sym c, tutti_sym kernel,
-                                  tutti_sym recurrent, tutti_sym bias,
-                                  const tutti_rnn_options *options);
-#define tutti_lstm_of(x, h, c, kernel, recurrent, bias, ...)                                       \
-    TUTTI_AT(tutti_lstm_of((x), (h), (c), (kernel), (recurrent), (bias),                           \
-                           TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_lstm_with(tutti_sym x, tutti_sym h, tutti_sym c, tutti_sym kernel,
+                                       tutti_sym recurrent, tutti_sym bias,
+                                       const tutti_rnn_options *options);
+#define tutti_nn_lstm(x, h, c, kernel, recurrent, bias, ...)                                       \
+    TUTTI_AT(tutti_nn_lstm_with((x), (h), (c), (kernel), (recurrent), (bias),                      \
+                                TUTTI_OPTIONS(tutti_rnn_options, __VA_ARGS__)))
 
 typedef struct tutti_attention_options {
     size_t struct_size;
@@ -430,36 +435,38 @@ typedef struct tutti_attention_options {
  * mean of all values. Keys that a causal query does not see, and values that have no weight, do not
  * touch it, infinite or NaN though they be. Output 1: the logarithm of each query's sum of
  * exponentials. Second derivatives do hold the whole matrix. */
-TUTTI_API tutti_sym tutti_attention_of(tutti_sym q, tutti_sym k, tutti_sym v,
-                                       const tutti_attention_options *options);
-#define tutti_attention_of(q, k, v, ...)                                                           \
-    TUTTI_AT(tutti_attention_of((q), (k), (v), TUTTI_OPTIONS(tutti_attention_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_attention_with(tutti_sym q, tutti_sym k, tutti_sym v,
+                                            const tutti_attention_options *options);
+#define tutti_nn_attention(q, k, v, ...)                                                           \
+    TUTTI_AT(tutti_nn_attention_with((q), (k), (v),                                                \
+                                     TUTTI_OPTIONS(tutti_attention_options, __VA_ARGS__)))
 
 /* ---- softmax and losses ---- */
 
-/* exp(x) / sum(exp(x)) along the last axis, or along `axis`. */
-TUTTI_API tutti_sym tutti_softmax(tutti_sym x);
-#define tutti_softmax(...) TUTTI_AT(tutti_softmax(__VA_ARGS__))
-TUTTI_API tutti_sym tutti_softmax_along(tutti_sym x, int axis);
-#define tutti_softmax_along(...) TUTTI_AT(tutti_softmax_along(__VA_ARGS__))
+/* exp(x) / sum(exp(x)) along the last axis, or another: tutti_softmax(x, .axes = TUTTI_AXES(1)). */
+typedef struct tutti_softmax_options {
+    size_t struct_size;
+    tutti_axes axes; /* none or one */
+} tutti_softmax_options;
+TUTTI_API tutti_sym tutti_softmax_with(tutti_sym x, const tutti_softmax_options *options);
+#define tutti_softmax(...)                                                                         \
+    TUTTI_AT(tutti_softmax_with(TUTTI_ONE_(tutti_softmax_options, __VA_ARGS__, )))
 /* x - log(sum(exp(x))). */
-TUTTI_API tutti_sym tutti_log_softmax(tutti_sym x);
-#define tutti_log_softmax(...) TUTTI_AT(tutti_log_softmax(__VA_ARGS__))
-TUTTI_API tutti_sym tutti_log_softmax_along(tutti_sym x, int axis);
-#define tutti_log_softmax_along(...) TUTTI_AT(tutti_log_softmax_along(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_log_softmax_with(tutti_sym x, const tutti_softmax_options *options);
+#define tutti_log_softmax(...)                                                                     \
+    TUTTI_AT(tutti_log_softmax_with(TUTTI_ONE_(tutti_softmax_options, __VA_ARGS__, )))
 
 /* One loss a row: -sum(labels * log_softmax(logits)) over the last axis; labels are probabilities
  * of logits' shape. */
-TUTTI_API tutti_sym tutti_softmax_cross_entropy(tutti_sym logits, tutti_sym labels);
-#define tutti_softmax_cross_entropy(...) TUTTI_AT(tutti_softmax_cross_entropy(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_softmax_cross_entropy(tutti_sym labels, tutti_sym logits);
+#define tutti_nn_softmax_cross_entropy(...) TUTTI_AT(tutti_nn_softmax_cross_entropy(__VA_ARGS__))
 /* One loss a row: -log_softmax(logits)[label]; labels are integers of logits' shape without its
- * last axis. A label that is no class fails the run. Mind the order: labels first, as losses take
- * it. */
-TUTTI_API tutti_sym tutti_sparse_cross_entropy_of(tutti_sym labels, tutti_sym logits);
-#define tutti_sparse_cross_entropy_of(...) TUTTI_AT(tutti_sparse_cross_entropy_of(__VA_ARGS__))
+ * last axis. A label that is no class fails the run. */
+TUTTI_API tutti_sym tutti_nn_sparse_cross_entropy(tutti_sym labels, tutti_sym logits);
+#define tutti_nn_sparse_cross_entropy(...) TUTTI_AT(tutti_nn_sparse_cross_entropy(__VA_ARGS__))
 /* One loss an element: -(z log(sigmoid(x)) + (1 - z) log(1 - sigmoid(x))), stable for any x. */
-TUTTI_API tutti_sym tutti_sigmoid_cross_entropy(tutti_sym logits, tutti_sym labels);
-#define tutti_sigmoid_cross_entropy(...) TUTTI_AT(tutti_sigmoid_cross_entropy(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_sigmoid_cross_entropy(tutti_sym labels, tutti_sym logits);
+#define tutti_nn_sigmoid_cross_entropy(...) TUTTI_AT(tutti_nn_sigmoid_cross_entropy(__VA_ARGS__))
 
 #ifdef __cplusplus
 }

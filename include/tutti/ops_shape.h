@@ -12,16 +12,6 @@
 extern "C" {
 #endif
 
-/* Lists of dimensions (also an empty one) and of symbols as "count, pointer". */
-#define TUTTI_DIMS_(...)                                                                           \
-    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1,                              \
-        (const int64_t[]){0, __VA_ARGS__} + 1
-#define TUTTI_SYMS_(...)                                                                           \
-    (int)(sizeof((tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym)), (const tutti_sym[])             \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-
 /* A short list of integers in an options struct: axes, or one index for each axis. */
 typedef struct tutti_axes {
     int count;
@@ -34,49 +24,61 @@ typedef struct tutti_axes {
 /* Other shapes for the same elements: no copy. One dimension may be -1: it follows from the others.
  *     tutti_reshape(x, -1, 28, 28)    tutti_reshape(x) makes a scalar of one element */
 TUTTI_API tutti_sym tutti_reshape(tutti_sym x, int rank, const int64_t *dims);
-#define tutti_reshape(x, ...) TUTTI_AT(tutti_reshape((x), TUTTI_DIMS_(__VA_ARGS__)))
+#define tutti_reshape(x, ...) TUTTI_AT(tutti_reshape((x), TUTTI_DIMS(__VA_ARGS__)))
 /* Of `like` only the shape counts, here and in all …_like operators. */
 TUTTI_API tutti_sym tutti_reshape_like(tutti_sym x, tutti_sym like);
 #define tutti_reshape_like(...) TUTTI_AT(tutti_reshape_like(__VA_ARGS__))
 /* [d0, d1, d2, …] to [d0, d1 d2 …]. */
-TUTTI_API tutti_sym tutti_flatten_of(tutti_sym x);
-#define tutti_flatten_of(...) TUTTI_AT(tutti_flatten_of(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_nn_flatten(tutti_sym x);
+#define tutti_nn_flatten(...) TUTTI_AT(tutti_nn_flatten(__VA_ARGS__))
 /* Drops the named axes, which have size 1; without axes, all of size 1. */
 TUTTI_API tutti_sym tutti_squeeze(tutti_sym x, int count, const int64_t *axes);
-#define tutti_squeeze(x, ...) TUTTI_AT(tutti_squeeze((x), TUTTI_DIMS_(__VA_ARGS__)))
+#define tutti_squeeze(x, ...) TUTTI_AT(tutti_squeeze((x), TUTTI_DIMS(__VA_ARGS__)))
 /* A new axis of size 1 that becomes axis `axis` of the result. */
 TUTTI_API tutti_sym tutti_expand_dims(tutti_sym x, int axis);
 #define tutti_expand_dims(...) TUTTI_AT(tutti_expand_dims(__VA_ARGS__))
 
 /* Repeats along axes of size 1 and new leading axes. -1 keeps x's dimension. */
 TUTTI_API tutti_sym tutti_broadcast_to(tutti_sym x, int rank, const int64_t *dims);
-#define tutti_broadcast_to(x, ...) TUTTI_AT(tutti_broadcast_to((x), TUTTI_DIMS_(__VA_ARGS__)))
+#define tutti_broadcast_to(x, ...) TUTTI_AT(tutti_broadcast_to((x), TUTTI_DIMS(__VA_ARGS__)))
 TUTTI_API tutti_sym tutti_broadcast_like(tutti_sym x, tutti_sym like);
 #define tutti_broadcast_like(...) TUTTI_AT(tutti_broadcast_like(__VA_ARGS__))
 /* The whole of x repeated, multiples[i] times along axis i: tutti_tile(x, 2, 1). */
 TUTTI_API tutti_sym tutti_tile(tutti_sym x, int count, const int64_t *multiples);
-#define tutti_tile(x, ...) TUTTI_AT(tutti_tile((x), TUTTI_DIMS_(__VA_ARGS__)))
+#define tutti_tile(x, ...) TUTTI_AT(tutti_tile((x), TUTTI_DIMS(__VA_ARGS__)))
 
-/* Joins along an axis: tutti_concat(1, a, b, c). */
-TUTTI_API tutti_sym tutti_concat(int axis, int count, const tutti_sym *inputs);
-#define tutti_concat(axis, ...) TUTTI_AT(tutti_concat((axis), TUTTI_SYMS_(__VA_ARGS__)))
-/* Joins along a new axis: tutti_stack(0, a, b, c). */
-TUTTI_API tutti_sym tutti_stack(int axis, int count, const tutti_sym *inputs);
-#define tutti_stack(axis, ...) TUTTI_AT(tutti_stack((axis), TUTTI_SYMS_(__VA_ARGS__)))
+/* A list of symbols joined along `axis`, by default 0: tutti_concatenate(TUTTI_SYMS(a, b), .axis =
+ * 1), tutti_concatenate(count, list). */
+typedef struct tutti_concatenate_options {
+    size_t struct_size;
+    int axis;
+} tutti_concatenate_options;
+TUTTI_API tutti_sym tutti_concatenate_with(int count, const tutti_sym *inputs,
+                                           const tutti_concatenate_options *options);
+#define tutti_concatenate(...)                                                                     \
+    TUTTI_AT(tutti_concatenate_with(TUTTI_TWO_(tutti_concatenate_options, __VA_ARGS__, )))
+/* The same along a new axis: tutti_stack(TUTTI_SYMS(a, b)). */
+typedef struct tutti_stack_options {
+    size_t struct_size;
+    int axis;
+} tutti_stack_options;
+TUTTI_API tutti_sym tutti_stack_with(int count, const tutti_sym *inputs,
+                                     const tutti_stack_options *options);
+#define tutti_stack(...) TUTTI_AT(tutti_stack_with(TUTTI_TWO_(tutti_stack_options, __VA_ARGS__, )))
 /* One output for each of the `count` positions along an axis, which is dropped; count 0: as many as
- * the axis has, which must then be known. Outputs by tutti_output_of. */
+ * the axis has, which must then be known. Outputs by tutti_sym_output. */
 TUTTI_API tutti_sym tutti_unstack(tutti_sym x, int axis, int count);
 #define tutti_unstack(...) TUTTI_AT(tutti_unstack(__VA_ARGS__))
 /* Pieces along an axis: `count` equal ones; or of given sizes, tutti_split_sizes(x, 1, 3, 4, 3); or
- * as large as others: tutti_split_like(x, 1, a, b). Outputs by tutti_output_of. */
+ * as large as others: tutti_split_like(x, 1, a, b). Outputs by tutti_sym_output. */
 TUTTI_API tutti_sym tutti_split_into(tutti_sym x, int axis, int count);
 #define tutti_split_into(...) TUTTI_AT(tutti_split_into(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_split_sizes(tutti_sym x, int axis, int count, const int64_t *sizes);
 #define tutti_split_sizes(x, axis, ...)                                                            \
-    TUTTI_AT(tutti_split_sizes((x), (axis), TUTTI_DIMS_(__VA_ARGS__)))
+    TUTTI_AT(tutti_split_sizes((x), (axis), TUTTI_DIMS(__VA_ARGS__)))
 TUTTI_API tutti_sym tutti_split_like(tutti_sym x, int axis, int count, const tutti_sym *likes);
 #define tutti_split_like(x, axis, ...)                                                             \
-    TUTTI_AT(tutti_split_like((x), (axis), TUTTI_SYMS_(__VA_ARGS__)))
+    TUTTI_AT(tutti_split_like((x), (axis), TUTTI_SYMS(__VA_ARGS__)))
 
 /* x[begin:end:step] along each axis, as in NumPy: negative indices count from the end, indices
  * beyond an end stop there, a negative step runs backwards. TUTTI_FIRST and TUTTI_LAST stand for
@@ -89,17 +91,17 @@ typedef struct tutti_slice_options {
     size_t struct_size;
     tutti_axes begin, end, step;
 } tutti_slice_options;
-TUTTI_API tutti_sym tutti_slice(tutti_sym x, const tutti_slice_options *options);
+TUTTI_API tutti_sym tutti_slice_with(tutti_sym x, const tutti_slice_options *options);
 #define tutti_slice(x, ...)                                                                        \
-    TUTTI_AT(tutti_slice((x), TUTTI_OPTIONS(tutti_slice_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_slice_with((x), TUTTI_OPTIONS(tutti_slice_options, __VA_ARGS__)))
 /* x[…, begin:end, …] along one axis. */
 TUTTI_API tutti_sym tutti_slice_axis(tutti_sym x, int axis, int64_t begin, int64_t end);
 #define tutti_slice_axis(...) TUTTI_AT(tutti_slice_axis(__VA_ARGS__))
 /* Zeros of like's shape, with x where the slice took from. */
-TUTTI_API tutti_sym tutti_slice_grad(tutti_sym x, tutti_sym like,
-                                     const tutti_slice_options *options);
+TUTTI_API tutti_sym tutti_slice_grad_with(tutti_sym x, tutti_sym like,
+                                          const tutti_slice_options *options);
 #define tutti_slice_grad(x, like, ...)                                                             \
-    TUTTI_AT(tutti_slice_grad((x), (like), TUTTI_OPTIONS(tutti_slice_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_slice_grad_with((x), (like), TUTTI_OPTIONS(tutti_slice_options, __VA_ARGS__)))
 
 /* Adds elements before and after along each axis: `value`, or with mode "reflect" the neighbours
  * mirrored at the edge element (which is not repeated), or with "edge" the edge element.
@@ -111,8 +113,9 @@ typedef struct tutti_pad_options {
                                * empty ones */
     const char *mode;         /* "constant" (default), "reflect", "edge" */
 } tutti_pad_options;
-TUTTI_API tutti_sym tutti_pad(tutti_sym x, const tutti_pad_options *options);
-#define tutti_pad(x, ...) TUTTI_AT(tutti_pad((x), TUTTI_OPTIONS(tutti_pad_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_pad_with(tutti_sym x, const tutti_pad_options *options);
+#define tutti_pad(x, ...)                                                                          \
+    TUTTI_AT(tutti_pad_with((x), TUTTI_OPTIONS(tutti_pad_options, __VA_ARGS__)))
 
 /* Rows of x along an axis: y[…, j, …] = x[…, indices[j], …]; the axis is replaced by the axes of
  * `indices` (i32 or i64). An index out of range is an error when it runs. */
@@ -128,7 +131,7 @@ TUTTI_API tutti_sym tutti_gather_nd(tutti_sym x, tutti_sym indices);
 TUTTI_API tutti_sym tutti_scatter_nd(tutti_sym indices, tutti_sym updates, int rank,
                                      const int64_t *dims);
 #define tutti_scatter_nd(indices, updates, ...)                                                    \
-    TUTTI_AT(tutti_scatter_nd((indices), (updates), TUTTI_DIMS_(__VA_ARGS__)))
+    TUTTI_AT(tutti_scatter_nd((indices), (updates), TUTTI_DIMS(__VA_ARGS__)))
 TUTTI_API tutti_sym tutti_scatter_nd_like(tutti_sym indices, tutti_sym updates, tutti_sym like);
 #define tutti_scatter_nd_like(...) TUTTI_AT(tutti_scatter_nd_like(__VA_ARGS__))
 /* One element for each index, all axes but one in step: y[i, j] = x[i, indices[i, j]] for axis 1.
@@ -168,17 +171,18 @@ typedef struct tutti_one_hot_options {
     double on, off;    /* 1 and 0 when both are left out; numbers that dtype has */
     tutti_dtype dtype; /* f32 when left out */
 } tutti_one_hot_options;
-TUTTI_API tutti_sym tutti_one_hot(tutti_sym indices, int64_t depth,
-                                  const tutti_one_hot_options *options);
+TUTTI_API tutti_sym tutti_one_hot_with(tutti_sym indices, int64_t depth,
+                                       const tutti_one_hot_options *options);
 #define tutti_one_hot(indices, depth, ...)                                                         \
-    TUTTI_AT(tutti_one_hot((indices), (depth), TUTTI_OPTIONS(tutti_one_hot_options, __VA_ARGS__)))
+    TUTTI_AT(                                                                                      \
+        tutti_one_hot_with((indices), (depth), TUTTI_OPTIONS(tutti_one_hot_options, __VA_ARGS__)))
 
 /* Where x is not 0: i64 [rank, n], column by column in row-major order. n depends on data; of a
  * scalar the result is [0, 1] or [0, 0]. Numbers and bools. */
 TUTTI_API tutti_sym tutti_nonzero(tutti_sym x);
 #define tutti_nonzero(...) TUTTI_AT(tutti_nonzero(__VA_ARGS__))
 /* The elements of x without repetitions, in rising order or in the order of x; or, .along_axis, the
- * slices along .axis. Outputs 1 to 3 (by tutti_output_of), i64: where each stands first in x, the
+ * slices along .axis. Outputs 1 to 3 (by tutti_sym_output), i64: where each stands first in x, the
  * place of each of x's in the result, and how often each is there. Sizes depend on data. NaNs count
  * as one value, the last in rising order; so do 0 and -0, of which the first in x stands for both.
  * Numbers and bools. */
@@ -187,9 +191,9 @@ typedef struct tutti_unique_options {
     bool along_axis, unsorted;
     int axis;
 } tutti_unique_options;
-TUTTI_API tutti_sym tutti_unique(tutti_sym x, const tutti_unique_options *options);
+TUTTI_API tutti_sym tutti_unique_with(tutti_sym x, const tutti_unique_options *options);
 #define tutti_unique(x, ...)                                                                       \
-    TUTTI_AT(tutti_unique((x), TUTTI_OPTIONS(tutti_unique_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_unique_with((x), TUTTI_OPTIONS(tutti_unique_options, __VA_ARGS__)))
 /* start, start + delta, … up to but not including limit; delta may be negative. */
 TUTTI_API tutti_sym tutti_range(tutti_graph *graph, double start, double limit, double delta,
                                 tutti_dtype dtype);
@@ -200,7 +204,7 @@ TUTTI_API tutti_sym tutti_range_dynamic(tutti_sym start, tutti_sym limit, tutti_
 
 /* Backwards along the named axes; without axes, along all. */
 TUTTI_API tutti_sym tutti_reverse(tutti_sym x, int count, const int64_t *axes);
-#define tutti_reverse(x, ...) TUTTI_AT(tutti_reverse((x), TUTTI_DIMS_(__VA_ARGS__)))
+#define tutti_reverse(x, ...) TUTTI_AT(tutti_reverse((x), TUTTI_DIMS(__VA_ARGS__)))
 /* y[(i + shift) mod n] = x[i] along an axis. */
 TUTTI_API tutti_sym tutti_roll(tutti_sym x, int64_t shift, int axis);
 #define tutti_roll(...) TUTTI_AT(tutti_roll(__VA_ARGS__))
@@ -209,7 +213,7 @@ TUTTI_API tutti_sym tutti_roll(tutti_sym x, int64_t shift, int axis);
 TUTTI_API tutti_sym tutti_shape(tutti_sym x);
 #define tutti_shape(...) TUTTI_AT(tutti_shape(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_size(tutti_sym x, int count, const int64_t *axes);
-#define tutti_size(x, ...) TUTTI_AT(tutti_size((x), TUTTI_DIMS_(__VA_ARGS__)))
+#define tutti_size(x, ...) TUTTI_AT(tutti_size((x), TUTTI_DIMS(__VA_ARGS__)))
 
 /* Zeros (of strings: empty ones), ones in the shape and dtype of x. There are no ones of strings.
  */
@@ -222,7 +226,7 @@ TUTTI_API tutti_sym tutti_ones_like(tutti_sym x);
 TUTTI_API tutti_sym tutti_fill(tutti_graph *graph, tutti_dtype dtype, double value, int rank,
                                const int64_t *dims);
 #define tutti_fill(graph, dtype, value, ...)                                                       \
-    TUTTI_AT(tutti_fill((graph), (dtype), (value), TUTTI_DIMS_(__VA_ARGS__)))
+    TUTTI_AT(tutti_fill((graph), (dtype), (value), TUTTI_DIMS(__VA_ARGS__)))
 
 /* The same in a shape that is known only when it runs: i64[rank]. `dims` (or rank 0) says what is
  * known of it, -1 where nothing is. tutti_reshape_like and tutti_broadcast_like to it are reshaping
@@ -230,7 +234,7 @@ TUTTI_API tutti_sym tutti_fill(tutti_graph *graph, tutti_dtype dtype, double val
 TUTTI_API tutti_sym tutti_fill_dynamic(tutti_sym shape, tutti_dtype dtype, double value, int rank,
                                        const int64_t *dims);
 #define tutti_fill_dynamic(shape, dtype, value, ...)                                               \
-    TUTTI_AT(tutti_fill_dynamic((shape), (dtype), (value), TUTTI_DIMS_(__VA_ARGS__)))
+    TUTTI_AT(tutti_fill_dynamic((shape), (dtype), (value), TUTTI_DIMS(__VA_ARGS__)))
 
 #ifdef __cplusplus
 }

@@ -22,10 +22,11 @@ typedef struct tutti_sparse_matmul_options {
 } tutti_sparse_matmul_options;
 /* A B for a sparse A [rows, k] and a dense B [k, m]; with .transpose A^T B for B [rows, m].
  * Gradients for A's values and for B. */
-TUTTI_API tutti_sym tutti_sparse_matmul(tutti_sparse_sym a, tutti_sym b,
-                                        const tutti_sparse_matmul_options *options);
+TUTTI_API tutti_sym tutti_sparse_matmul_with(tutti_sparse_sym a, tutti_sym b,
+                                             const tutti_sparse_matmul_options *options);
 #define tutti_sparse_matmul(a, b, ...)                                                             \
-    TUTTI_AT(tutti_sparse_matmul((a), (b), TUTTI_OPTIONS(tutti_sparse_matmul_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_sparse_matmul_with((a), (b),                                                    \
+                                      TUTTI_OPTIONS(tutti_sparse_matmul_options, __VA_ARGS__)))
 /* y[i] = a[indices[i,0], :] . b[indices[i,1], :]: elements of A B^T at given positions.
  * `dense_shape` is [rows of a, rows of b]. */
 TUTTI_API tutti_sym tutti_sampled_matmul(tutti_sym indices, tutti_sym dense_shape, tutti_sym a,

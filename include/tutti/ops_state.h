@@ -9,20 +9,13 @@
 extern "C" {
 #endif
 
-/* Lists that count themselves, for the macros below. TUTTI_DIMS() is a scalar's: no dimensions. */
-#define TUTTI_DIMS(...)                                                                            \
-    ((int)(sizeof((const int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t)) - 1),                      \
-        ((const int64_t[]){0, __VA_ARGS__} + 1)
-#define TUTTI_SYMS(...)                                                                            \
-    ((int)(sizeof((const tutti_sym[]){__VA_ARGS__}) / sizeof(tutti_sym))),                         \
-        ((const tutti_sym[]){__VA_ARGS__})
 /* A type as a value: TUTTI_TYPE(TUTTI_F32, 28, 28). */
 #define TUTTI_TYPE(...)                                                                            \
-    tutti_type_of((int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                 \
-                  (const int64_t[]){__VA_ARGS__})
+    tutti_type_from_list((int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),          \
+                         (const int64_t[]){__VA_ARGS__})
 /* From a list: the data type, then the dimensions. More than TUTTI_MAX_RANK dimensions give a type
  * that every builder refuses. */
-TUTTI_API tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims);
+TUTTI_API tutti_type tutti_type_from_list(int count, const int64_t *dtype_and_dims);
 
 /* ---- what enters ---- */
 
@@ -112,9 +105,9 @@ TUTTI_API tutti_init tutti_init_make(tutti_init_kind kind, double a, double b, i
 #define tutti_he_normal(...)                                                                       \
     tutti_init_make(TUTTI_INIT_SCALED_NORMAL, 2, TUTTI_FAN_IN, TUTTI_DIMS(__VA_ARGS__))
 /* The values of a tensor; the variable has its type and shape. */
-TUTTI_API tutti_init tutti_from_tensor(tutti_tensor *tensor);
+TUTTI_API tutti_init tutti_tensor_init(tutti_tensor *tensor);
 /* The value of a node of known shape, computed when the variable is initialised. */
-TUTTI_API tutti_init tutti_from_sym(tutti_sym sym);
+TUTTI_API tutti_init tutti_sym_init(tutti_sym sym);
 
 /* ---- variables ---- */
 
@@ -159,21 +152,22 @@ typedef struct tutti_variable_options {
  *     tutti_sym w = tutti_variable(g, tutti_glorot_uniform(784, 10), .name = "w");
  * The symbol is a handle: where an operator wants a value, it is read. Inside bodies of cond and
  * while there are no variables; give them to the body as arguments. */
-TUTTI_API tutti_sym tutti_variable(tutti_graph *graph, tutti_init init,
-                                   const tutti_variable_options *options);
+TUTTI_API tutti_sym tutti_variable_with(tutti_graph *graph, tutti_init init,
+                                        const tutti_variable_options *options);
 #define tutti_variable(graph, init, ...)                                                           \
-    TUTTI_AT(tutti_variable((graph), (init), TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
+    TUTTI_AT(                                                                                      \
+        tutti_variable_with((graph), (init), TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
 /* The variable of that name in the present scope, made when there is none yet. One that is there
  * must have the type and shape that `init` and the options ask for. */
-TUTTI_API tutti_sym tutti_get_variable(tutti_graph *graph, const char *name, tutti_init init,
-                                       const tutti_variable_options *options);
+TUTTI_API tutti_sym tutti_get_variable_with(tutti_graph *graph, const char *name, tutti_init init,
+                                            const tutti_variable_options *options);
 #define tutti_get_variable(graph, name, init, ...)                                                 \
-    TUTTI_AT(tutti_get_variable((graph), (name), (init),                                           \
-                                TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_get_variable_with((graph), (name), (init),                                      \
+                                     TUTTI_OPTIONS(tutti_variable_options, __VA_ARGS__)))
 
 /* Initialises every variable that the graph has now: run it once as a target. */
-TUTTI_API tutti_sym tutti_initialize_all(tutti_graph *graph);
-#define tutti_initialize_all(...) TUTTI_AT(tutti_initialize_all(__VA_ARGS__))
+TUTTI_API tutti_sym tutti_initialize_variables(tutti_graph *graph);
+#define tutti_initialize_variables(...) TUTTI_AT(tutti_initialize_variables(__VA_ARGS__))
 /* Trainable variables in the order they were made; returns their number, writes at most `capacity`.
  */
 TUTTI_API int tutti_trainable_variables(const tutti_graph *graph, int capacity,
@@ -221,19 +215,19 @@ typedef struct tutti_adam_options {
  * torch's:     v = v - lr m' / (sqrt(s') + epsilon), m' = m / (1 - b1^t), s' = s / (1 - b2^t).
  * `step` is t, an i64 scalar that is 1 in the first step (less counts as 1). m and s are variables
  * like v. */
-TUTTI_API tutti_sym tutti_adam_update(tutti_sym variable, tutti_sym m, tutti_sym s,
-                                      tutti_sym gradient, tutti_sym lr, tutti_sym step,
-                                      const tutti_adam_options *options);
+TUTTI_API tutti_sym tutti_adam_update_with(tutti_sym variable, tutti_sym m, tutti_sym s,
+                                           tutti_sym gradient, tutti_sym lr, tutti_sym step,
+                                           const tutti_adam_options *options);
 #define tutti_adam_update(variable, m, s, gradient, lr, step, ...)                                 \
-    TUTTI_AT(tutti_adam_update((variable), (m), (s), (gradient), (lr), (step),                     \
-                               TUTTI_OPTIONS(tutti_adam_options, __VA_ARGS__)))
-/* Lazy: only the rows named by `indices` move, and their moments. */
-TUTTI_API tutti_sym tutti_adam_update_rows(tutti_sym variable, tutti_sym m, tutti_sym s,
-                                           tutti_sym indices, tutti_sym rows, tutti_sym lr,
-                                           tutti_sym step, const tutti_adam_options *options);
-#define tutti_adam_update_rows(variable, m, s, indices, rows, lr, step, ...)                       \
-    TUTTI_AT(tutti_adam_update_rows((variable), (m), (s), (indices), (rows), (lr), (step),         \
+    TUTTI_AT(tutti_adam_update_with((variable), (m), (s), (gradient), (lr), (step),                \
                                     TUTTI_OPTIONS(tutti_adam_options, __VA_ARGS__)))
+/* Lazy: only the rows named by `indices` move, and their moments. */
+TUTTI_API tutti_sym tutti_adam_update_rows_with(tutti_sym variable, tutti_sym m, tutti_sym s,
+                                                tutti_sym indices, tutti_sym rows, tutti_sym lr,
+                                                tutti_sym step, const tutti_adam_options *options);
+#define tutti_adam_update_rows(variable, m, s, indices, rows, lr, step, ...)                       \
+    TUTTI_AT(tutti_adam_update_rows_with((variable), (m), (s), (indices), (rows), (lr), (step),    \
+                                         TUTTI_OPTIONS(tutti_adam_options, __VA_ARGS__)))
 
 /* ---- queues, shared between runs ---- */
 
@@ -289,7 +283,7 @@ TUTTI_API tutti_sym tutti_enqueue(tutti_sym queue, int count, const tutti_sym *c
 TUTTI_API tutti_sym tutti_enqueue_many(tutti_sym queue, int count, const tutti_sym *components);
 #define tutti_enqueue_many(queue, ...)                                                             \
     TUTTI_AT(tutti_enqueue_many((queue), TUTTI_SYMS(__VA_ARGS__)))
-/* One tuple out. Returns component 0; tutti_output_of gives the others. A queue that is closed and
+/* One tuple out. Returns component 0; tutti_sym_output gives the others. A queue that is closed and
  * empty gives TUTTI_CLOSED. */
 TUTTI_API tutti_sym tutti_dequeue(tutti_sym queue);
 #define tutti_dequeue(...) TUTTI_AT(tutti_dequeue(__VA_ARGS__))

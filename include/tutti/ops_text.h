@@ -21,18 +21,18 @@ typedef struct tutti_text_options {
 } tutti_text_options;
 
 /* The number of each string: i64 of x's shape. */
-TUTTI_API tutti_sym tutti_string_lookup_of(tutti_sym x, tutti_tensor *vocabulary,
-                                           const tutti_text_options *options);
-#define tutti_string_lookup_of(x, vocabulary, ...)                                                 \
-    TUTTI_AT(                                                                                      \
-        tutti_string_lookup_of((x), (vocabulary), TUTTI_OPTIONS(tutti_text_options, __VA_ARGS__)))
+TUTTI_API tutti_sym tutti_nn_string_lookup_with(tutti_sym x, tutti_tensor *vocabulary,
+                                                const tutti_text_options *options);
+#define tutti_nn_string_lookup(x, vocabulary, ...)                                                 \
+    TUTTI_AT(tutti_nn_string_lookup_with((x), (vocabulary),                                        \
+                                         TUTTI_OPTIONS(tutti_text_options, __VA_ARGS__)))
 /* The numbers of the first `length` words of each text: i64 [x's shape…, length]; shorter texts are
  * filled up with 0. */
-TUTTI_API tutti_sym tutti_text_vectorize(tutti_sym x, tutti_tensor *vocabulary, int64_t length,
-                                         const tutti_text_options *options);
+TUTTI_API tutti_sym tutti_text_vectorize_with(tutti_sym x, tutti_tensor *vocabulary, int64_t length,
+                                              const tutti_text_options *options);
 #define tutti_text_vectorize(x, vocabulary, length, ...)                                           \
-    TUTTI_AT(tutti_text_vectorize((x), (vocabulary), (length),                                     \
-                                  TUTTI_OPTIONS(tutti_text_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_text_vectorize_with((x), (vocabulary), (length),                                \
+                                       TUTTI_OPTIONS(tutti_text_options, __VA_ARGS__)))
 
 /* Whether two strings are the same bytes; they broadcast. Bools. */
 TUTTI_API tutti_sym tutti_string_equal(tutti_sym a, tutti_sym b);
@@ -41,7 +41,7 @@ TUTTI_API tutti_sym tutti_string_equal(tutti_sym a, tutti_sym b);
  * they broadcast; at most 16: tutti_string_join("-", a, b, c). */
 TUTTI_API tutti_sym tutti_string_join(const char *separator, int count, const tutti_sym *xs);
 #define tutti_string_join(separator, ...)                                                          \
-    TUTTI_AT(tutti_string_join((separator), TUTTI_SYMS_(__VA_ARGS__)))
+    TUTTI_AT(tutti_string_join((separator), TUTTI_SYMS(__VA_ARGS__)))
 /* Numbers in [0, buckets) as i64, the same on every machine and in every version: FNV-1a of 64
  * bits, its upper half xored to the lower, modulo buckets. */
 TUTTI_API tutti_sym tutti_string_hash_bucket(tutti_sym x, int64_t buckets);
@@ -51,7 +51,7 @@ TUTTI_API tutti_sym tutti_string_hash_bucket(tutti_sym x, int64_t buckets);
 TUTTI_API tutti_sym tutti_string_to_number(tutti_sym x, tutti_dtype dtype);
 #define tutti_string_to_number(...) TUTTI_AT(tutti_string_to_number(__VA_ARGS__))
 /* The parts between separators, string [x's shape…, most], filled up with empty strings; output 1
- * (by tutti_output_of) says how many each string has, i64 of x's shape. Separator NULL or "": runs
+ * (by tutti_sym_output) says how many each string has, i64 of x's shape. Separator NULL or "": runs
  * of white space, none at the ends. At most `limit` cuts, the last part is the rest; 0: all. How
  * many parts there are at most depends on data. */
 TUTTI_API tutti_sym tutti_string_split(tutti_sym x, const char *separator, int64_t limit);
@@ -70,11 +70,11 @@ typedef struct tutti_ngram_options {
     size_t struct_size;
     int64_t least, most, skip, width;
 } tutti_ngram_options;
-TUTTI_API tutti_sym tutti_ngram_counts(tutti_sym x, tutti_sym pool, tutti_sym starts,
-                                       tutti_sym columns, const tutti_ngram_options *options);
+TUTTI_API tutti_sym tutti_ngram_counts_with(tutti_sym x, tutti_sym pool, tutti_sym starts,
+                                            tutti_sym columns, const tutti_ngram_options *options);
 #define tutti_ngram_counts(x, pool, starts, columns, ...)                                          \
-    TUTTI_AT(tutti_ngram_counts((x), (pool), (starts), (columns),                                  \
-                                TUTTI_OPTIONS(tutti_ngram_options, __VA_ARGS__)))
+    TUTTI_AT(tutti_ngram_counts_with((x), (pool), (starts), (columns),                             \
+                                     TUTTI_OPTIONS(tutti_ngram_options, __VA_ARGS__)))
 /* Every match (`once`: the first) of an extended regular expression of POSIX, the longest of those
  * that begin first, replaced. \\0 in the replacement is the match, \\1 to \\9 are its groups,
  * \\\\ is a backslash. Bytes count, in the C locale unless the program sets another. */

@@ -66,11 +66,11 @@ typedef struct tutti_sgd_settings {
     bool nesterov;
     bool torch_form; /* m = u m + g, w = w - lr m: differs when the rate changes */
 } tutti_sgd_settings;
-TUTTI_API tutti_optimizer tutti_sgd_make(const tutti_sgd_settings *settings);
+TUTTI_API tutti_optimizer tutti_sgd_with(const tutti_sgd_settings *settings);
 /* Gradient descent: tutti_sgd(0.5), tutti_sgd(0.01, .momentum = 0.9). w = w - lr g; with momentum
  * m = u m - lr g, w = w + m, Nesterov's w = w + u m - lr g. */
 #define tutti_sgd(...)                                                                             \
-    tutti_sgd_make(TUTTI_OPTIONS(tutti_sgd_settings, .learning_rate = __VA_ARGS__))
+    tutti_sgd_with(TUTTI_OPTIONS(tutti_sgd_settings, .learning_rate = __VA_ARGS__))
 
 typedef struct tutti_adam_settings {
     TUTTI_OPTIMIZER_SETTINGS; /* learning_rate 0.001; weight_decay of AdamW 0.004 (torch 0.01) */
@@ -79,14 +79,14 @@ typedef struct tutti_adam_settings {
     bool torch_form; /* epsilon after the correction of the second moment, as PyTorch has it; with
                         amsgrad too the largest is of moments not yet corrected */
 } tutti_adam_settings;
-TUTTI_API tutti_optimizer tutti_adam_make(const tutti_adam_settings *settings);
+TUTTI_API tutti_optimizer tutti_adam_with(const tutti_adam_settings *settings);
 /* Adam: tutti_adam(), tutti_adam(.learning_rate = 3e-4).
  * m = b1 m + (1 - b1) g; v = b2 v + (1 - b2) g^2;
  * w = w - lr sqrt(1 - b2^t) / (1 - b1^t) m / (sqrt(v) + e). */
-#define tutti_adam(...) tutti_adam_make(TUTTI_OPTIONS(tutti_adam_settings, __VA_ARGS__))
-TUTTI_API tutti_optimizer tutti_adamw_make(const tutti_adam_settings *settings);
+#define tutti_adam(...) tutti_adam_with(TUTTI_OPTIONS(tutti_adam_settings, __VA_ARGS__))
+TUTTI_API tutti_optimizer tutti_adamw_with(const tutti_adam_settings *settings);
 /* Adam with decoupled weight decay. */
-#define tutti_adamw(...) tutti_adamw_make(TUTTI_OPTIONS(tutti_adam_settings, __VA_ARGS__))
+#define tutti_adamw(...) tutti_adamw_with(TUTTI_OPTIONS(tutti_adam_settings, __VA_ARGS__))
 
 typedef struct tutti_adagrad_settings {
     TUTTI_OPTIMIZER_SETTINGS;   /* learning_rate 0.001 */
@@ -94,17 +94,17 @@ typedef struct tutti_adagrad_settings {
     double epsilon;             /* 1e-7 (1e-10) */
     bool torch_form;            /* lr g / (sqrt(s) + e) */
 } tutti_adagrad_settings;
-TUTTI_API tutti_optimizer tutti_adagrad_make(const tutti_adagrad_settings *settings);
+TUTTI_API tutti_optimizer tutti_adagrad_with(const tutti_adagrad_settings *settings);
 /* s = s + g^2; w = w - lr g / sqrt(s + e). */
-#define tutti_adagrad(...) tutti_adagrad_make(TUTTI_OPTIONS(tutti_adagrad_settings, __VA_ARGS__))
+#define tutti_adagrad(...) tutti_adagrad_with(TUTTI_OPTIONS(tutti_adagrad_settings, __VA_ARGS__))
 
 typedef struct tutti_adadelta_settings {
     TUTTI_OPTIMIZER_SETTINGS; /* learning_rate 0.001; PyTorch has 1 */
     double rho, epsilon;      /* 0.95, 1e-7; PyTorch has 0.9, 1e-6 */
 } tutti_adadelta_settings;
-TUTTI_API tutti_optimizer tutti_adadelta_make(const tutti_adadelta_settings *settings);
+TUTTI_API tutti_optimizer tutti_adadelta_with(const tutti_adadelta_settings *settings);
 /* s = r s + (1 - r) g^2; x = g sqrt(d + e) / sqrt(s + e); d = r d + (1 - r) x^2; w = w - lr x. */
-#define tutti_adadelta(...) tutti_adadelta_make(TUTTI_OPTIONS(tutti_adadelta_settings, __VA_ARGS__))
+#define tutti_adadelta(...) tutti_adadelta_with(TUTTI_OPTIONS(tutti_adadelta_settings, __VA_ARGS__))
 
 typedef struct tutti_rmsprop_settings {
     TUTTI_OPTIMIZER_SETTINGS; /* learning_rate 0.001 */
@@ -113,38 +113,38 @@ typedef struct tutti_rmsprop_settings {
     bool centered;            /* v less the square of the mean gradient */
     bool torch_form;          /* b = u b + g / (sqrt(v) + e), w = w - lr b */
 } tutti_rmsprop_settings;
-TUTTI_API tutti_optimizer tutti_rmsprop_make(const tutti_rmsprop_settings *settings);
+TUTTI_API tutti_optimizer tutti_rmsprop_with(const tutti_rmsprop_settings *settings);
 /* v = r v + (1 - r) g^2; x = lr g / sqrt(v + e); w = w - x, with momentum b = u b + x, w = w - b.
  */
-#define tutti_rmsprop(...) tutti_rmsprop_make(TUTTI_OPTIONS(tutti_rmsprop_settings, __VA_ARGS__))
+#define tutti_rmsprop(...) tutti_rmsprop_with(TUTTI_OPTIONS(tutti_rmsprop_settings, __VA_ARGS__))
 
 typedef struct tutti_adamax_settings {
     TUTTI_OPTIMIZER_SETTINGS;     /* learning_rate 0.001 */
     double beta1, beta2, epsilon; /* 0.9, 0.999, 1e-7 (1e-8 in torch's form) */
     bool torch_form;              /* u = max(b2 u, |g| + e) */
 } tutti_adamax_settings;
-TUTTI_API tutti_optimizer tutti_adamax_make(const tutti_adamax_settings *settings);
+TUTTI_API tutti_optimizer tutti_adamax_with(const tutti_adamax_settings *settings);
 /* m = b1 m + (1 - b1) g; u = max(b2 u, |g|); w = w - lr / (1 - b1^t) m / (u + e). */
-#define tutti_adamax(...) tutti_adamax_make(TUTTI_OPTIONS(tutti_adamax_settings, __VA_ARGS__))
+#define tutti_adamax(...) tutti_adamax_with(TUTTI_OPTIONS(tutti_adamax_settings, __VA_ARGS__))
 
 typedef struct tutti_nadam_settings {
     TUTTI_OPTIMIZER_SETTINGS;     /* learning_rate 0.001 */
     double beta1, beta2, epsilon; /* 0.9, 0.999, 1e-7; PyTorch's epsilon is 1e-8 */
     double momentum_decay;        /* d: 1; PyTorch has 0.004 */
 } tutti_nadam_settings;
-TUTTI_API tutti_optimizer tutti_nadam_make(const tutti_nadam_settings *settings);
+TUTTI_API tutti_optimizer tutti_nadam_with(const tutti_nadam_settings *settings);
 /* Adam with Nesterov's momentum: u(t) = b1 (1 - 0.96^(t d) / 2), U(t) = u(1) ... u(t);
  * w = w - lr (u(t+1) m / (1 - U(t+1)) + (1 - u(t)) g / (1 - U(t))) / (sqrt(v / (1 - b2^t)) + e). */
-#define tutti_nadam(...) tutti_nadam_make(TUTTI_OPTIONS(tutti_nadam_settings, __VA_ARGS__))
+#define tutti_nadam(...) tutti_nadam_with(TUTTI_OPTIONS(tutti_nadam_settings, __VA_ARGS__))
 
 typedef struct tutti_lamb_settings {
     TUTTI_OPTIMIZER_SETTINGS;     /* learning_rate 0.001 */
     double beta1, beta2, epsilon; /* 0.9, 0.999, 1e-7 */
 } tutti_lamb_settings;
-TUTTI_API tutti_optimizer tutti_lamb_make(const tutti_lamb_settings *settings);
+TUTTI_API tutti_optimizer tutti_lamb_with(const tutti_lamb_settings *settings);
 /* u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + e), with Adam's m and v; w = w - lr |w| / |u| u for
  * each variable (factor 1 where a norm is 0). */
-#define tutti_lamb(...) tutti_lamb_make(TUTTI_OPTIONS(tutti_lamb_settings, __VA_ARGS__))
+#define tutti_lamb(...) tutti_lamb_with(TUTTI_OPTIONS(tutti_lamb_settings, __VA_ARGS__))
 
 typedef struct tutti_lars_settings {
     TUTTI_OPTIMIZER_SETTINGS; /* learning_rate 0.01; weight_decay belongs to the gradient here */
@@ -153,23 +153,23 @@ typedef struct tutti_lars_settings {
     double epsilon;           /* 0 */
     bool nesterov;
 } tutti_lars_settings;
-TUTTI_API tutti_optimizer tutti_lars_make(const tutti_lars_settings *settings);
+TUTTI_API tutti_optimizer tutti_lars_with(const tutti_lars_settings *settings);
 /* For each variable r = trust |w| / (|g| + decay |w| + e) (1 where a norm is 0);
  * m = u m + lr r (g + decay w); w = w - m. */
-#define tutti_lars(...) tutti_lars_make(TUTTI_OPTIONS(tutti_lars_settings, __VA_ARGS__))
+#define tutti_lars(...) tutti_lars_with(TUTTI_OPTIONS(tutti_lars_settings, __VA_ARGS__))
 
 typedef struct tutti_lion_settings {
     TUTTI_OPTIMIZER_SETTINGS; /* learning_rate 0.001 */
     double beta1, beta2;      /* 0.9, 0.99 */
 } tutti_lion_settings;
-TUTTI_API tutti_optimizer tutti_lion_make(const tutti_lion_settings *settings);
+TUTTI_API tutti_optimizer tutti_lion_with(const tutti_lion_settings *settings);
 /* w = w - lr sign(b1 m + (1 - b1) g); m = b2 m + (1 - b2) g. */
-#define tutti_lion(...) tutti_lion_make(TUTTI_OPTIONS(tutti_lion_settings, __VA_ARGS__))
+#define tutti_lion(...) tutti_lion_with(TUTTI_OPTIONS(tutti_lion_settings, __VA_ARGS__))
 
 /* An optimizer by its kind ("adamw"), with its defaults but for the rate (0: the default too).
  * TUTTI_NOT_FOUND names those there are. */
-TUTTI_API tutti_status tutti_optimizer_named(const char *kind, double learning_rate,
-                                             tutti_optimizer *ret_optimizer);
+TUTTI_API tutti_status tutti_optimizer_by_name(const char *kind, double learning_rate,
+                                               tutti_optimizer *ret_optimizer);
 
 /* A target that moves every trainable variable which `loss` depends on. Variables it does not
  * depend on are left alone. */

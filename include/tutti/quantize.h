@@ -1,6 +1,6 @@
 /* quantize.h: trained models in integers of 8 bits, for inference.
  *
- *     tutti_model *small = tutti_quantize(model, tutti_take(train, 50));
+ *     tutti_model *small = tutti_quantize_model(model, tutti_take(train, 50));
  *     tutti_predict(small, test, 1, &answers);
  *
  * Products and convolutions with weights run in bytes: the weights as i8 with a scale for each
@@ -27,11 +27,11 @@ typedef struct tutti_quantize_model_options {
  * one stays as it is. The data is wired as for tutti_predict and must not be empty. NULL after an
  * error, which is the job's: the model has no products of f32 with weights, or holds operators that
  * change variables. */
-TUTTI_API tutti_model *tutti_quantize_model(tutti_model *model, tutti_dataset *data,
-                                            const tutti_quantize_model_options *options);
-#define tutti_quantize(model, data, ...)                                                           \
-    TUTTI_AT(tutti_quantize_model((model), (data),                                                 \
-                                  TUTTI_OPTIONS(tutti_quantize_model_options, __VA_ARGS__)))
+TUTTI_API tutti_model *tutti_quantize_model_with(tutti_model *model, tutti_dataset *data,
+                                                 const tutti_quantize_model_options *options);
+#define tutti_quantize_model(model, data, ...)                                                     \
+    TUTTI_AT(tutti_quantize_model_with((model), (data),                                            \
+                                       TUTTI_OPTIONS(tutti_quantize_model_options, __VA_ARGS__)))
 
 #ifdef __cplusplus
 }

@@ -41,11 +41,11 @@ typedef struct tutti_piecewise_settings {
     double boundaries[TUTTI_SCHEDULE_PIECES]; /* steps, rising, above 0 */
     double values[TUTTI_SCHEDULE_PIECES + 1]; /* one more than boundaries */
 } tutti_piecewise_settings;
-TUTTI_API tutti_schedule tutti_piecewise_make(const tutti_piecewise_settings *settings);
+TUTTI_API tutti_schedule tutti_piecewise_with(const tutti_piecewise_settings *settings);
 /* values[0] up to and with step boundaries[0], values[1] up to and with boundaries[1], …:
  * tutti_piecewise(.boundaries = {1000, 2000}, .values = {1e-3, 1e-4, 1e-5}). */
 #define tutti_piecewise(...)                                                                       \
-    tutti_piecewise_make(TUTTI_OPTIONS(tutti_piecewise_settings, __VA_ARGS__))
+    tutti_piecewise_with(TUTTI_OPTIONS(tutti_piecewise_settings, __VA_ARGS__))
 
 typedef struct tutti_step_decay_settings {
     size_t struct_size;
@@ -53,10 +53,10 @@ typedef struct tutti_step_decay_settings {
     double every;         /* steps */
     double factor;        /* 0.1 */
 } tutti_step_decay_settings;
-TUTTI_API tutti_schedule tutti_step_decay_make(const tutti_step_decay_settings *settings);
+TUTTI_API tutti_schedule tutti_step_decay_with(const tutti_step_decay_settings *settings);
 /* rate factor^floor(step / every) */
 #define tutti_step_decay(...)                                                                      \
-    tutti_step_decay_make(TUTTI_OPTIONS(tutti_step_decay_settings, __VA_ARGS__))
+    tutti_step_decay_with(TUTTI_OPTIONS(tutti_step_decay_settings, __VA_ARGS__))
 
 typedef struct tutti_exponential_decay_settings {
     size_t struct_size;
@@ -66,10 +66,10 @@ typedef struct tutti_exponential_decay_settings {
     bool staircase;    /* whole numbers of decay_steps only */
 } tutti_exponential_decay_settings;
 TUTTI_API tutti_schedule
-tutti_exponential_decay_make(const tutti_exponential_decay_settings *settings);
+tutti_exponential_decay_with(const tutti_exponential_decay_settings *settings);
 /* rate decay_rate^(step / decay_steps) */
 #define tutti_exponential_decay(...)                                                               \
-    tutti_exponential_decay_make(TUTTI_OPTIONS(tutti_exponential_decay_settings, __VA_ARGS__))
+    tutti_exponential_decay_with(TUTTI_OPTIONS(tutti_exponential_decay_settings, __VA_ARGS__))
 
 typedef struct tutti_inverse_decay_settings {
     size_t struct_size;
@@ -78,10 +78,10 @@ typedef struct tutti_inverse_decay_settings {
     double decay_rate; /* 0.5 */
     bool staircase;
 } tutti_inverse_decay_settings;
-TUTTI_API tutti_schedule tutti_inverse_decay_make(const tutti_inverse_decay_settings *settings);
+TUTTI_API tutti_schedule tutti_inverse_decay_with(const tutti_inverse_decay_settings *settings);
 /* rate / (1 + decay_rate step / decay_steps) */
 #define tutti_inverse_decay(...)                                                                   \
-    tutti_inverse_decay_make(TUTTI_OPTIONS(tutti_inverse_decay_settings, __VA_ARGS__))
+    tutti_inverse_decay_with(TUTTI_OPTIONS(tutti_inverse_decay_settings, __VA_ARGS__))
 
 typedef struct tutti_polynomial_decay_settings {
     size_t struct_size;
@@ -92,10 +92,10 @@ typedef struct tutti_polynomial_decay_settings {
     bool cycle;      /* begins again, over longer and longer spans, instead of staying at the end */
 } tutti_polynomial_decay_settings;
 TUTTI_API tutti_schedule
-tutti_polynomial_decay_make(const tutti_polynomial_decay_settings *settings);
+tutti_polynomial_decay_with(const tutti_polynomial_decay_settings *settings);
 /* (rate - end) (1 - step / decay_steps)^power + end */
 #define tutti_polynomial_decay(...)                                                                \
-    tutti_polynomial_decay_make(TUTTI_OPTIONS(tutti_polynomial_decay_settings, __VA_ARGS__))
+    tutti_polynomial_decay_with(TUTTI_OPTIONS(tutti_polynomial_decay_settings, __VA_ARGS__))
 
 typedef struct tutti_cosine_decay_settings {
     size_t struct_size;
@@ -109,13 +109,13 @@ typedef struct tutti_cosine_decay_settings {
     double t_mul;  /* 2: how much longer each fall is than the one before */
     double m_mul;  /* 1: how much each start is of the one before */
 } tutti_cosine_decay_settings;
-TUTTI_API tutti_schedule tutti_cosine_decay_make(const tutti_cosine_decay_settings *settings);
+TUTTI_API tutti_schedule tutti_cosine_decay_with(const tutti_cosine_decay_settings *settings);
 /* rate ((1 - alpha) (1 + cos(pi step / decay_steps)) / 2 + alpha) */
 #define tutti_cosine_decay(...)                                                                    \
-    tutti_cosine_decay_make(TUTTI_OPTIONS(tutti_cosine_decay_settings, __VA_ARGS__))
+    tutti_cosine_decay_with(TUTTI_OPTIONS(tutti_cosine_decay_settings, __VA_ARGS__))
 
 /* fn(step, context) */
-TUTTI_API tutti_schedule tutti_schedule_of(tutti_schedule_fn *fn, void *context);
+TUTTI_API tutti_schedule tutti_custom_schedule(tutti_schedule_fn *fn, void *context);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
  *
  *     tutti_session *s;
  *     tutti_session_open(&s, graph);
- *     tutti_run(s, .target = tutti_initialize_all(graph));
+ *     tutti_run(s, .target = tutti_initialize_variables(graph));
  *     tutti_run(s, .feed = TUTTI_FEED({x, batch}), .fetch = TUTTI_FETCH({loss, &value}),
  *               .target = step);
  *
@@ -47,11 +47,11 @@ typedef struct tutti_session_options {
 } tutti_session_options;
 
 /* The graph must outlive the session; it may grow while the session is open. */
-TUTTI_API tutti_status tutti_session_create(tutti_graph *graph,
-                                            const tutti_session_options *options,
-                                            tutti_session **ret_session);
+TUTTI_API tutti_status tutti_session_open_with(tutti_graph *graph,
+                                               const tutti_session_options *options,
+                                               tutti_session **ret_session);
 #define tutti_session_open(ret_session, graph, ...)                                                \
-    tutti_session_create(graph, TUTTI_OPTIONS(tutti_session_options, __VA_ARGS__), ret_session)
+    tutti_session_open_with(graph, TUTTI_OPTIONS(tutti_session_options, __VA_ARGS__), ret_session)
 /* Waits for nobody: no run may be under way. NULL is fine. */
 TUTTI_API void tutti_session_close(tutti_session *session);
 
@@ -118,9 +118,9 @@ typedef struct tutti_run_options {
     }
 
 /* Runs once and blocks until done. On failure no variable has changed and nothing is fetched. */
-TUTTI_API tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *options);
+TUTTI_API tutti_status tutti_run_with(tutti_session *session, const tutti_run_options *options);
 #define tutti_run(session, ...)                                                                    \
-    tutti_session_run(session, TUTTI_OPTIONS(tutti_run_options, __VA_ARGS__))
+    tutti_run_with(session, TUTTI_OPTIONS(tutti_run_options, __VA_ARGS__))
 
 /* Marks a placeholder: its dimension 0 is the batch, which a strategy cuts. Returns it.
  * tutti_split_batch(tutti_dequeue_many(queue, batch)): so are the tuples that are taken out, all
@@ -131,9 +131,9 @@ TUTTI_API tutti_sym tutti_split_batch(tutti_sym placeholder);
 #define tutti_split_batch(...) TUTTI_AT(tutti_split_batch(__VA_ARGS__))
 
 /* A variable's present value (a copy), and setting it, without a run: also one that has no value
- * yet. Getting such a one is TUTTI_UNINITIALIZED. tutti_initialize_all, run later, sets it anew.
- * Of one that replicas have values of their own of (.on_read), getting puts those of this process
- * together; setting, by all processes, gives the value that is read then. */
+ * yet. Getting such a one is TUTTI_UNINITIALIZED. tutti_initialize_variables, run later, sets it
+ * anew. Of one that replicas have values of their own of (.on_read), getting puts those of this
+ * process together; setting, by all processes, gives the value that is read then. */
 TUTTI_API tutti_status tutti_session_get(tutti_session *session, tutti_sym variable,
                                          tutti_tensor **ret_value);
 TUTTI_API tutti_status tutti_session_set(tutti_session *session, tutti_sym variable,

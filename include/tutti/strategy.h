@@ -102,8 +102,8 @@ TUTTI_API int tutti_num_replicas(tutti_job *job);
 
 /* ---- loops by hand ----
  * On the tape and in sessions a loop is written for the whole batch, as for one device: values from
- * tutti_use are cut, and gradients and means are those of the batch. For code that does something
- * of its own on each replica: */
+ * tutti_eager_feed are cut, and gradients and means are those of the batch. For code that does
+ * something of its own on each replica: */
 typedef struct tutti_replica {
     tutti_strategy *strategy;
     int index, count; /* of all replicas of the job */
@@ -141,7 +141,7 @@ TUTTI_API tutti_status tutti_replica_assign(const tutti_replica *replica, tutti_
 /* Losses of the examples that a replica has, as its share of the mean over the whole batch: their
  * sum / `batch`. The sum over replicas of these is the mean; the mean of the replicas' means is not
  * where they have different numbers of examples. */
-TUTTI_API tutti_sym tutti_average_loss(tutti_sym losses, int64_t batch);
+TUTTI_API tutti_sym tutti_compute_average_loss(tutti_sym losses, int64_t batch);
 /* The values of a variable on the devices of this process: how many, and one of them (a copy). */
 TUTTI_API int tutti_mirrored_count(tutti_session *session, tutti_sym variable);
 TUTTI_API tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int local,
@@ -157,12 +157,12 @@ typedef struct tutti_input_context {
     int local;     /* of this process */
 } tutti_input_context;
 /* Rows that this process has of a whole batch of so many. */
-TUTTI_API int64_t tutti_input_batch(const tutti_input_context *context, int64_t batch);
+TUTTI_API int64_t tutti_input_batch_size(const tutti_input_context *context, int64_t batch);
 typedef tutti_dataset *tutti_input_fn(const tutti_input_context *context, void *user);
 /* Calls fn once in each process; the dataset that it returns gives this process's rows, batched:
  *
  *     return tutti_batch(tutti_shard(all, context->pipelines, context->index),
- *                        tutti_input_batch(context, 64));
+ *                        tutti_input_batch_size(context, 64));
  *
  * The result is for tutti_fit and tutti_evaluate, or for loops by hand, in all processes in the
  * same way. In a step every process may have any number of rows; one that is at its end has none,

@@ -3,7 +3,7 @@
  *     TUTTI_TEST(arena_grows_past_one_block)
  *     {
  *         CHECK_INT(arena.total, 8192);
- *         CHECK_STATUS(tutti_load("no such file"), TUTTI_NOT_FOUND);
+ *         CHECK_STATUS(tutti_load_dataset("no such file"), TUTTI_NOT_FOUND);
  *         CHECK_CONTAINS(tutti_error_message(), "no such file");
  *     }
  *

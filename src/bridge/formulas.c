@@ -1,11 +1,12 @@
 /* formulas.c: see formulas.h. */
 #include "bridge/formulas.h"
+#include "ops/build.h"
 
 #include <math.h>
 
 static tutti_sym number(tutti_sym beside, double value)
 {
-    return tutti_scalar_like(beside, value);
+    return tutti__scalar_like(beside, value);
 }
 
 static tutti_sym is_below_zero(tutti_sym x)
@@ -34,7 +35,7 @@ static tutti_sym is_far(tutti_sym x)
 static tutti_sym log_of_twice(tutti_sym x, tutti_sym far, tutti_sym near)
 {
     tutti_sym large = tutti_where(far, x, number(x, 1));
-    return tutti_where(far, tutti_add_scalar(tutti_log(large), M_LN2), near);
+    return tutti_where(far, tutti_add(tutti_log(large), M_LN2), near);
 }
 
 /* asinh |x| = log1p(|x| + sqrt(x^2 + 1) - 1) = log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))) */
@@ -42,7 +43,7 @@ tutti_sym tutti__formula_asinh(tutti_sym x)
 {
     tutti_sym size = size_of(x), far = is_far(size);
     tutti_sym near = tutti_where(far, number(x, 1), size), square = tutti_square(near);
-    tutti_sym below = tutti_add_scalar(tutti_sqrt(tutti_add_scalar(square, 1)), 1);
+    tutti_sym below = tutti_add(tutti_sqrt(tutti_add(square, 1)), 1);
     tutti_sym y = tutti_log1p(tutti_add(near, tutti_div(square, below)));
     return with_sign(log_of_twice(size, far, y), x);
 }
@@ -51,8 +52,8 @@ tutti_sym tutti__formula_asinh(tutti_sym x)
 tutti_sym tutti__formula_acosh(tutti_sym x)
 {
     tutti_sym far = is_far(x), near = tutti_where(far, number(x, 2), x);
-    tutti_sym t = tutti_add_scalar(near, -1);
-    tutti_sym root = tutti_mul(tutti_sqrt(t), tutti_sqrt(tutti_add_scalar(near, 1)));
+    tutti_sym t = tutti_add(near, -1);
+    tutti_sym root = tutti_mul(tutti_sqrt(t), tutti_sqrt(tutti_add(near, 1)));
     return log_of_twice(x, far, tutti_log1p(tutti_add(t, root)));
 }
 
@@ -68,7 +69,7 @@ tutti_sym tutti__formula_quotient(tutti_sym a, tutti_sym b)
     tutti_sym down = tutti_floordiv(a, b);
     if (tutti_sym_type(a).dtype == TUTTI_U8)
         return down;
-    return tutti_where(is_past(a, b, tutti_mod(a, b)), tutti_add_scalar(down, 1), down);
+    return tutti_where(is_past(a, b, tutti_mod(a, b)), tutti_add(down, 1), down);
 }
 
 tutti_sym tutti__formula_rest(tutti_sym a, tutti_sym b)
@@ -106,7 +107,8 @@ tutti_sym tutti__formula_matrix(tutti_sym x, int axis)
         return tutti_reshape(x, -1, after);
     if (before > 0)
         return tutti_reshape(x, before, -1);
-    tutti_sym shape = tutti_stack(0, size_between(x, 0, axis), size_between(x, axis, type.rank));
+    tutti_sym shape =
+        tutti_stack(TUTTI_SYMS(size_between(x, 0, axis), size_between(x, axis, type.rank)));
     return tutti_reshape_like(x, tutti_fill_dynamic(shape, TUTTI_BOOL, 0, -1, -1));
 }
 
@@ -118,7 +120,7 @@ static tutti_sym inside(tutti_sym flat, tutti_sym rows, tutti_sym x, int64_t dep
     for (int64_t i = 0; i < depth; i++)
         sizes[i] = tutti_size(x, i);
     tutti_sym fits = tutti_logical_and(tutti_greater_equal(rows, zero),
-                                       tutti_less(rows, (tutti_stack)(0, (int)depth, sizes)));
+                                       tutti_less(rows, tutti_stack((int)depth, sizes)));
     return tutti_where(tutti_all(fits, .axes = TUTTI_AXES(-1)), flat, (tutti_size)(x, 0, NULL));
 }
 
@@ -140,7 +142,7 @@ tutti_sym tutti__formula_scatter(tutti_sym x, tutti_sym rows, tutti_sym updates,
     }
     rows = at.dtype == TUTTI_I64 ? rows : tutti_cast(rows, TUTTI_I64);
     tutti_sym flat =
-        tutti_sum(tutti_mul(rows, (tutti_stack)(0, (int)depth, strides)), .axes = TUTTI_AXES(-1));
+        tutti_sum(tutti_mul(rows, tutti_stack((int)depth, strides)), .axes = TUTTI_AXES(-1));
     flat = inside(flat, rows, x, depth);
     tutti_sym zero = tutti_scalar(graph, TUTTI_I64, 0), one = tutti_scalar(graph, TUTTI_I64, 1);
     int64_t inner = known_size(&type, (int)depth, type.rank);

@@ -291,8 +291,8 @@ static tutti_status export_model(tutti_model *model, const char *path, int opset
     return onnx_export_save(onnx, path);
 }
 
-tutti_status(tutti_export_onnx)(tutti_model *model, const char *path,
-                                const tutti_onnx_options *options)
+tutti_status tutti_export_onnx_with(tutti_model *model, const char *path,
+                                    const tutti_onnx_options *options)
 {
     TUTTI_TRY(tutti_model_check(model));
     if (!path)
@@ -318,9 +318,10 @@ static tutti_status name_ports(const tutti_graph *graph, int count, const tutti_
     return TUTTI_OK;
 }
 
-tutti_status(tutti_export_graph_onnx)(tutti_session *session, const char *path, int input_count,
-                                      const tutti_sym *inputs, int output_count,
-                                      const tutti_sym *outputs, const tutti_onnx_options *options)
+tutti_status tutti_export_graph_onnx_with(tutti_session *session, const char *path, int input_count,
+                                          const tutti_sym *inputs, int output_count,
+                                          const tutti_sym *outputs,
+                                          const tutti_onnx_options *options)
 {
     tutti_onnx_port fed[64], wanted[64];
     tutti_onnx *onnx;

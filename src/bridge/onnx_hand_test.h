@@ -128,11 +128,11 @@ static inline tutti_status hand_run(const tutti_onnx *made, int count, tutti_ten
         for (int i = 0; i < count; i++)
             feeds[i] = (tutti_feed){ports.inputs[i].sym, inputs[i]};
         CHECK_OK(tutti_session_open(&session, graph));
-        CHECK_OK(tutti_run(session, .target = tutti_initialize_all(graph)));
+        CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(graph)));
         tutti_fetch fetch = {ports.outputs[0].sym, ret};
         tutti_run_options run_options = {
             .struct_size = sizeof run_options, .feed = {count, feeds}, .fetch = {1, &fetch}};
-        status = tutti_session_run(session, &run_options);
+        status = tutti_run_with(session, &run_options);
         tutti_session_close(session);
     }
     tutti_graph_destroy(graph);

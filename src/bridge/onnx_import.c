@@ -181,7 +181,7 @@ tutti_model *tutti_import_onnx(tutti_job *job, const char *path)
                                : tutti_fail(TUTTI_INVALID, "tutti_import_onnx: no path");
     if (status == TUTTI_OK) {
         const char *name = onnx->graph.name[0] ? onnx->graph.name : "onnx";
-        model = (tutti_functional_of)(job, TUTTI_OPTIONS(tutti_model_options, .name = name));
+        model = (tutti_functional_with)(job, TUTTI_OPTIONS(tutti_model_options, .name = name));
         status = model ? tutti__onnx_into_model(onnx, path, model) : tutti_job_check(job);
     }
     if (status == TUTTI_OK && model) { /* weights have their values at once */
@@ -273,9 +273,9 @@ tutti_status tutti__onnx_into_graph(const tutti_onnx *onnx, const char *file, tu
     return end(&m);
 }
 
-tutti_status(tutti_import_graph_onnx)(tutti_graph *graph, const char *path,
-                                      tutti_onnx_ports *ret_ports,
-                                      const tutti_onnx_graph_options *options)
+tutti_status tutti_import_graph_onnx_with(tutti_graph *graph, const char *path,
+                                          tutti_onnx_ports *ret_ports,
+                                          const tutti_onnx_graph_options *options)
 {
     tutti_onnx_graph_options all = {0};
     tutti_onnx *onnx;

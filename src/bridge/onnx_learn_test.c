@@ -47,12 +47,13 @@ TUTTI_TEST(onnx_models_learn_on_the_tape)
     double first = 0, last = 0;
     for (int step = 0; step < 20; step++)
         TUTTI_STEP(e) {
-            tutti_sym in = tutti_use(e, x), truth = tutti_use(e, y), loss = TUTTI_NO_SYM;
+            tutti_sym in = tutti_eager_feed(e, x), truth = tutti_eager_feed(e, y),
+                      loss = TUTTI_NO_SYM;
             TUTTI_TAPE(tape, e)
                 loss = tutti_mean(
-                    tutti_sparse_cross_entropy_of(truth, tutti_apply(m, in, .training = true)));
-            tutti_descend(m, tutti_adam(.learning_rate = 0.05), &tape, loss);
-            last = tutti_item(loss);
+                    tutti_nn_sparse_cross_entropy(truth, tutti_apply(m, in, .training = true)));
+            tutti_tape_minimize(&tape, tutti_adam(.learning_rate = 0.05), loss, m);
+            last = tutti_scalar_value(loss);
             first = step == 0 ? last : first;
         }
     CHECK_OK(tutti_eager_check(e));

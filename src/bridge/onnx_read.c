@@ -84,7 +84,7 @@ static tutti_sym make_variable(tutti_onnx_import *m, const tutti_onnx_known *kno
 {
     char name[256];
     legal_name(known->name, name);
-    return tutti_variable(m->graph, tutti_from_tensor(value), .name = name,
+    return tutti_variable(m->graph, tutti_tensor_init(value), .name = name,
                           .not_trainable = known->frozen);
 }
 

@@ -53,7 +53,7 @@ static tutti_tensor *answer(tutti_session *session, const tutti_onnx_ports *port
     tutti_fetch fetch = {ports->outputs[0].sym, &y};
     tutti_run_options options = {
         .struct_size = sizeof options, .feed = {1, &feed}, .fetch = {1, &fetch}};
-    CHECK_OK(tutti_session_run(session, &options));
+    CHECK_OK(tutti_run_with(session, &options));
     return y;
 }
 

@@ -221,7 +221,7 @@ TUTTI_TEST(a_graph_is_exported_with_its_session)
     tutti_sym w = tutti_variable(g, tutti_normal_init(0, 1, 3, 2), .name = "w");
     tutti_sym out = tutti_tanh(tutti_matmul(in, w));
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_export_graph_onnx(s, path, 1, &in, 1, &out));
     x = ONNX_FLOATS(4, 3);
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({in, x}), .fetch = TUTTI_FETCH({out, &y})));
@@ -309,7 +309,7 @@ static void check_constants(const onnx_case *c, const char *path)
     tutti_fetch fetch = {ports.outputs[0].sym, &actual};
     tutti_run_options options = {
         .struct_size = sizeof options, .feed = {1, &feed}, .fetch = {1, &fetch}};
-    CHECK_OK(tutti_session_run(session, &options));
+    CHECK_OK(tutti_run_with(session, &options));
     check_near(actual, expected);
     tutti_tensor_release(actual);
     tutti_tensor_release(expected);

@@ -97,7 +97,7 @@ static inline void onnx_tickets(tutti_job *job, onnx_case *ret)
     tutti_sym tags = tutti_input(m, "tags", TUTTI_F32, 12);
     tutti_sym t = tutti_call(tutti_lstm(128), tutti_call(tutti_embedding(1000, 64), title));
     tutti_sym b = tutti_call(tutti_lstm(32), tutti_call(tutti_embedding(1000, 64), body));
-    tutti_sym x = tutti_concatenate(t, b, tags);
+    tutti_sym x = tutti_call(tutti_concatenate_layer(), t, b, tags);
     tutti_output(m, "priority", tutti_call(tutti_dense(1, .activation = TUTTI_SIGMOID), x));
     tutti_output(m, "department", tutti_call(tutti_dense(4), x));
     *ret = (onnx_case){.model = m,
@@ -178,7 +178,8 @@ static inline void onnx_recurrent(tutti_job *job, onnx_case *ret)
     tutti_sym simple = tutti_call(tutti_simple_rnn(3), plain);
     tutti_output(m, "sequence", one);
     tutti_output(m, "backwards", back);
-    tutti_output(m, "last", tutti_concatenate(simple, tutti_call(tutti_gru(4), one)));
+    tutti_output(m, "last",
+                 tutti_call(tutti_concatenate_layer(), simple, tutti_call(tutti_gru(4), one)));
     *ret = (onnx_case){
         .model = m, .inputs = 1, .outputs = 3, .tensors = {ONNX_IDS(TUTTI_I64, 49, 3, 9)}};
     for (int64_t i = 0; i < 27; i++)
@@ -200,7 +201,8 @@ static inline void onnx_layers(tutti_job *job, onnx_case *ret)
     y = tutti_call(tutti_conv2d(6, 3, .groups = 2, .dilations = {2}, .padding = "same",
                                 .activation = "hard_sigmoid"),
                    y);
-    y = tutti_concatenate(y, tutti_call(tutti_conv2d(2, 1, .activation = "selu"), y));
+    y = tutti_call(tutti_concatenate_layer(), y,
+                   tutti_call(tutti_conv2d(2, 1, .activation = "selu"), y));
     y = tutti_call(tutti_up_sampling2d(2, .interpolation = "bilinear"), y);
     tutti_output(m, "image_out", tutti_call(tutti_permute(3, 1, 2), y));
     tutti_sym s = tutti_call(tutti_reshape_layer(72, 4), x);
@@ -218,10 +220,11 @@ static inline void onnx_operators(tutti_job *job, onnx_case *ret)
     tutti_model *m = tutti_functional(job, .name = "operators");
     tutti_sym a = tutti_input(m, "a", TUTTI_F32, 6, 4), b = tutti_input(m, "b", TUTTI_F32, 6, 4);
     tutti_sym parts = tutti_split_sizes(a, 1, 2, 4);
-    tutti_sym y = tutti_concat(1, tutti_output_of(parts, 1), tutti_output_of(parts, 0));
+    tutti_sym y = tutti_concatenate(
+        TUTTI_SYMS(tutti_sym_output(parts, 1), tutti_sym_output(parts, 0)), .axis = 1);
     y = tutti_where(tutti_less(a, b), tutti_sin(y), tutti_maximum(y, tutti_square(b)));
     y = tutti_add(y, tutti_reverse(tutti_roll(b, 2, 1), 2));
-    y = tutti_div(tutti_mod(y, tutti_scalar_like(y, 0.3)), tutti_add_scalar(tutti_abs(b), 1));
+    y = tutti_div(tutti_mod(y, 0.3), tutti_add(tutti_abs(b), 1));
     tutti_output(m, "mixed", y);
     tutti_sym s = tutti_slice(a, .begin = TUTTI_INDEX(TUTTI_FIRST, 5, 1),
                               .end = TUTTI_INDEX(TUTTI_LAST, 0, -1), .step = TUTTI_INDEX(1, -2, 1));
@@ -237,8 +240,9 @@ static inline void onnx_operators(tutti_job *job, onnx_case *ret)
     hot = tutti_add(hot, tutti_cast(tutti_floordiv(tutti_one_hot(best, 4, .dtype = TUTTI_I64),
                                                    tutti_ints(tutti_sym_graph(a), 2)),
                                     TUTTI_F32));
-    tutti_sym any = tutti_any(tutti_greater(a, b), .axes = TUTTI_AXES(2), .keep_dims = true);
-    tutti_sym stacked = tutti_cast(tutti_stack(2, best, best, best, best), TUTTI_F32);
+    tutti_sym any = tutti_any(tutti_greater(a, b), .axes = TUTTI_AXES(2), .keepdims = true);
+    tutti_sym stacked =
+        tutti_cast(tutti_stack(TUTTI_SYMS(best, best, best, best), .axis = 2), TUTTI_F32);
     tutti_output(m, "picked", tutti_where(any, hot, tutti_add(stacked, tutti_erf(a))));
     *ret = (onnx_case){.model = m,
                        .inputs = 2,

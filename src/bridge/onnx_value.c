@@ -70,7 +70,7 @@ static tutti_status run_heavy(tutti_graph *graph, const search *s, tutti_sym sym
     TUTTI_TRY(tutti_session_open(&session, graph));
     tutti_run_options options = {
         .struct_size = sizeof options, .feed = {s->feed_count, feeds}, .fetch = {1, &fetch}};
-    tutti_status status = tutti_session_run(session, &options);
+    tutti_status status = tutti_run_with(session, &options);
     tutti_session_close(session);
     return status;
 }
@@ -182,7 +182,7 @@ tutti_sym tutti__onnx_elements_sym(tutti_onnx_import *m, const tutti_onnx_elemen
         y = scalars[0];
     else
         y = elements->count == 0 ? (tutti_fill)(m->graph, TUTTI_I64, 0, 1, (int64_t[]){0})
-                                 : (tutti_stack)(0, elements->count, scalars);
+                                 : tutti_stack(elements->count, scalars);
     return elements->dtype == TUTTI_I64 ? y : tutti_cast(y, elements->dtype);
 }
 

@@ -71,7 +71,7 @@ static const tutti_dataset_kind *find_kind(const char *name)
 static tutti_status take_split(tutti_job *job, const char *name, const char *split, int64_t limit,
                                tutti_element *ret)
 {
-    tutti_dataset *data = tutti_load(job, name, split);
+    tutti_dataset *data = tutti_load_dataset(job, name, split);
     tutti_dataset_info info;
     TUTTI_TRY(tutti_job_check(job));
     TUTTI_TRY(tutti_dataset_describe(data, &info));
@@ -301,7 +301,7 @@ static tutti_status read_any(const char *path, tutti_named_tensors *ret)
     if (tutti__ends_with(path, ".npy"))
         TUTTI_TRY(tutti_npy_load(path, &tensor));
     else
-        TUTTI_TRY(tutti_idx_read(path, &tensor));
+        TUTTI_TRY(tutti_idx_load(path, &tensor));
     return data_take(1, &tensor, (const char *const[]){"array"}, ret);
 }
 

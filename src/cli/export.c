@@ -5,7 +5,7 @@
 
 static const char usage[] =
     "usage: tutti export FILE OUT.onnx [--opset N]\n\n"
-    "Writes the model in FILE (FILE.json with FILE.safetensors, as --save and tutti_save write them)\n"
+    "Writes the model in FILE (FILE.json with FILE.safetensors, as --save and tutti_save_model write them)\n"
     "as ONNX of opset 17 (the default) to 21.\n\n"
     "exit codes: 0 success, 1 failure, 2 wrong usage\n";
 

@@ -57,15 +57,15 @@ tutti_dataset *tutti__cli_imagined(tutti_model *model, int64_t rows)
 {
     imagined data = {0};
     tutti_job *job = tutti_model_job(model);
-    tutti_status status = tutti_model_build(model, 0, NULL);
+    tutti_status status = (tutti_build)(model, 0, NULL);
     for (size_t i = 0; status == TUTTI_OK && i < model->inputs.count; i++)
         status = imagined_add(&data, model->inputs.data[i].name, model->inputs.data[i].type, rows);
     if (status == TUTTI_OK)
         status = add_targets(&data, model, rows);
     tutti_dataset *all = NULL;
     if (tutti_job_fail(job, status) == TUTTI_OK)
-        all = tutti_dataset_named(tutti_from_tensors(job, data.count, data.tensors), data.count,
-                                  data.names);
+        all = (tutti_name_components)((tutti_from_tensor_slices)(job, data.count, data.tensors),
+                                      data.count, data.names);
     for (int i = 0; i < data.count; i++)
         tutti_tensor_release(data.tensors[i]);
     return all ? tutti_batch(all, rows) : NULL;

@@ -5,7 +5,7 @@
 
 tutti_dataset *tutti__cli_data(tutti_job *job, const char *split, int64_t batch)
 {
-    tutti_dataset *data = tutti_load(job, tutti_flag_text(job, "dataset", "mnist"), split);
+    tutti_dataset *data = tutti_load_dataset(job, tutti_flag_text(job, "dataset", "mnist"), split);
     return tutti_batch(data, tutti_flag_int(job, "batch", batch));
 }
 

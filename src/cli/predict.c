@@ -13,7 +13,7 @@
 
 static const char usage[] =
     "usage: tutti predict FILE --input [NAME=]x.npy … [--output out.npz] [--json]\n\n"
-    "Runs the model in FILE (written by tutti_save: FILE.json with FILE.safetensors; ONNX; or a\n"
+    "Runs the model in FILE (written by tutti_save_model: FILE.json with FILE.safetensors; ONNX; or a\n"
     "frozen GraphDef, .pb) on arrays, batch first. NAME is an input's; without it the inputs are\n"
     "taken in order. An NPZ gives every input by its array's name. Outputs go to an NPZ, one array\n"
     "an output, or with --json (small ones) to standard output. Of ONNX files inputs may have any shape, and those\n"
@@ -288,10 +288,10 @@ static tutti_status run_onnx(tutti_graph *graph, const tutti_onnx_ports *ports, 
                                  .fetch = {ports->output_count, fetches}};
     tutti_run_options first = {/* random numbers have a counter */
                                .struct_size = sizeof first,
-                               .target = tutti_initialize_all(graph)};
-    tutti_status status = tutti_session_run(session, &first);
+                               .target = tutti_initialize_variables(graph)};
+    tutti_status status = tutti_run_with(session, &first);
     if (status == TUTTI_OK)
-        status = tutti_session_run(session, &options);
+        status = tutti_run_with(session, &options);
     tutti_session_close(session);
     TUTTI_TRY(status);
     for (int i = 0; i < ports->output_count; i++)

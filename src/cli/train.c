@@ -81,8 +81,9 @@ static int train_file(const char *path, int argc, char **argv)
         bool plans = tutti_flag_text(job, "plan-ranks", NULL) && !name;
         tutti_dataset *data =
             plans ? tutti__cli_imagined(model, batch)
-                  : tutti_batch(tutti_shuffle(tutti_load(job, name ? name : "mnist", "train"), 0),
-                                batch);
+                  : tutti_batch(
+                        tutti_shuffle(tutti_load_dataset(job, name ? name : "mnist", "train"), 0),
+                        batch);
         tutti_dataset *test = plans ? NULL : tutti__cli_data(job, "test", 500);
         const tutti_history *history = tutti_fit(model, data, .epochs = 3, .validation = test);
         double accuracy = tutti_history_get(history, "val_accuracy", -1);

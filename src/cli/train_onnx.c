@@ -122,8 +122,8 @@ int tutti__train_onnx(const char *path, int argc, char **argv)
                       .metrics = "accuracy");
     if (model && tutti_job_ok(job)) {
         const char *name = tutti_flag_text(job, "dataset", "mnist");
-        tutti_dataset *data = fitted(job, model, tutti_load(job, name, "train"), &train);
-        tutti_dataset *held = fitted(job, model, tutti_load(job, name, "test"), &test);
+        tutti_dataset *data = fitted(job, model, tutti_load_dataset(job, name, "train"), &train);
+        tutti_dataset *held = fitted(job, model, tutti_load_dataset(job, name, "test"), &test);
         data = tutti_batch(tutti_shuffle(data, 0), tutti_flag_int(job, "batch", 64));
         held = tutti_batch(held, 500);
         const tutti_history *history = tutti_fit(model, data, .epochs = 1, .validation = held);

@@ -338,8 +338,8 @@ const char *tutti_cluster_task(const tutti_cluster *cluster, tutti_role role, in
     return there ? cluster->tasks[role].data[index] : NULL;
 }
 
-bool tutti_cluster_of_rank(const tutti_cluster *cluster, int rank, tutti_role *ret_role,
-                           int *ret_index)
+bool tutti_cluster_find_rank(const tutti_cluster *cluster, int rank, tutti_role *ret_role,
+                             int *ret_index)
 {
     for (int role = 0; cluster && rank >= 0 && role < TUTTI_ROLE_EVALUATOR; role++) {
         int count = (int)cluster->tasks[role].count;
@@ -353,7 +353,7 @@ bool tutti_cluster_of_rank(const tutti_cluster *cluster, int rank, tutti_role *r
     return false;
 }
 
-const char *tutti_cluster_meeting(const tutti_cluster *cluster)
+const char *tutti_cluster_rendezvous(const tutti_cluster *cluster)
 {
     return cluster ? cluster->meeting : "";
 }

@@ -88,12 +88,12 @@ TUTTI_TEST(cluster_from_tf_config)
     CHECK_INT(tutti_cluster_rank(c), 2);
     CHECK_INT(tutti_cluster_size(c), 4);
     CHECK_INT(tutti_cluster_role(c), TUTTI_ROLE_WORKER);
-    CHECK_STR(tutti_cluster_meeting(c), "a:1");
+    CHECK_STR(tutti_cluster_rendezvous(c), "a:1");
     CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_PS, 0), "d:1");
     CHECK(tutti_cluster_task(c, TUTTI_ROLE_PS, 1) == NULL);
-    CHECK(tutti_cluster_of_rank(c, 3, &role, &index));
+    CHECK(tutti_cluster_find_rank(c, 3, &role, &index));
     CHECK_INT(role, TUTTI_ROLE_PS);
-    CHECK(!tutti_cluster_of_rank(c, 4, &role, &index));
+    CHECK(!tutti_cluster_find_rank(c, 4, &role, &index));
     tutti_cluster_free(c);
     setenv("TF_CONFIG",
            "{\"cluster\":{\"worker\":[\"b:1\"]},\"task\":{\"type\":\"evaluator\",\"index\":\"0\"}}",
@@ -210,11 +210,11 @@ TUTTI_TEST(cluster_from_slurm)
     CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 1), "node001");
     CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 3), "node002");
     CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_WORKER, 4), "b");
-    CHECK(strncmp(tutti_cluster_meeting(c), "node001:2", 9) == 0);
+    CHECK(strncmp(tutti_cluster_rendezvous(c), "node001:2", 9) == 0);
     tutti_cluster_free(c);
     setenv("SLURM_STEP_RESV_PORTS", "12000-12003", 1);
     c = resolved();
-    CHECK_STR(tutti_cluster_meeting(c), "node001:12000");
+    CHECK_STR(tutti_cluster_rendezvous(c), "node001:12000");
     tutti_cluster_free(c);
     setenv("SLURM_STEP_NODELIST", "node[001-", 1);
     refused(TUTTI_INVALID, "not closed");
@@ -300,18 +300,18 @@ TUTTI_TEST(cluster_from_mpi)
     tutti_cluster *c = resolved();
     CHECK_STR(tutti_cluster_resolver(c), "mpi");
     CHECK_INT(tutti_cluster_rank(c), 1);
-    CHECK(strncmp(tutti_cluster_meeting(c), "127.0.0.1:2", 11) == 0);
+    CHECK(strncmp(tutti_cluster_rendezvous(c), "127.0.0.1:2", 11) == 0);
     CHECK_STR(c->job, "PMIX_NAMESPACE=prterun-vm-1@1");
     tutti_cluster_free(c);
     setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1); /* two machines */
     setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
     unsetenv("SLURM_JOB_NODELIST");
     c = resolved();
-    CHECK_STR(tutti_cluster_meeting(c), ""); /* MPI is asked when a group is opened */
+    CHECK_STR(tutti_cluster_rendezvous(c), ""); /* MPI is asked when a group is opened */
     tutti_cluster_free(c);
     setenv("TUTTI_MEETING", "a:4000", 1);
     c = resolved();
-    CHECK_STR(tutti_cluster_meeting(c), "a:4000");
+    CHECK_STR(tutti_cluster_rendezvous(c), "a:4000");
     tutti_cluster_free(c);
 }
 
@@ -323,7 +323,7 @@ static void mpich_job(int socket, char ret_job[TUTTI_JOB_BYTES], char ret_meetin
     setenv("PMI_FD", text, 1);
     tutti_cluster *c = resolved();
     snprintf(ret_job, TUTTI_JOB_BYTES, "%s", c->job);
-    snprintf(ret_meeting, 64, "%s", tutti_cluster_meeting(c));
+    snprintf(ret_meeting, 64, "%s", tutti_cluster_rendezvous(c));
     tutti_cluster_free(c);
 }
 
@@ -376,7 +376,7 @@ static void meets_at(const char *host)
 {
     tutti_cluster *c = resolved();
     CHECK_STR(tutti_cluster_resolver(c), "mpi");
-    CHECK(strncmp(tutti_cluster_meeting(c), host, strlen(host)) == 0);
+    CHECK(strncmp(tutti_cluster_rendezvous(c), host, strlen(host)) == 0);
     tutti_cluster_free(c);
 }
 
@@ -403,13 +403,13 @@ TUTTI_TEST(cluster_from_torchrun)
     setenv("MASTER_PORT", "29400", 1);
     tutti_cluster *c = resolved();
     CHECK_STR(tutti_cluster_resolver(c), "torchrun");
-    CHECK_STR(tutti_cluster_meeting(c), "a:29400");
+    CHECK_STR(tutti_cluster_rendezvous(c), "a:29400");
     CHECK_INT(tutti_cluster_size(c), 3);
     tutti_cluster_free(c);
     setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
     setenv("MASTER_ADDR", "fe80::1", 1);
     c = resolved();
-    CHECK_STR(tutti_cluster_meeting(c), "[fe80::1]:29401");
+    CHECK_STR(tutti_cluster_rendezvous(c), "[fe80::1]:29401");
     tutti_cluster_free(c);
     setenv("MASTER_ADDR", "[fe80::1%eth0]", 1);
     tutti_cluster_free(resolved());
@@ -444,7 +444,7 @@ TUTTI_TEST(cluster_from_kubernetes)
     tutti_cluster *c = resolved();
     CHECK_STR(tutti_cluster_resolver(c), "kubernetes");
     CHECK_INT(tutti_cluster_rank(c), 2);
-    CHECK_STR(tutti_cluster_meeting(c), "train-0.train-net:4711");
+    CHECK_STR(tutti_cluster_rendezvous(c), "train-0.train-net:4711");
     tutti_cluster_free(c);
 }
 

@@ -106,7 +106,7 @@ tutti_refusal tutti__handshake_judge(const tutti_identity *me,
     if (!tutti__digest_equal(proof, hello->as.hello.proof))
         return TUTTI_REFUSAL_SECRET;
     int rank = (int)hello->as.hello.rank, own = tutti_cluster_rank(me->cluster);
-    bool known = tutti_cluster_of_rank(me->cluster, rank, &role, &index);
+    bool known = tutti_cluster_find_rank(me->cluster, rank, &role, &index);
     if (!known || role != (tutti_role)hello->as.hello.role || index != (int)hello->as.hello.index ||
         hello->as.hello.size != (uint32_t)tutti_cluster_size(me->cluster) ||
         hello->as.hello.to != (uint32_t)own || rank == own ||

@@ -122,7 +122,7 @@ void tutti__missing_table(tutti_heartbeat *heartbeat, int64_t waited_ns, char *r
         tutti_role role = TUTTI_ROLE_WORKER;
         int index = 0;
         char why[sizeof of_job + 100];
-        tutti_cluster_of_rank(heartbeat->cluster, gaps[i].rank, &role, &index);
+        tutti_cluster_find_rank(heartbeat->cluster, gaps[i].rank, &role, &index);
         const char *task = tutti_cluster_task(heartbeat->cluster, role, index);
         if (gaps[i].seen != TUTTI_REFUSAL_NONE)
             snprintf(why, sizeof why, "a process at %s was refused: %s", gaps[i].from,

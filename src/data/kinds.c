@@ -31,8 +31,8 @@ static tutti_status kinds_refuse(const char *name)
     return status;
 }
 
-tutti_dataset *tutti_dataset_load(tutti_job *job, const char *name, const char *split,
-                                  const tutti_load_options *options)
+tutti_dataset *tutti_load_dataset_with(tutti_job *job, const char *name, const char *split,
+                                       const tutti_load_dataset_options *options)
 {
     if (!tutti__job_able(job))
         return NULL;
@@ -42,6 +42,6 @@ tutti_dataset *tutti_dataset_load(tutti_job *job, const char *name, const char *
         return NULL;
     }
     tutti_dataset *dataset = kind->open(job, split);
-    return options && options->one_hot ? tutti_dataset_one_hot(dataset, -1, kind->classes)
+    return options && options->one_hot ? (tutti_one_hot_labels)(dataset, -1, kind->classes)
                                        : dataset;
 }

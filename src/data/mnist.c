@@ -14,7 +14,7 @@
 
 #define PIXELS (TUTTI_DIGIT_SIDE * TUTTI_DIGIT_SIDE)
 
-tutti_status tutti_idx_read(const char *path, tutti_tensor **ret_tensor)
+tutti_status tutti_idx_load(const char *path, tutti_tensor **ret_tensor)
 {
     TUTTI_REQUIRE(ret_tensor);
     void *data;
@@ -31,10 +31,10 @@ static tutti_status read_either(const char *directory, const char *name, tutti_t
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path - 4)
         return tutti_fail(TUTTI_INVALID, "the folder's name is too long");
     snprintf(packed, sizeof packed, "%s.gz", path);
-    tutti_status status = tutti_idx_read(path, ret);
+    tutti_status status = tutti_idx_load(path, ret);
     if (status != TUTTI_NOT_FOUND)
         return status;
-    status = tutti_idx_read(packed, ret);
+    status = tutti_idx_load(packed, ret);
     if (status != TUTTI_NOT_FOUND)
         return status;
     return tutti_fail(TUTTI_NOT_FOUND,

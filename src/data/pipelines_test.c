@@ -88,7 +88,7 @@ static tutti_dataset *pairs(tutti_job *job)
         tutti_tensor_set(x, i, (double)i / 4);
     for (int64_t i = 0; i < 23; i++)
         tutti_tensor_set_int(y, i, i % 5);
-    tutti_dataset *dataset = tutti_from(job, x, y);
+    tutti_dataset *dataset = tutti_from_tensor_slices(job, x, y);
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     return dataset;
@@ -103,7 +103,7 @@ static tutti_dataset *texts(tutti_job *job)
         snprintf(text, sizeof text, "word %d", (int)i);
         CHECK_OK(tutti_tensor_set_string(x, i, text, (int64_t)strlen(text)));
     }
-    tutti_dataset *dataset = tutti_from(job, x);
+    tutti_dataset *dataset = tutti_from_tensor_slices(job, x);
     tutti_tensor_release(x);
     return dataset;
 }
@@ -176,7 +176,7 @@ static tutti_dataset *make(tutti_job *job, int which)
     case 30:
         return tutti_one_hot_labels(tutti_map(pairs(job), ragged), 1, 5);
     case 31:
-        return tutti_named(pairs(job), "image", "label");
+        return tutti_name_components(pairs(job), "image", "label");
     case 32:
         return tutti_cache(tutti_shuffle(pairs(job), 0));
     case 33:

@@ -145,7 +145,7 @@ TUTTI_TEST(processes_share_files_and_bytes_and_see_every_line_once)
     for (int i = 0; i < 6; i++)
         inputs[i] = i % 2 ? tutti_text_lines(job, paths[i]) : tutti_text_files(job, paths[i]);
     CHECK_OK(tutti_job_check(job));
-    check_once(tutti_batch(tutti_dataset_interleave(&(tutti_interleave_options){
+    check_once(tutti_batch(tutti_interleave_with(&(tutti_interleave_options){
                                .datasets = {6, inputs}, .cycle = 2, .block = 3}),
                            6),
                TUTTI_SHARD_FILE, lines, false);

@@ -31,7 +31,7 @@ typedef struct diff {
 static tutti_sym autodiff_apply(tutti_graph *graph, const char *op, int count,
                                 const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
 {
-    return (tutti_apply_named)(graph, op, NULL, count, inputs, attr_count, attrs);
+    return (tutti_apply_op_named)(graph, op, NULL, count, inputs, attr_count, attrs);
 }
 
 tutti_sym(tutti_grad_dense)(tutti_grad grad, tutti_sym like)
@@ -302,18 +302,18 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
         results[i] = tutti__sym(node, (uint32_t)i);
         given[i] = outputs[i].value.node ? tutti_grad_dense(outputs[i], results[i]) : TUTTI_NO_SYM;
     }
-    tutti_gradient rule = {.graph = d->graph,
-                           .name = node->name,
-                           .input_count = (int)in,
-                           .output_count = (int)out,
-                           .inputs = inputs,
-                           .outputs = results,
-                           .attrs = node->attrs,
-                           .attr_count = node->attr_count,
-                           .output_grads = given,
-                           .wanted = wanted,
-                           .input_grads = grads,
-                           .input_grad_rows = rows};
+    tutti_gradient_call rule = {.graph = d->graph,
+                                .name = node->name,
+                                .input_count = (int)in,
+                                .output_count = (int)out,
+                                .inputs = inputs,
+                                .outputs = results,
+                                .attrs = node->attrs,
+                                .attr_count = node->attr_count,
+                                .output_grads = given,
+                                .wanted = wanted,
+                                .input_grads = grads,
+                                .input_grad_rows = rows};
     tutti__error_forget();
     tutti_status status = node->op->gradient(&rule);
     if (status != TUTTI_OK)
@@ -441,7 +441,7 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     return status;
 }
 
-void(tutti_differentiate)(tutti_sym y, int count, const tutti_sym *xs, tutti_grad *ret_grads)
+void(tutti_gradients)(tutti_sym y, int count, const tutti_sym *xs, tutti_grad *ret_grads)
 {
     tutti_graph *graph = tutti_sym_graph(y);
     if (ret_grads && count > 0)
@@ -470,10 +470,10 @@ void(tutti_differentiate)(tutti_sym y, int count, const tutti_sym *xs, tutti_gra
     free(grads);
 }
 
-tutti_sym(tutti_gradient_of)(tutti_sym y, tutti_sym x)
+tutti_sym(tutti_gradient)(tutti_sym y, tutti_sym x)
 {
     tutti_grad grad = {0};
-    (tutti_differentiate)(y, 1, &x, &grad);
+    (tutti_gradients)(y, 1, &x, &grad);
     tutti_graph *graph = tutti_sym_graph(y);
     if (graph && graph->error.status == TUTTI_OK && !grad.value.node)
         return autodiff_apply(graph, "zeros_like", 1, &x, 0, NULL);

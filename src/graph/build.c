@@ -203,9 +203,9 @@ tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name,
     return sym;
 }
 
-tutti_sym(tutti_apply_named)(tutti_graph *graph, const char *op_name, const char *name,
-                             int input_count, const tutti_sym *inputs, int attr_count,
-                             const tutti_attr *attrs)
+tutti_sym(tutti_apply_op_named)(tutti_graph *graph, const char *op_name, const char *name,
+                                int input_count, const tutti_sym *inputs, int attr_count,
+                                const tutti_attr *attrs)
 {
     if (!op_name)
         return tutti__poison(graph, TUTTI_INVALID, "no operator is named: its name is NULL");
@@ -231,5 +231,5 @@ tutti_sym(tutti_apply_named)(tutti_graph *graph, const char *op_name, const char
 tutti_sym(tutti_apply_op)(tutti_graph *graph, const char *op, int input_count,
                           const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
 {
-    return (tutti_apply_named)(graph, op, NULL, input_count, inputs, attr_count, attrs);
+    return (tutti_apply_op_named)(graph, op, NULL, input_count, inputs, attr_count, attrs);
 }

@@ -173,7 +173,8 @@ TUTTI_TEST(parameters_of_one_index_are_found_out)
 
 TUTTI_TEST(shardings_that_name_an_axis_twice_are_found_out)
 {
-    tutti_shard shards[TUTTI_GRAPH_MAX_AXES + 1] = {{"a", TUTTI_SPLIT, 0}, {"a", TUTTI_PARTIAL, 0}};
+    tutti_axis_shard shards[TUTTI_GRAPH_MAX_AXES + 1] = {{"a", TUTTI_SPLIT, 0},
+                                                         {"a", TUTTI_PARTIAL, 0}};
     tutti_sharding sharding = {2, shards};
     const tutti_sharding *all[] = {&sharding};
     tutti_graph *g = new_graph();

@@ -173,16 +173,16 @@ tutti_type tutti_sym_type(tutti_sym sym)
     return sym.node->types[sym.index];
 }
 
-int tutti_output_count(tutti_sym sym)
+int tutti_sym_output_count(tutti_sym sym)
 {
     return sym.node ? sym.node->output_count : 0;
 }
 
-tutti_sym(tutti_output_of)(tutti_sym sym, int index)
+tutti_sym(tutti_sym_output)(tutti_sym sym, int index)
 {
     if (!sym.node)
         return sym;
-    if (tutti__sym_usable(sym.node->graph, sym, "tutti_output_of: the symbol", -1) != TUTTI_OK)
+    if (tutti__sym_usable(sym.node->graph, sym, "tutti_sym_output: the symbol", -1) != TUTTI_OK)
         return tutti__poison(sym.node->graph, TUTTI_INVALID, "%s", tutti_error_message());
     if (index < 0 || index >= sym.node->output_count)
         return tutti__poison(sym.node->graph, TUTTI_OUT_OF_RANGE,

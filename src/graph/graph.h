@@ -18,14 +18,14 @@
 
 /* How one edge lies over the device mesh: per mesh axis replicated, split(dimension) or partial. */
 typedef enum tutti_shard_kind { TUTTI_REPLICATED, TUTTI_SPLIT, TUTTI_PARTIAL } tutti_shard_kind;
-typedef struct tutti_shard {
+typedef struct tutti_axis_shard {
     const char *axis; /* of the mesh */
     tutti_shard_kind kind;
     int dimension; /* for TUTTI_SPLIT */
-} tutti_shard;
+} tutti_axis_shard;
 typedef struct tutti_sharding {
     int count;
-    const tutti_shard *shards;
+    const tutti_axis_shard *shards;
 } tutti_sharding;
 
 typedef struct tutti_edge {
@@ -141,7 +141,7 @@ tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char 
 tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int attr_count,
                                  const tutti_attr *attrs, tutti_node **ret_node);
 
-/* Builder with sticky error: as tutti_apply_named, but with the operator at hand. */
+/* Builder with sticky error: as tutti_apply_op_named, but with the operator at hand. */
 tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name, int input_count,
                        const tutti_sym *inputs, int attr_count, const tutti_attr *attrs);
 

@@ -34,7 +34,7 @@ TUTTI_TEST(nodes_have_types_and_stand_in_order)
     CHECK_STR(tutti_node_op(z.node), "add");
     CHECK_STR(tutti_node_device(z.node), "");
     CHECK(tutti_sym_graph(z) == g);
-    CHECK_INT(tutti_output_count(z), 1);
+    CHECK_INT(tutti_sym_output_count(z), 1);
     CHECK_INT(type.dtype, TUTTI_F32);
     CHECK_INT(type.rank, 2);
     CHECK(x.node->id < y.node->id && y.node->id < z.node->id);
@@ -101,7 +101,7 @@ TUTTI_TEST(mistakes_of_building_name_what_was_wrong)
             tutti_apply_op(g, "clip", 1, &x, 2, NULL);
             break;
         default:
-            tutti_output_of(x, 1);
+            tutti_sym_output(x, 1);
             break;
         }
         CHECK(tutti_graph_check(g) != TUTTI_OK);
@@ -142,7 +142,7 @@ TUTTI_TEST(functions_that_are_not_given_are_refused)
     g = new_graph();
     x = input(g, "x");
     tutti_on_gradient(x, NULL, NULL);
-    CHECK(!tutti_sym_ok(tutti_gradient_of(tutti_exp(x), x)));
+    CHECK(!tutti_sym_ok(tutti_gradient(tutti_exp(x), x)));
     CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "tutti_on_gradient: no function is given");
     tutti_graph_destroy(g);
@@ -353,7 +353,7 @@ TUTTI_TEST(what_finds_no_memory_says_memory)
     for (int i = 0; i < GRAPHS; i++) {
         graphs[i] = new_graph();
         xs[i] = input(graphs[i], "x");
-        ys[i] = tutti_sum(tutti_mul(xs[i], tutti_scalar_like(xs[i], 2)));
+        ys[i] = tutti_sum(tutti_mul(xs[i], 2));
     }
     char silent[256] = "";
     int failed = 0;
@@ -369,7 +369,7 @@ TUTTI_TEST(what_finds_no_memory_says_memory)
         eased = tutti__shortage_ease(&shortage);
     }
     for (int i = 1; i < GRAPHS; i++) {
-        tutti_gradient_of(ys[i], xs[i]);
+        tutti_gradient(ys[i], xs[i]);
         if (tutti_graph_check(graphs[i]) != TUTTI_OK && !strstr(tutti_error_message(), "memory"))
             snprintf(silent, sizeof silent, "%s", tutti_error_message());
         failed += tutti_graph_check(graphs[i]) != TUTTI_OK;
@@ -654,7 +654,7 @@ static tutti_status same(tutti_infer *node)
 {
     return tutti_infer_same(node);
 }
-static tutti_status refuse_to_run(const tutti_call *call)
+static tutti_status refuse_to_run(const tutti_kernel_call *call)
 {
     return tutti_fail(TUTTI_UNSUPPORTED, "%s is never run", call->op->name);
 }
@@ -738,7 +738,7 @@ static tutti_status infer_below_zero(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status do_nothing(const tutti_call *call)
+static tutti_status do_nothing(const tutti_kernel_call *call)
 {
     (void)call;
     return TUTTI_OK;

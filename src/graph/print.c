@@ -140,7 +140,7 @@ bool tutti__attr_is_default(const tutti_op *op, const tutti_attr *attr)
 void tutti__print_sharding(tutti_text *out, const tutti_sharding *sharding)
 {
     for (int i = 0; sharding && i < sharding->count; i++) {
-        const tutti_shard *shard = &sharding->shards[i];
+        const tutti_axis_shard *shard = &sharding->shards[i];
         tutti__text_add(out, "%s%s:", i > 0 ? ", " : " <", shard->axis);
         if (shard->kind == TUTTI_SPLIT)
             tutti__text_add(out, "split(%d)", shard->dimension);

@@ -69,9 +69,9 @@ TUTTI_TEST(outputs_variables_and_neighbours_are_shown)
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, 2, 3);
     tutti_sym inputs[] = {x};
     tutti_attr attrs[] = {TUTTI_INT("outputs", 2), TUTTI_INT("axis", 0)};
-    tutti_sym rows = tutti_apply_named(g, "unstack", "rows", 1, inputs, 2, attrs);
+    tutti_sym rows = tutti_apply_op_named(g, "unstack", "rows", 1, inputs, 2, attrs);
     TUTTI_WITH_COLOCATION(g, x)
-        tutti_add(tutti_output_of(rows, 1), rows);
+        tutti_add(tutti_sym_output(rows, 1), rows);
     CHECK_OK(tutti__graph_result(g, (tutti_edge){rows.node, 1}));
     CHECK_OK(tutti__graph_result(g, (tutti_edge){x.node, 0}));
     CHECK(TUTTI_VEC_PUSH(&g->targets, x.node) && TUTTI_VEC_PUSH(&g->targets, rows.node));
@@ -181,7 +181,7 @@ TUTTI_TEST(shardings_are_shown)
 {
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, 2, 3);
-    static const tutti_shard shards[] = {
+    static const tutti_axis_shard shards[] = {
         {"data", TUTTI_SPLIT, 1}, {"model", TUTTI_PARTIAL, 0}, {"pipe", TUTTI_REPLICATED, 0}};
     static const tutti_sharding sharding = {3, shards};
     static const tutti_sharding *all[] = {&sharding};

@@ -173,7 +173,7 @@ tutti_status tutti__read_tensor(tutti_reader *r, tutti_tensor **ret)
 }
 
 static tutti_status read_shard(tutti_reader *r, tutti_graph *graph, const tutti_type *type,
-                               tutti_shard *ret)
+                               tutti_axis_shard *ret)
 {
     const char *axis;
     uint32_t kind, dimension;
@@ -185,8 +185,8 @@ static tutti_status read_shard(tutti_reader *r, tutti_graph *graph, const tutti_
         return TUTTI_READ_FAIL("a sharding over axis '%s' has kind %" PRIu32
                                " and dimension %" PRIu32,
                                axis, kind, dimension);
-    *ret = (tutti_shard){tutti__arena_string(&graph->arena, axis), (tutti_shard_kind)kind,
-                         (int)dimension};
+    *ret = (tutti_axis_shard){tutti__arena_string(&graph->arena, axis), (tutti_shard_kind)kind,
+                              (int)dimension};
     return ret->axis ? TUTTI_OK
                      : tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for a sharding");
 }
@@ -202,7 +202,7 @@ static tutti_status read_sharding(tutti_reader *r, tutti_node *node, int output)
                                "and at most %d are allowed",
                                count, r->left, TUTTI_GRAPH_MAX_AXES);
     tutti_sharding *sharding = tutti__arena_take(&node->graph->arena, sizeof *sharding);
-    tutti_shard *shards = tutti__arena_array(&node->graph->arena, count, sizeof *shards);
+    tutti_axis_shard *shards = tutti__arena_array(&node->graph->arena, count, sizeof *shards);
     if (!sharding || !shards)
         return tutti_fail(TUTTI_NO_MEMORY, "serialised graph: no memory for a sharding");
     for (uint32_t i = 0; i < count; i++) {

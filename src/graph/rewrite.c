@@ -120,7 +120,7 @@ static const tutti_sharding *copy_sharding(tutti_graph *to, const tutti_sharding
     if (!sharding)
         return NULL;
     sharding->count = from->count;
-    tutti_shard *shards =
+    tutti_axis_shard *shards =
         (void *)tutti__arena_bytes(&to->arena, from->shards, (size_t)from->count * sizeof *shards);
     for (int i = 0; shards && i < from->count; i++)
         shards[i].axis = tutti__arena_string(&to->arena, from->shards[i].axis);

@@ -19,7 +19,7 @@ static tutti_sym input(tutti_graph *graph, const char *name)
 
 static tutti_sym named(tutti_graph *g, const char *op, const char *name, tutti_sym x)
 {
-    return tutti_apply_named(g, op, name, 1, &x, 0, NULL);
+    return tutti_apply_op_named(g, op, name, 1, &x, 0, NULL);
 }
 
 /* The names of the nodes in their order, "x y z". */
@@ -124,7 +124,7 @@ TUTTI_TEST(replace_tells_outputs_apart)
 {
     tutti_graph *g = new_graph();
     tutti_sym x = input(g, "x"), rows = tutti_unstack(x, 0, 2), y = tutti_neg(rows);
-    tutti_sym z = tutti_neg(tutti_output_of(rows, 1)),
+    tutti_sym z = tutti_neg(tutti_sym_output(rows, 1)),
               other = tutti_placeholder_named(g, "o", TUTTI_F32, 3);
     CHECK_OK(tutti_graph_check(g));
     tutti__graph_replace(g, tutti__edge(rows), tutti__edge(other));
@@ -200,8 +200,8 @@ static tutti_graph *variant_of_a_graph(int variant)
     tutti_graph *g = new_graph();
     tutti_sym x = input(g, "x"), z = input(g, "z"), y = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, variant == 1 ? "/far:1" : "/far:0")
-        y = tutti_apply_named(g, variant == 2 ? "exp" : "neg", variant == 3 ? "other" : "y", 1,
-                              variant == 4 ? &z : &x, 0, NULL);
+        y = tutti_apply_op_named(g, variant == 2 ? "exp" : "neg", variant == 3 ? "other" : "y", 1,
+                                 variant == 4 ? &z : &x, 0, NULL);
     if (variant == 5)
         CHECK_OK(tutti__node_after(y.node, z.node));
     CHECK_OK(tutti__graph_result(g, tutti__edge(variant == 6 ? x : y)));

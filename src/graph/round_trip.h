@@ -122,7 +122,8 @@ static inline void step(tutti_graph *body, int count, const tutti_sym *args, tut
 
 static inline tutti_graph *rich_graph(void)
 {
-    static const tutti_shard shards[] = {{"data", TUTTI_SPLIT, 1}, {"model", TUTTI_PARTIAL, 0}};
+    static const tutti_axis_shard shards[] = {{"data", TUTTI_SPLIT, 1},
+                                              {"model", TUTTI_PARTIAL, 0}};
     static const tutti_sharding sharding = {2, shards};
     static const tutti_sharding *all[] = {&sharding};
     tutti_graph *g = new_graph();

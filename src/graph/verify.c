@@ -155,7 +155,7 @@ static tutti_status check_sharding(const tutti_node *node, int output)
 {
     const tutti_sharding *sharding = node->shardings[output];
     for (int i = 0; sharding && i < sharding->count; i++) {
-        const tutti_shard *shard = &sharding->shards[i];
+        const tutti_axis_shard *shard = &sharding->shards[i];
         if (!shard->axis || !shard->axis[0] || (unsigned)shard->kind > TUTTI_PARTIAL)
             return verify_refuse(node, "the sharding of output %d has no mesh axis or kind",
                                  output);

@@ -12,8 +12,8 @@ static void build(void)
 {
     CHECK_OK(tutti_graph_create(&graph));
     x = tutti_placeholder_named(graph, "x", TUTTI_F32, TUTTI_ANY, 3);
-    y = tutti_apply_named(graph, "neg", "y", 1, &x, 0, NULL);
-    z = tutti_apply_named(graph, "add", "z", 2, ((tutti_sym[]){x, y}), 0, NULL);
+    y = tutti_apply_op_named(graph, "neg", "y", 1, &x, 0, NULL);
+    z = tutti_apply_op_named(graph, "add", "z", 2, ((tutti_sym[]){x, y}), 0, NULL);
     v = tutti_variable(graph, tutti_zeros(2, 3), .name = "v");
     TUTTI_WITH_CONTROL(graph, y)
         u = tutti_assign_sub(v, z);
@@ -165,7 +165,7 @@ TUTTI_TEST(verify_wants_the_operators_attributes)
 
 TUTTI_TEST(verify_checks_shardings)
 {
-    tutti_shard shards[] = {{"data", TUTTI_SPLIT, 1}, {"model", TUTTI_PARTIAL, 0}};
+    tutti_axis_shard shards[] = {{"data", TUTTI_SPLIT, 1}, {"model", TUTTI_PARTIAL, 0}};
     tutti_sharding sharding = {2, shards};
     const tutti_sharding *all[] = {&sharding};
     build();
@@ -175,7 +175,7 @@ TUTTI_TEST(verify_checks_shardings)
     broken("add 'z' (", "split along dimension 2, but has 2");
     build();
     z.node->shardings = all;
-    shards[0] = (tutti_shard){"model", TUTTI_REPLICATED, 0};
+    shards[0] = (tutti_axis_shard){"model", TUTTI_REPLICATED, 0};
     broken("add 'z' (", "names mesh axis 'model' twice");
 }
 

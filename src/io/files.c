@@ -45,9 +45,9 @@ static tutti_status check_list(const char *path, size_t count, const tutti_named
     return TUTTI_OK;
 }
 
-tutti_status(tutti_safetensors_save)(const char *path, size_t count,
-                                     const tutti_named_tensor *tensors,
-                                     const tutti_safetensors_options *options)
+tutti_status tutti_safetensors_save_with(const char *path, size_t count,
+                                         const tutti_named_tensor *tensors,
+                                         const tutti_safetensors_options *options)
 {
     TUTTI_TRY(check_list(path, count, tensors));
     for (size_t i = 0; i < options->metadata_count; i++)

@@ -6,7 +6,7 @@
 #include "io/npy.h"
 #include "io/zip.h"
 
-static tutti_status read_member(tutti_zip *zip, size_t index, tutti_named_tensors *list)
+static tutti_status read_member(tutti_zip_file *zip, size_t index, tutti_named_tensors *list)
 {
     const char *name = zip->members[index].name;
     size_t length = strlen(name);
@@ -24,7 +24,7 @@ static tutti_status read_member(tutti_zip *zip, size_t index, tutti_named_tensor
 
 tutti_status tutti__npz_read(tutti_source *source, tutti_named_tensors *ret_list)
 {
-    tutti_zip *zip;
+    tutti_zip_file *zip;
     tutti_named_tensors list = {0};
     TUTTI_TRY(tutti__zip_open(source, &zip));
     tutti_status status = TUTTI_OK;

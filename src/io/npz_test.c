@@ -129,7 +129,7 @@ TUTTI_TEST(zip_refuses_bombs_overlaps_and_methods)
 {
     tutti_text text = {0};
     tutti_source *source;
-    tutti_zip *zip;
+    tutti_zip_file *zip;
     write_member(&text, "x");
     CHECK_OK(tutti__source_bytes("z", text.data, text.size, &source));
     CHECK_OK(tutti__zip_open(source, &zip));
@@ -150,7 +150,7 @@ TUTTI_TEST(zip_refuses_two_members_in_one_place)
     tutti_sink *sink, *member;
     tutti_zip_writer writer;
     tutti_source *source;
-    tutti_zip *zip;
+    tutti_zip_file *zip;
     CHECK_OK(tutti__sink_text("z", &text, &sink));
     CHECK_OK(tutti__zip_begin(sink, &writer));
     for (int i = 0; i < 2; i++) {
@@ -184,7 +184,7 @@ TUTTI_TEST(zip_holds_more_than_65535_members)
     tutti_sink *sink, *member;
     tutti_zip_writer writer;
     tutti_source *source, *last;
-    tutti_zip *zip;
+    tutti_zip_file *zip;
     char name[16], byte;
     CHECK_OK(tutti__sink_text("z", &text, &sink));
     CHECK_OK(tutti__zip_begin(sink, &writer));

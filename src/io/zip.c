@@ -116,7 +116,7 @@ static bool read_extra64(const uint8_t *extra, size_t size, tutti_zip_member *m)
     return !needed;
 }
 
-static tutti_status parse_member(tutti_zip *zip, const uint8_t *p, size_t left, int64_t place,
+static tutti_status parse_member(tutti_zip_file *zip, const uint8_t *p, size_t left, int64_t place,
                                  tutti_zip_member *m, size_t *ret_used)
 {
     if (left < 46 || tutti__get_u32(p) != 0x02014b50)
@@ -148,7 +148,7 @@ static tutti_status parse_member(tutti_zip *zip, const uint8_t *p, size_t left, 
 }
 
 /* The member's own header gives the place of its data. */
-static tutti_status check_member(tutti_zip *zip, tutti_zip_member *m, int64_t end)
+static tutti_status check_member(tutti_zip_file *zip, tutti_zip_member *m, int64_t end)
 {
     uint8_t header[30];
     size_t length = strlen(m->name);
@@ -181,7 +181,7 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static tutti_status check_members(tutti_zip *zip, int64_t end)
+static tutti_status check_members(tutti_zip_file *zip, int64_t end)
 {
     tutti_zip_member **order = tutti__arena_array(&zip->arena, zip->count + 1, sizeof *order);
     if (order == NULL)
@@ -202,7 +202,7 @@ static tutti_status check_members(tutti_zip *zip, int64_t end)
     return TUTTI_OK;
 }
 
-static tutti_status parse_directory(tutti_zip *zip, const ending *end, const uint8_t *data)
+static tutti_status parse_directory(tutti_zip_file *zip, const ending *end, const uint8_t *data)
 {
     size_t left = (size_t)end->directory_size, used;
     zip->members = tutti__arena_array(&zip->arena, (size_t)end->count + 1, sizeof *zip->members);
@@ -216,11 +216,11 @@ static tutti_status parse_directory(tutti_zip *zip, const ending *end, const uin
     return check_members(zip, end->directory_at);
 }
 
-tutti_status tutti__zip_open(tutti_source *source, tutti_zip **ret_zip)
+tutti_status tutti__zip_open(tutti_source *source, tutti_zip_file **ret_zip)
 {
     ending end;
     TUTTI_TRY(find_ending(source, &end));
-    tutti_zip *zip = calloc(1, sizeof *zip);
+    tutti_zip_file *zip = calloc(1, sizeof *zip);
     uint8_t *data = malloc((size_t)end.directory_size + 1);
     tutti_status status = TUTTI_OK;
     if (zip == NULL || data == NULL)
@@ -240,7 +240,7 @@ tutti_status tutti__zip_open(tutti_source *source, tutti_zip **ret_zip)
     return status;
 }
 
-void tutti__zip_close(tutti_zip *zip)
+void tutti__zip_close(tutti_zip_file *zip)
 {
     if (zip == NULL)
         return;

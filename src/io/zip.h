@@ -19,18 +19,18 @@ typedef struct tutti_zip_member {
     uint16_t method; /* 0 stored, 8 deflated */
 } tutti_zip_member;
 
-typedef struct tutti_zip {
+typedef struct tutti_zip_file {
     tutti_source *source;
     size_t count;
     tutti_zip_member *members; /* as the archive lists them */
     tutti_arena arena;
-} tutti_zip;
+} tutti_zip_file;
 
 /* The source must outlive the archive. */
-tutti_status tutti__zip_open(tutti_source *source, tutti_zip **ret_zip);
-void tutti__zip_close(tutti_zip *zip); /* NULL is fine */
+tutti_status tutti__zip_open(tutti_source *source, tutti_zip_file **ret_zip);
+void tutti__zip_close(tutti_zip_file *zip); /* NULL is fine */
 /* A member's bytes, to be read in order; one at a time. */
-tutti_status tutti__zip_member_source(tutti_zip *zip, size_t index, tutti_source **ret_source);
+tutti_status tutti__zip_member_source(tutti_zip_file *zip, size_t index, tutti_source **ret_source);
 
 typedef struct tutti_zip_writer {
     tutti_sink *sink;

@@ -44,7 +44,7 @@ static void close_member(tutti_source *self)
     free(r);
 }
 
-tutti_status tutti__zip_member_source(tutti_zip *zip, size_t index, tutti_source **ret_source)
+tutti_status tutti__zip_member_source(tutti_zip_file *zip, size_t index, tutti_source **ret_source)
 {
     const tutti_zip_member *m = &zip->members[index];
     reading *r = calloc(1, sizeof *r);

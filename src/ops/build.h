@@ -19,6 +19,10 @@ tutti_sym tutti__nary(const tutti_op *op, int input_count, const tutti_sym *inpu
                 (int)(sizeof((tutti_attr[]){__VA_ARGS__}) / sizeof(tutti_attr)),                   \
                 (tutti_attr[]){__VA_ARGS__})
 
+/* A constant of x's element type and no dimensions, which broadcasts against anything. For an
+ * integer x the number must be whole. */
+tutti_sym tutti__scalar_like(tutti_sym x, double value);
+
 /* The graph of the first that has one; NULL when there is none, or no list. */
 tutti_graph *tutti__graph_of(int count, const tutti_sym *syms);
 /* What a builder returns that is given no symbol of any graph: poison. The thread's message says

@@ -4,7 +4,8 @@
 
 #include "ops/build.h"
 
-static tutti_status check_dims(const tutti_call *call, int index, int rank, const int64_t *dims)
+static tutti_status check_dims(const tutti_kernel_call *call, int index, int rank,
+                               const int64_t *dims)
 {
     int64_t bytes = (int64_t)tutti_dtype_size(call->outputs[index].dtype);
     if (rank < 0 || rank > TUTTI_MAX_RANK)
@@ -25,7 +26,8 @@ static tutti_status check_dims(const tutti_call *call, int index, int rank, cons
     return TUTTI_OK;
 }
 
-tutti_status tutti_call_allocate(const tutti_call *call, int index, int rank, const int64_t *dims)
+tutti_status tutti_kernel_call_allocate(const tutti_kernel_call *call, int index, int rank,
+                                        const int64_t *dims)
 {
     const tutti_call_host *host = call->context;
     if (index < 0 || index >= call->output_count)

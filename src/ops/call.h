@@ -1,5 +1,5 @@
-/* call.h: what stands behind a tutti_call. Whoever runs kernels (the reference interpreter, a
- * device) lets call->context point at a struct that begins with tutti_call_host. */
+/* call.h: what stands behind a tutti_kernel_call. Whoever runs kernels (the reference interpreter,
+ * a device) lets call->context point at a struct that begins with tutti_call_host. */
 #ifndef TUTTI_OPS_CALL_H
 #define TUTTI_OPS_CALL_H
 
@@ -8,14 +8,15 @@
 #include "tutti/op.h"
 
 typedef struct tutti_call_host {
-    /* Behind tutti_call_allocate: memory for output `index`, whose dimensions are now known; fills
-     * call->outputs[index]. The dimensions were checked: rank in range, none negative, the size in
-     * bytes fits 64 bits. NULL: no output of this runner's kernels may depend on data. */
-    tutti_status (*allocate)(const tutti_call *call, int index, int rank, const int64_t *dims);
+    /* Behind tutti_kernel_call_allocate: memory for output `index`, whose dimensions are now known;
+     * fills call->outputs[index]. The dimensions were checked: rank in range, none negative, the
+     * size in bytes fits 64 bits. NULL: no output of this runner's kernels may depend on data. */
+    tutti_status (*allocate)(const tutti_kernel_call *call, int index, int rank,
+                             const int64_t *dims);
     /* (optional) Output `index` becomes this host tensor, which is retained or copied (strings
      * deeply); its type fits the output's. For kernels that get finished tensors from elsewhere
      * (queues). NULL: they copy into the output's memory, and cannot give strings. */
-    tutti_status (*give)(const tutti_call *call, int index, tutti_tensor *tensor);
+    tutti_status (*give)(const tutti_kernel_call *call, int index, tutti_tensor *tensor);
     /* (optional) Turns true when the run has failed elsewhere: kernels that wait then stop. */
     const atomic_bool *cancelled;
 } tutti_call_host;

@@ -91,7 +91,7 @@ tutti_status tutti__pull_back(tutti_graph *graph, const tutti_pull_back *of, tut
 }
 
 typedef struct backward {
-    tutti_gradient *node;
+    tutti_gradient_call *node;
     tutti_body_fn *forward;
     int output_count;
     const int *of;
@@ -122,7 +122,7 @@ static void build_backward(tutti_graph *body, int count, const tutti_sym *args,
     }
 }
 
-tutti_status tutti__backward_gradient(tutti_gradient *node, tutti_body_fn *forward,
+tutti_status tutti__backward_gradient(tutti_gradient_call *node, tutti_body_fn *forward,
                                       int output_count, const int *of)
 {
     backward b = {node, forward, output_count, of};

@@ -21,7 +21,7 @@ tutti_status tutti__pull_back(tutti_graph *graph, const tutti_pull_back *of, tut
 /* The gradient rule of a backward operator. Its inputs are the arguments of `forward`, which has
  * one result, and then that result's gradient; its output k is the gradient of argument of[k].
  * `forward` gets the node as its context. */
-tutti_status tutti__backward_gradient(tutti_gradient *node, tutti_body_fn *forward,
+tutti_status tutti__backward_gradient(tutti_gradient_call *node, tutti_body_fn *forward,
                                       int output_count, const int *of);
 
 #endif

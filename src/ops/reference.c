@@ -17,7 +17,7 @@ static const int64_t patience_ns = INT64_C(10) * 1000 * 1000 * 1000;
 /* What one call holds. `host` comes first: call->context points here. */
 typedef struct tutti_reference_frame {
     tutti_call_host host;
-    tutti_call call;
+    tutti_kernel_call call;
     tutti_infer rule;
     tutti_arena arena;
     tutti_tensor **inputs, **outputs; /* one reference each */
@@ -40,14 +40,14 @@ static tutti_status make_output(tutti_reference_frame *frame, int index, const t
     return TUTTI_OK;
 }
 
-static tutti_status reference_allocate(const tutti_call *call, int index, int rank,
+static tutti_status reference_allocate(const tutti_kernel_call *call, int index, int rank,
                                        const int64_t *dims)
 {
     tutti_type type = tutti_type_make(call->outputs[index].dtype, rank, dims);
     return make_output(call->context, index, &type);
 }
 
-static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor)
+static tutti_status give(const tutti_kernel_call *call, int index, tutti_tensor *tensor)
 {
     tutti_reference_frame *frame = call->context;
     tutti_tensor *contiguous;
@@ -111,14 +111,14 @@ static tutti_status open_frame(tutti_reference_frame *frame, const tutti_infer *
     frame->inputs = tutti__arena_array(&frame->arena, inputs, sizeof(tutti_tensor *));
     frame->outputs = tutti__arena_array(&frame->arena, outputs, sizeof(tutti_tensor *));
     frame->rule.outputs = tutti__arena_array(&frame->arena, outputs, sizeof(tutti_type));
-    frame->call = (tutti_call){.op = rule->op,
-                               .name = rule->name,
-                               .attrs = rule->attrs,
-                               .attr_count = rule->attr_count,
-                               .input_count = rule->input_count,
-                               .output_count = rule->output_count,
-                               .context = frame,
-                               .deadline = tutti__now_ns() + patience_ns};
+    frame->call = (tutti_kernel_call){.op = rule->op,
+                                      .name = rule->name,
+                                      .attrs = rule->attrs,
+                                      .attr_count = rule->attr_count,
+                                      .input_count = rule->input_count,
+                                      .output_count = rule->output_count,
+                                      .context = frame,
+                                      .deadline = tutti__now_ns() + patience_ns};
     frame->call.outputs = tutti__arena_array(&frame->arena, outputs, sizeof(tutti_view));
     frame->host.allocate = reference_allocate;
     frame->host.give = give;
@@ -129,7 +129,7 @@ static tutti_status open_frame(tutti_reference_frame *frame, const tutti_infer *
 }
 
 /* A view without a kernel: the input's bytes under the output's shape. */
-static tutti_status copy_bytes(const tutti_call *call)
+static tutti_status copy_bytes(const tutti_kernel_call *call)
 {
     const tutti_view *from = &call->inputs[0], *to = &call->outputs[0];
     int64_t count = tutti_view_count(from);
@@ -142,7 +142,7 @@ static tutti_status copy_bytes(const tutti_call *call)
     return TUTTI_OK;
 }
 
-static tutti_status run_kernel(const tutti_call *call)
+static tutti_status run_kernel(const tutti_kernel_call *call)
 {
     if (call->op->reference != NULL)
         return call->op->reference(call);

@@ -1,4 +1,5 @@
 /* reference_test.c: the reference interpreter on small graphs. */
+#include "ops/build.h"
 #include "ops/reference.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ TUTTI_TEST(reference_runs_what_is_fetched_and_infers_shapes)
 {
     tutti_graph *graph = new_graph();
     tutti_sym x = placeholder(graph, 1, (int64_t[]){TUTTI_ANY});
-    tutti_sym y = tutti_mul(tutti_add_scalar(x, 1), x);
+    tutti_sym y = tutti_mul(tutti_add(x, 1), x);
     tutti_sym unfed = tutti_exp(placeholder(graph, 0, NULL)); /* not needed, so not missed */
     CHECK(tutti_sym_ok(unfed));
     tutti_tensor *value = vector(3, (float[]){1, 2, 3}), *result = NULL;
@@ -143,13 +144,13 @@ TUTTI_TEST(reference_moves_strings_and_lets_results_own_them)
 
 static void half(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
 {
-    ret[0] = tutti_scale(args[0], 0.5);
+    ret[0] = tutti_mul(args[0], 0.5);
 }
 
 static void twice(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                   void *context)
 {
-    ret[0] = tutti_scale(args[0], 2);
+    ret[0] = tutti_mul(args[0], 2);
 }
 
 static double run_one(tutti_graph *graph, tutti_sym x, double value, tutti_sym y)
@@ -168,8 +169,7 @@ TUTTI_TEST(reference_runs_one_branch)
 {
     tutti_graph *graph = new_graph();
     tutti_sym x = placeholder(graph, 0, NULL);
-    tutti_sym y =
-        tutti_cond(tutti_greater(x, tutti_scalar_like(x, 1)), half, twice, NULL, 1, &x, 1, NULL);
+    tutti_sym y = tutti_cond(tutti_greater(x, 1), half, twice, NULL, 1, &x, 1, NULL);
     CHECK_NEAR(run_one(graph, x, 8, y), 4, 0);
     CHECK_NEAR(run_one(graph, x, 0.5, y), 1, 0);
     tutti_graph_destroy(graph);
@@ -185,15 +185,15 @@ static void below(tutti_graph *body, int count, const tutti_sym *args, tutti_sym
 /* i = 2 i, n = n + 1 */
 static void grow(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
 {
-    ret[0] = tutti_scale(args[0], 2);
-    ret[1] = tutti_add_scalar(args[1], 1);
+    ret[0] = tutti_mul(args[0], 2);
+    ret[1] = tutti_add(args[1], 1);
 }
 
 TUTTI_TEST(reference_runs_loops)
 {
     tutti_graph *graph = new_graph();
     tutti_sym limit = placeholder(graph, 0, NULL), results[2];
-    tutti_sym start[] = {tutti_scalar_like(limit, 1), tutti_scalar_like(limit, 0)};
+    tutti_sym start[] = {tutti__scalar_like(limit, 1), tutti__scalar_like(limit, 0)};
     tutti_while(below, grow, NULL, 2, start, 1, &limit, results);
     CHECK_NEAR(run_one(graph, limit, 100, results[0]), 128, 0);
     CHECK_NEAR(run_one(graph, limit, 100, results[1]), 7, 0);
@@ -205,9 +205,9 @@ TUTTI_TEST(reference_runs_the_gradient_of_a_loop)
 {
     tutti_graph *graph = new_graph();
     tutti_sym x = placeholder(graph, 0, NULL), results[2];
-    tutti_sym start[] = {x, tutti_scalar_like(x, 0)}, limit = tutti_scalar_like(x, 10);
+    tutti_sym start[] = {x, tutti__scalar_like(x, 0)}, limit = tutti__scalar_like(x, 10);
     tutti_while(below, grow, NULL, 2, start, 1, &limit, results);
-    tutti_sym grad = tutti_gradient_of(tutti_square(results[0]), x);
+    tutti_sym grad = tutti_gradient(tutti_square(results[0]), x);
     /* x = 3: 3, 6, 12 = 4 x, so d (4 x)^2 / d x = 32 x */
     CHECK_NEAR(run_one(graph, x, 3, grad), 96, 1e-4);
     tutti_graph_destroy(graph);

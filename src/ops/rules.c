@@ -72,7 +72,7 @@ tutti_status tutti_infer_compare(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static bool inputs_are_integral(const tutti_call *call)
+static bool inputs_are_integral(const tutti_kernel_call *call)
 {
     for (int i = 0; i < call->input_count; i++)
         if (!tutti_dtype_is_int(call->inputs[i].dtype) && call->inputs[i].dtype != TUTTI_BOOL)
@@ -82,7 +82,7 @@ static bool inputs_are_integral(const tutti_call *call)
 
 /* Integers and bools go through int64_t, floats through double; storing rounds floats once and lets
  * integers wrap round. */
-tutti_status tutti_reference_elementwise(const tutti_call *call)
+tutti_status tutti_reference_elementwise(const tutti_kernel_call *call)
 {
     const tutti_op *op = call->op;
     const tutti_view *out = &call->outputs[0];

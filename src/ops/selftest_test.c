@@ -24,21 +24,21 @@ static void expect(const tutti_op *op, tutti_status status, const char *part)
     CHECK_CONTAINS(tutti_error_message(), part);
 }
 
-static tutti_status half_gradient(tutti_gradient *node)
+static tutti_status half_gradient(tutti_gradient_call *node)
 {
-    node->input_grads[0] = tutti_scale(node->output_grads[0], 0.5);
+    node->input_grads[0] = tutti_mul(node->output_grads[0], 0.5);
     return TUTTI_OK;
 }
 
 /* Forgets the last element. */
-static tutti_status lazy_kernel(const tutti_call *call)
+static tutti_status lazy_kernel(const tutti_kernel_call *call)
 {
     for (int64_t i = 0; i + 1 < tutti_view_count(&call->outputs[0]); i++)
         tutti_view_set(&call->outputs[0], i, tutti_view_get(&call->inputs[0], i));
     return TUTTI_OK;
 }
 
-static tutti_status greedy_kernel(const tutti_call *call)
+static tutti_status greedy_kernel(const tutti_kernel_call *call)
 {
     TUTTI_TRY(lazy_kernel(call));
     tutti_view_set(&call->outputs[0], tutti_view_count(&call->outputs[0]) - 1, 1);
@@ -78,14 +78,14 @@ TUTTI_TEST(selftest_finds_what_is_wrong)
 }
 
 /* v = 2 v, written into the variable only, as devices that give both one memory would forgive. */
-static tutti_status double_in_place(const tutti_call *call)
+static tutti_status double_in_place(const tutti_kernel_call *call)
 {
     for (int64_t i = 0; i < tutti_view_count(&call->inputs[0]); i++)
         tutti_view_set(&call->inputs[0], i, 2 * tutti_view_get(&call->inputs[0], i));
     return TUTTI_OK;
 }
 
-static tutti_status double_both(const tutti_call *call)
+static tutti_status double_both(const tutti_kernel_call *call)
 {
     TUTTI_TRY(double_in_place(call));
     for (int64_t i = 0; i < tutti_view_count(&call->outputs[0]); i++)

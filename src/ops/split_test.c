@@ -61,7 +61,7 @@ TUTTI_TEST(split_check_finds_wrong_rules)
     expect_wrong(cut_missing_axis, "has no axis 2");
 }
 
-static tutti_status wrong_gradient(tutti_gradient *node)
+static tutti_status wrong_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = node->input_grads[1] = node->output_grads[0];
     return TUTTI_OK;

@@ -14,7 +14,7 @@ typedef struct tutti_strided {
 } tutti_strided;
 
 /* At the first element of output 0. At most TUTTI_SPLIT_SLOTS inputs. */
-static inline void tutti__strided_start(const tutti_call *call, tutti_strided *walk)
+static inline void tutti__strided_start(const tutti_kernel_call *call, tutti_strided *walk)
 {
     const tutti_view *out = &call->outputs[0];
     *walk = (tutti_strided){.rank = out->rank, .inputs = call->input_count, .dims = out->dims};

@@ -44,10 +44,10 @@ TUTTI_TEST(absorb_batch_norm_into_a_convolution)
         for (int biased = 0; biased < 2; biased++) {
             tutti_graph *g = tutti__test_graph();
             tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 2, 5, 5, 4));
-            tutti_sym y = tutti_conv2d_of(x, NUMBERS(g, -1, 3, 3, 4 / groups, 4), .groups = groups);
+            tutti_sym y = tutti_nn_conv2d(x, NUMBERS(g, -1, 3, 3, 4 / groups, 4), .groups = groups);
             if (biased)
                 y = tutti_add(y, NUMBERS(g, 0.5, 4));
-            y = tutti_batch_norm_inference_of(y, NUMBERS(g, 0.3, 4), NUMBERS(g, -0.2, 4),
+            y = tutti_nn_batch_norm_inference(y, NUMBERS(g, 0.3, 4), NUMBERS(g, -0.2, 4),
                                               NUMBERS(g, 0.1, 4), NUMBERS(g, 0.7, 4));
             tutti__test_result(tutti_relu(y));
             tutti__test_passes(2, passes, NULL, g, NULL, NULL, 1e-5);

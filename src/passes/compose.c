@@ -41,7 +41,7 @@ static tutti_edge binary(composing *c, const char *op, tutti_edge x, tutti_edge 
 /* Over the node's axes, which stay with size 1. */
 static tutti_edge reduced(composing *c, const char *op, tutti_edge x)
 {
-    tutti_attr attrs[] = {*c->axes, TUTTI_INT("keep_dims", 1)};
+    tutti_attr attrs[] = {*c->axes, TUTTI_INT("keepdims", 1)};
     return compose_step(c, op, 1, &x, 2, attrs);
 }
 

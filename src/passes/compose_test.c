@@ -19,14 +19,13 @@ TUTTI_TEST(compose_takes_reductions_apart)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 2, 3));
     tutti__test_result(tutti_variance(x, .axes = TUTTI_AXES(1)));
-    tutti__test_result(tutti_norm(x, .axes = TUTTI_AXES(0), .ord = 1, .keep_dims = true));
-    CHECK_INT(
-        tutti__test_pass(
-            &tutti_pass_compose, &context, g,
-            "return variance(p0){axes=[1]}, norm(p0){axes=[0] keep_dims=true ord=1}",
-            "return reshape(mean(square(sub(p0, mean(p0){axes=[1] keep_dims=true}))){axes=[1] "
-            "keep_dims=true}){dims=[2]}, sum(abs(p0)){axes=[0] keep_dims=true}"),
-        2);
+    tutti__test_result(tutti_norm(x, .axes = TUTTI_AXES(0), .ord = 1, .keepdims = true));
+    CHECK_INT(tutti__test_pass(
+                  &tutti_pass_compose, &context, g,
+                  "return variance(p0){axes=[1]}, norm(p0){axes=[0] keepdims=true ord=1}",
+                  "return reshape(mean(square(sub(p0, mean(p0){axes=[1] keepdims=true}))){axes=[1] "
+                  "keepdims=true}){dims=[2]}, sum(abs(p0)){axes=[0] keepdims=true}"),
+              2);
     tutti_graph_destroy(g);
 }
 
@@ -53,13 +52,13 @@ static const double numbers[ROWS][COLUMNS] = {
 static int build(tutti_sym x, tutti_sym *ret)
 {
     tutti_sym all[] = {tutti_logsumexp(x, .axes = TUTTI_AXES(1)),
-                       tutti_logsumexp(x, .axes = TUTTI_AXES(0), .keep_dims = true),
+                       tutti_logsumexp(x, .axes = TUTTI_AXES(0), .keepdims = true),
                        tutti_logsumexp(x),
                        tutti_variance(x, .axes = TUTTI_AXES(1)),
                        tutti_variance(x, .axes = TUTTI_AXES(-2)),
                        tutti_variance(x),
                        tutti_norm(x, .axes = TUTTI_AXES(1)),
-                       tutti_norm(x, .axes = TUTTI_AXES(0), .keep_dims = true),
+                       tutti_norm(x, .axes = TUTTI_AXES(0), .keepdims = true),
                        tutti_norm(x),
                        tutti_norm(x, .axes = TUTTI_AXES(1), .ord = 1),
                        tutti_norm(x, .ord = 1),

@@ -76,7 +76,7 @@ TUTTI_TEST(cse_several_outputs)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4));
     tutti_sym a = tutti_split_into(x, 0, 2), b = tutti_split_into(x, 0, 2);
-    tutti__test_result(tutti_sub(tutti_output_of(a, 0), tutti_output_of(b, 1)));
+    tutti__test_result(tutti_sub(tutti_sym_output(a, 0), tutti_sym_output(b, 1)));
     CHECK_INT(tutti__test_pass(&tutti_pass_cse, NULL, g, NULL,
                                "t0 = split(p0){outputs=2}\nreturn sub(t0:0, t0:1)"),
               1);
@@ -145,7 +145,7 @@ static int merged_loops(bool prints, int *ret_loops)
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32)), y, dx;
     tutti_sym a = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32));
     tutti_while(below_nine, square_and_add, &prints, TUTTI_SYMS(x), TUTTI_SYMS(a), &y);
-    dx = tutti_gradient_of(y, x);
+    dx = tutti_gradient(y, x);
     tutti__test_result(y);
     tutti__test_result(dx);
     int changes = tutti__test_rewrite(&tutti_pass_cse, NULL, g);

@@ -314,7 +314,7 @@ static void check_equation(const equation *e, bool is_deterministic)
     tutti_sym weights = tutti_stop_gradient(tutti_sin(fetched[0]));
     tutti_sym loss = tutti_sum(tutti_mul(fetched[0], weights));
     for (int i = 0; i < e->count; i++)
-        fetched[i + 1] = tutti_gradient_of(loss, operands[i]);
+        fetched[i + 1] = tutti_gradient(loss, operands[i]);
     compare(g, e->text, is_deterministic, e->count, operands, values, fetched);
     for (int i = 0; i < e->count; i++)
         tutti_tensor_release(values[i]);

@@ -94,8 +94,8 @@ TUTTI_TEST(fold_several_outputs)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym pieces = tutti_split_into(tutti_ints(g, 1, 2, 3, 4), 0, 2);
-    tutti__test_result(tutti_output_of(pieces, 1));
-    tutti__test_result(tutti_output_of(pieces, 0));
+    tutti__test_result(tutti_sym_output(pieces, 1));
+    tutti__test_result(tutti_sym_output(pieces, 0));
     tutti__test_pass(&tutti_pass_fold, NULL, g, NULL,
                      "return constant(){value=i64[2](3 4)}, constant(){value=i64[2](1 2)}");
     tutti_graph_destroy(g);

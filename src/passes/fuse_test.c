@@ -42,7 +42,7 @@ TUTTI_TEST(fuse_chain)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_F32, 4, 8));
     tutti_sym bias = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 8));
-    tutti__test_result(tutti_relu(tutti_add(tutti_scale(x, 2), bias)));
+    tutti__test_result(tutti_relu(tutti_add(tutti_mul(x, 2), bias)));
     CHECK_INT(
         check(
             g, "return relu(add(mul(p0, 2), p1))",
@@ -241,7 +241,7 @@ TUTTI_TEST(fuse_random_graphs_with_products)
 
 static tutti_sym reduced(const char *op, tutti_sym x, int64_t axis)
 {
-    tutti_attr attrs[] = {TUTTI_INTS("axes", 1, &axis), TUTTI_INT("keep_dims", true)};
+    tutti_attr attrs[] = {TUTTI_INTS("axes", 1, &axis), TUTTI_INT("keepdims", true)};
     return tutti_apply_op(tutti_sym_graph(x), op, 1, &x, 2, attrs);
 }
 
@@ -296,7 +296,7 @@ TUTTI_TEST(fuse_leaves_operators_over_rows)
               scale = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 6));
     tutti_sym sum = tutti_add(tutti_neg(x), scale);
     tutti__test_result(sum);
-    tutti__test_result(tutti_layer_norm_of(sum, scale, scale));
+    tutti__test_result(tutti_nn_layer_norm(sum, scale, scale));
     CHECK_INT(check(g, NULL,
                     "t0 = fused(p0, p1){body=(return add(neg(p0), p1)) pattern=\"elementwise\"}\n"
                     "return t0, layer_norm(t0, p1, p1)"),
@@ -313,7 +313,7 @@ TUTTI_TEST(fuse_no_sum_over_rows_that_is_used_at_once)
     tutti__test_result(tutti_square(tutti_sub(y, reduced("mean", y, 0))));
     CHECK_INT(check(g, NULL,
                     "t0 = fused(p0){body=(t0 = exp(p0); return t0, mean(t0){axes=[0] "
-                    "keep_dims=true}) pattern=\"reduce\"}\n"
+                    "keepdims=true}) pattern=\"reduce\"}\n"
                     "return fused(t0:0, t0:1){body=(return square(sub(p0, p1))) "
                     "pattern=\"elementwise\"}"),
               2);

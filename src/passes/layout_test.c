@@ -111,7 +111,7 @@ TUTTI_TEST(layout_cancels_in_a_chain)
 /* A convolution as a model has it that keeps channels before height and width. */
 static tutti_sym conv_of(tutti_sym x, tutti_sym kernel)
 {
-    tutti_sym y = tutti_conv2d_of(tutti_transpose(x, 0, 2, 3, 1), kernel, .padding = "same");
+    tutti_sym y = tutti_nn_conv2d(tutti_transpose(x, 0, 2, 3, 1), kernel, .padding = "same");
     return tutti_transpose(y, 0, 3, 1, 2);
 }
 
@@ -153,7 +153,7 @@ TUTTI_TEST(layout_of_joins_and_constants)
         tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6}, &values));
     tutti_sym constant = tutti_constant(g, values);
     tutti_sym sum = tutti_add(tutti_transpose(x), constant);
-    tutti_sym joined = tutti_concat(1, sum, tutti_transpose(y));
+    tutti_sym joined = tutti_concatenate(TUTTI_SYMS(sum, tutti_transpose(y)), .axis = 1);
     tutti__test_result(tutti_transpose(joined));
     CHECK_INT(check(g, NULL,
                     "return concat(add(p0, constant(){value=f32[2,3](1 3 5 2 4 6)}), p1){axis=0}"),

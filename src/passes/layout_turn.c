@@ -81,7 +81,7 @@ bool tutti__layout_absorbs(const tutti_region *r, const tutti_node *node)
     bool known = false;
     for (int i = 0; names[i] != NULL; i++)
         known = known || tutti__is(node, names[i]);
-    if (!known || tutti__rewrite_pinned(node) || tutti__int(node, "keep_dims") != 0 ||
+    if (!known || tutti__rewrite_pinned(node) || tutti__int(node, "keepdims") != 0 ||
         !keeps_bits(r, node))
         return false;
     for (int i = 0; i < r->rank; i++) /* kept axes stay in order */

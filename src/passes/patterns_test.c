@@ -194,7 +194,8 @@ TUTTI_TEST(pattern_dropout_add)
     start();
     tutti_sym counter = tutti__test_input(g, 3, (tutti_type){.dtype = TUTTI_I64});
     tutti_sym x = tutti_tanh(a);
-    tutti_sym y = tutti_add(x, tutti_dropout_of(tutti_square(a), counter, 0.3, .salt = 5));
+    tutti_sym y =
+        tutti_add(x, tutti_nn_dropout(tutti_square(a), 0.3, .counter = counter, .salt = 5));
     tutti__test_result(y);
     CHECK_INT(check(g, NULL,
                     "return fused(square(p0), p3, tanh(p0)){body=(return add(p2, dropout(p0, "
@@ -202,7 +203,7 @@ TUTTI_TEST(pattern_dropout_add)
               1);
     start();
     counter = tutti__test_input(g, 3, (tutti_type){.dtype = TUTTI_I64});
-    x = tutti_dropout_of(a, counter, 0.3, .salt = 5);
+    x = tutti_nn_dropout(a, 0.3, .counter = counter, .salt = 5);
     tutti__test_result(tutti_add(x, a));
     tutti__test_result(tutti_neg(x)); /* is wanted by itself */
     CHECK_INT(check(g, NULL, NULL), 0);

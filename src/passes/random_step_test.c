@@ -41,7 +41,7 @@ TUTTI_TEST(random_step_leaves_initialisation)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_random_uniform(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 2));
-    tutti_sym all = tutti_initialize_all(g);
+    tutti_sym all = tutti_initialize_variables(g);
     CHECK(TUTTI_VEC_PUSH(&g->targets, all.node));
     CHECK_OK(tutti__graph_prune(g));
     CHECK_INT(tutti__test_rewrite(&tutti_pass_random_step, NULL, g), 0);

@@ -21,7 +21,7 @@ static small make(bool remat)
     s.inner = tutti_sin(s.middle);
     tutti__region_pop(s.graph);
     s.loss = tutti_sum(tutti_square(s.inner));
-    s.grad = tutti_gradient_of(s.loss, s.x);
+    s.grad = tutti_gradient(s.loss, s.x);
     CHECK_OK(tutti__graph_result(s.graph, tutti__edge(s.loss)));
     CHECK_OK(tutti__graph_result(s.graph, tutti__edge(s.grad)));
     CHECK_OK(tutti_graph_check(s.graph));
@@ -87,7 +87,7 @@ TUTTI_TEST(remat_keeps_results_and_what_a_kept_view_shows)
     TUTTI_WITH_REMAT(s.graph)
     s.inner = tutti_reshape(tutti_exp(s.x), 32);
     s.loss = tutti_sum(tutti_square(s.inner));
-    s.grad = tutti_gradient_of(s.loss, s.x);
+    s.grad = tutti_gradient(s.loss, s.x);
     CHECK_OK(tutti__graph_result(s.graph, tutti__edge(s.grad)));
     CHECK_INT(run(s.graph, false), 0); /* exp's memory is that of what square reads */
     tutti_graph_destroy(s.graph);

@@ -139,7 +139,7 @@ TUTTI_TEST(simplify_views)
     tutti__test_result(tutti_identity(tutti_stop_gradient(x)));
     tutti__test_result(tutti_reshape(tutti_reshape(x, 12), 3, 4));
     tutti__test_result(tutti_reshape(tutti_expand_dims(x, 0), 2, 6));
-    tutti__test_result(tutti_squeeze(tutti_flatten_of(tutti_reshape(x, 1, 3, 4))));
+    tutti__test_result(tutti_squeeze(tutti_nn_flatten(tutti_reshape(x, 1, 3, 4))));
     check(g, NULL, "return p0, reshape(p0){dims=[3,4]}, p0, reshape(p0){dims=[12]}");
 }
 
@@ -189,8 +189,8 @@ TUTTI_TEST(simplify_wholes)
 {
     g = tutti__test_graph();
     tutti_sym x = input(0, TUTTI_TYPE(TUTTI_F32, 2, 3));
-    tutti__test_result(tutti_concat(1, x));
-    tutti__test_result(tutti_stack(0, x));
+    tutti__test_result(tutti_concatenate(TUTTI_SYMS(x), .axis = 1));
+    tutti__test_result(tutti_stack(TUTTI_SYMS(x)));
     tutti__test_result(tutti_pad(x, .before = TUTTI_INDEX(0, 0), .after = TUTTI_INDEX(0, 0)));
     tutti__test_result(tutti_tile(x, 1, 1));
     tutti__test_result(tutti_slice(x, .begin = TUTTI_INDEX(0, 0), .end = TUTTI_INDEX(9, 3)));
@@ -208,7 +208,7 @@ TUTTI_TEST(simplify_reductions_of_nothing)
     g = tutti__test_graph();
     tutti_sym x = input(0, TUTTI_TYPE(TUTTI_F32, 2, 1, 3)), s = input(1, TUTTI_TYPE(TUTTI_F32));
     tutti__test_result(tutti_sum(x, .axes = TUTTI_AXES(1)));
-    tutti__test_result(tutti_max(x, .axes = TUTTI_AXES(1), .keep_dims = true));
+    tutti__test_result(tutti_max(x, .axes = TUTTI_AXES(1), .keepdims = true));
     tutti__test_result(tutti_mean(s));
     tutti__test_result(tutti_sum(x, .axes = TUTTI_AXES(0)));
     check(g, NULL, "return reshape(p0){dims=[2,3]}, p0, p1, sum(p0){axes=[0]}");
@@ -256,7 +256,7 @@ TUTTI_TEST(simplify_reductions_of_views)
     g = tutti__test_graph();
     tutti_sym x = input(0, TUTTI_TYPE(TUTTI_F32, 2, 3)), y = tutti_reshape(x, 3, 2);
     tutti__test_result(tutti_mean(y));
-    tutti__test_result(tutti_sum(y, .axes = TUTTI_AXES(0, 1), .keep_dims = true));
+    tutti__test_result(tutti_sum(y, .axes = TUTTI_AXES(0, 1), .keepdims = true));
     tutti__test_result(tutti_max(y, .axes = TUTTI_AXES(0)));
     check(g, NULL,
           "return mean(p0), reshape(sum(p0)){dims=[1,1]}, max(reshape(p0){dims=[3,2]}){axes=[0]}");

@@ -210,7 +210,7 @@ static tutti_status specialize(tutti_graph *graph)
                 node,
                 tutti_fail(TUTTI_INVALID,
                            "placeholder '%s' must be fed: give it a value in the run's feeds; "
-                           "a tape takes values by tutti_use",
+                           "a tape takes values by tutti_eager_feed",
                            node->name));
         tutti_status status = specialize_node(node);
         if (status != TUTTI_OK)

@@ -104,8 +104,8 @@ TUTTI_TEST(static_like_splits)
     tutti_sym a = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 2, 3));
     tutti_sym b = tutti__test_input(g, 2, TUTTI_TYPE(TUTTI_F32, 2, 2));
     tutti_sym pieces = tutti_split_like(x, -1, a, b);
-    tutti__test_result(tutti_output_of(pieces, 1));
-    tutti__test_result(tutti_output_of(pieces, 0));
+    tutti__test_result(tutti_sym_output(pieces, 1));
+    tutti__test_result(tutti_sym_output(pieces, 0));
     check(g, "t0 = split_like(p0, p1, p2){axis=-1 outputs=2}\nreturn t0:1, t0:0",
           "t0 = split(p0){axis=1 sizes=[3,2] outputs=2}\nreturn t0:1, t0:0");
 }

@@ -42,11 +42,11 @@ TUTTI_TEST(widen_takes_a_layer_along)
     tutti_sym kernel = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_F32, 3, 3, 1, 8));
     tutti_sym bias = tutti__test_input(g, 2, TUTTI_TYPE(TUTTI_F32, 8));
     tutti_sym grad = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 2, 2, 2, 8));
-    tutti_sym y = tutti_conv2d_of(narrow(x), narrow(kernel));
-    y = tutti_max_pool2d_of(tutti_relu(tutti_add(y, narrow(bias))));
+    tutti_sym y = tutti_nn_conv2d(narrow(x), narrow(kernel));
+    y = tutti_nn_max_pool2d(tutti_relu(tutti_add(y, narrow(bias))));
     tutti_sym loss = tutti_sum(tutti_mul(tutti_cast(y, TUTTI_F32), grad));
     tutti_grad grads[2];
-    tutti_differentiate(loss, 2, (tutti_sym[]){kernel, bias}, grads);
+    tutti_gradients(loss, 2, (tutti_sym[]){kernel, bias}, grads);
     tutti__test_result(loss);
     tutti__test_result(grads[0].value);
     tutti__test_result(grads[1].value);
@@ -75,8 +75,8 @@ TUTTI_TEST(widen_rounds_at_the_edges)
     g = tutti__test_graph();
     tutti_sym x = tutti__test_input(g, 0, TUTTI_TYPE(TUTTI_BF16, 2, 4, 4, 3));
     tutti_sym kernel = tutti__test_input(g, 1, TUTTI_TYPE(TUTTI_BF16, 2, 2, 3, 3));
-    tutti__test_result(tutti_relu(tutti_conv2d_of(x, kernel)));
-    tutti__test_result(tutti_conv2d_of(x, tutti_neg(kernel)));
+    tutti__test_result(tutti_relu(tutti_nn_conv2d(x, kernel)));
+    tutti__test_result(tutti_nn_conv2d(x, tutti_neg(kernel)));
     tutti__test_passes(1, (const tutti_pass *[]){&tutti_pass_widen}, tutti__test_on_cpu(), g, NULL,
                        NULL, 0.02);
     CHECK_INT(count("conv2d", TUTTI_F32), 2);
@@ -97,10 +97,10 @@ TUTTI_TEST(widen_lets_recurrent_networks_multiply_16_bits)
     tutti_sym recurrent = tutti__test_input(g, 3, TUTTI_TYPE(TUTTI_F32, 8, 24));
     tutti_sym bias = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_F32, 2, 24));
     tutti_sym y =
-        tutti_gru_of(narrow(x), narrow(h), narrow(kernel), narrow(recurrent), narrow(bias));
+        tutti_nn_gru(narrow(x), narrow(h), narrow(kernel), narrow(recurrent), narrow(bias));
     tutti_sym loss = tutti_sum(tutti_cast(y, TUTTI_F32));
     tutti_grad grad;
-    tutti_differentiate(loss, 1, &kernel, &grad);
+    tutti_gradients(loss, 1, &kernel, &grad);
     tutti__test_result(loss);
     tutti__test_result(grad.value);
     tutti__test_passes(1, (const tutti_pass *[]){&tutti_pass_widen}, tutti__test_on_cpu(), g, NULL,

@@ -5,22 +5,22 @@
 #include "program/dynamic.h"
 #include "program/program.h"
 
-tutti_call tutti__instruction_call(const tutti_program *program,
-                                   const tutti_instruction *instruction, tutti_view *views,
-                                   void *context)
+tutti_kernel_call tutti__instruction_call(const tutti_program *program,
+                                          const tutti_instruction *instruction, tutti_view *views,
+                                          void *context)
 {
     const tutti_node *node = instruction->node;
-    return (tutti_call){.op = node->op,
-                        .name = node->name,
-                        .attrs = node->attrs,
-                        .attr_count = node->attr_count,
-                        .input_count = instruction->input_count,
-                        .output_count = instruction->output_count,
-                        .inputs = views,
-                        .outputs = views + instruction->input_count,
-                        .plan = instruction->plan,
-                        .pool = program->device->pool,
-                        .context = context};
+    return (tutti_kernel_call){.op = node->op,
+                               .name = node->name,
+                               .attrs = node->attrs,
+                               .attr_count = node->attr_count,
+                               .input_count = instruction->input_count,
+                               .output_count = instruction->output_count,
+                               .inputs = views,
+                               .outputs = views + instruction->input_count,
+                               .plan = instruction->plan,
+                               .pool = program->device->pool,
+                               .context = context};
 }
 
 static tutti_status named(tutti_status status, const tutti_node *node)
@@ -126,11 +126,12 @@ tutti_status tutti__variable_missing(const tutti_graph *graph, const char *name)
         if (tutti__is(node, "variable") && strcmp(tutti__state_name(node), name) == 0)
             tutti__node_place(node, place);
     }
-    return tutti_fail(TUTTI_UNINITIALIZED,
-                      "variable '%s'%s is used before it was initialised; run "
-                      "tutti_initialize_all(graph) first; made since that ran, it can be given its "
-                      "value alone by tutti_session_set",
-                      name, place);
+    return tutti_fail(
+        TUTTI_UNINITIALIZED,
+        "variable '%s'%s is used before it was initialised; run "
+        "tutti_initialize_variables(graph) first; made since that ran, it can be given its "
+        "value alone by tutti_session_set",
+        name, place);
 }
 
 tutti_status tutti__program_snapshot(const tutti_program *program, tutti_run *run,
@@ -155,7 +156,7 @@ void tutti__tensors_drop(int count, tutti_tensor **tensors)
 }
 
 /* Of an output whose shape depends on data the rank and some dimensions may be known. */
-static tutti_status check_shape(const tutti_call *call, int index, const tutti_type *type,
+static tutti_status check_shape(const tutti_kernel_call *call, int index, const tutti_type *type,
                                 const tutti_type *said)
 {
     char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
@@ -185,14 +186,14 @@ tutti_status tutti__program_dynamic(const tutti_program *program, const tutti_co
                     instruction->node,
                     tutti_fail(TUTTI_INVALID,
                                "%s '%s': its kernel has not asked for the memory of output %d "
-                               "(tutti_call_allocate)",
+                               "(tutti_kernel_call_allocate)",
                                instruction->node->op->name, instruction->node->name, k));
     }
     return tutti_fail(TUTTI_INTERNAL, "result %d has no memory", result);
 }
 
 tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction,
-                                     const tutti_call *call, int index, int rank,
+                                     const tutti_kernel_call *call, int index, int rank,
                                      const int64_t *dims)
 {
     tutti_context *context = call->context;
@@ -221,7 +222,7 @@ tutti_status tutti__program_allocate(const tutti_program *program, size_t instru
 }
 
 tutti_status tutti__program_give(const tutti_program *program, size_t instruction,
-                                 const tutti_call *call, int index, tutti_tensor *tensor)
+                                 const tutti_kernel_call *call, int index, tutti_tensor *tensor)
 {
     tutti_context *context = call->context;
     const tutti_program_value *value =
@@ -244,7 +245,7 @@ tutti_status tutti__program_give(const tutti_program *program, size_t instructio
     return TUTTI_OK;
 }
 
-void tutti__program_forget(const tutti_program *program, const tutti_call *calls,
+void tutti__program_forget(const tutti_program *program, const tutti_kernel_call *calls,
                            tutti_context *context)
 {
     tutti__tensors_drop((int)context->kept.count, context->kept.data);

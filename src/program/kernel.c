@@ -197,7 +197,7 @@ int tutti__kernel_list(const char *op, const char *target, int capacity, const t
     return count;
 }
 
-void tutti_parallel(const tutti_call *call, int64_t count,
+void tutti_parallel(const tutti_kernel_call *call, int64_t count,
                     void (*piece)(void *context, int64_t index), void *context)
 {
     tutti__pool_run(call->pool, count, piece, context);

@@ -78,11 +78,11 @@ tutti_status tutti__isa_check_setting(void);
 bool tutti__isa_better(const char *isa, const char *other);
 
 /* Views of a call's attributes, short. */
-static inline int64_t tutti__call_int(const tutti_call *c, const char *name)
+static inline int64_t tutti__call_int(const tutti_kernel_call *c, const char *name)
 {
     return tutti_attr_int(c->attrs, c->attr_count, name);
 }
-static inline double tutti__call_float(const tutti_call *c, const char *name)
+static inline double tutti__call_float(const tutti_kernel_call *c, const char *name)
 {
     return tutti_attr_float(c->attrs, c->attr_count, name);
 }

@@ -6,7 +6,7 @@
 #include "program/program.h"
 #include "program/trace.h"
 
-tutti_status tutti__copy_bytes(const tutti_call *call)
+tutti_status tutti__copy_bytes(const tutti_kernel_call *call)
 {
     size_t size =
         (size_t)tutti_view_count(&call->inputs[0]) * tutti_dtype_size(call->inputs[0].dtype);

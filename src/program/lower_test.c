@@ -193,16 +193,17 @@ static void execute(machine *m, size_t index)
         inputs[k] = view_of(m, i->inputs[k]);
     for (int k = 0; k < i->output_count; k++)
         outputs[k] = view_of(m, i->outputs[k]);
-    tutti_call call = {.op = i->node->op,
-                       .name = i->node->name,
-                       .attrs = i->node->attrs,
-                       .attr_count = i->node->attr_count,
-                       .input_count = i->input_count,
-                       .output_count = i->output_count,
-                       .inputs = inputs,
-                       .outputs = outputs,
-                       .plan = i->plan,
-                       .workspace = i->workspace >= 0 ? view_of(m, i->workspace).data : NULL};
+    tutti_kernel_call call = {.op = i->node->op,
+                              .name = i->node->name,
+                              .attrs = i->node->attrs,
+                              .attr_count = i->node->attr_count,
+                              .input_count = i->input_count,
+                              .output_count = i->output_count,
+                              .inputs = inputs,
+                              .outputs = outputs,
+                              .plan = i->plan,
+                              .workspace =
+                                  i->workspace >= 0 ? view_of(m, i->workspace).data : NULL};
     CHECK_OK(i->run(&call));
     m->done[index] = true;
 }

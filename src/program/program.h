@@ -122,12 +122,12 @@ bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);
 
 /* The call of an instruction, whose inputs and then outputs are `views`: where these stand, and its
  * workspace, is for whoever runs it to fill in. */
-tutti_call tutti__instruction_call(const tutti_program *program,
-                                   const tutti_instruction *instruction, tutti_view *views,
-                                   void *context);
+tutti_kernel_call tutti__instruction_call(const tutti_program *program,
+                                          const tutti_instruction *instruction, tutti_view *views,
+                                          void *context);
 
 /* Kernel that copies input 0's bytes to output 0. */
-tutti_status tutti__copy_bytes(const tutti_call *call);
+tutti_status tutti__copy_bytes(const tutti_kernel_call *call);
 
 /* For whoever runs a program, or a whole partition. */
 
@@ -154,10 +154,10 @@ tutti_status tutti__program_snapshot(const tutti_program *program, tutti_run *ru
                                      tutti_tensor **ret_snapshots);
 /* Releases tensors and forgets them; entries may be NULL. */
 void tutti__tensors_drop(int count, tutti_tensor **tensors);
-/* Behind tutti_call_allocate in an instruction's kernel: a host tensor of the pool in dynamic.h,
- * kept in the context's `dynamic`. */
+/* Behind tutti_kernel_call_allocate in an instruction's kernel: a host tensor of the pool in
+ * dynamic.h, kept in the context's `dynamic`. */
 tutti_status tutti__program_allocate(const tutti_program *program, size_t instruction,
-                                     const tutti_call *call, int index, int rank,
+                                     const tutti_kernel_call *call, int index, int rank,
                                      const int64_t *dims);
 /* A result whose size depends on data (retained); INVALID names the operator whose kernel did not
  * allocate it. */
@@ -166,10 +166,10 @@ tutti_status tutti__program_dynamic(const tutti_program *program, const tutti_co
 /* Behind a kernel's `give`: the output takes a host tensor's elements; strings stay with the
  * tensor, which the context then keeps. Not for instructions of several threads. */
 tutti_status tutti__program_give(const tutti_program *program, size_t instruction,
-                                 const tutti_call *call, int index, tutti_tensor *tensor);
+                                 const tutti_kernel_call *call, int index, tutti_tensor *tensor);
 /* After a run: drops the context's `dynamic` and `kept`; views of dynamic outputs are as planned
  * again. */
-void tutti__program_forget(const tutti_program *program, const tutti_call *calls,
+void tutti__program_forget(const tutti_program *program, const tutti_kernel_call *calls,
                            tutti_context *context);
 
 #endif

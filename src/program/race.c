@@ -25,7 +25,7 @@ enum {
 #define MOST_BYTES (1 << 28) /* of a node that is tried: larger ones are decided by score */
 
 typedef struct trial {
-    tutti_call call;
+    tutti_kernel_call call;
     tutti_view inputs[MOST_VIEWS], outputs[MOST_VIEWS];
     tutti_tensor *tensors[2 * MOST_VIEWS];
     int tensor_count;
@@ -79,16 +79,16 @@ static bool trial_begin(const tutti_device *device, const tutti_kernel_query *qu
         ok = add_view(t, &node->inputs[i], &t->inputs[i]);
     for (int i = 0; i < node->output_count && ok; i++)
         ok = add_view(t, &node->outputs[i], &t->outputs[i]);
-    t->call = (tutti_call){.op = node->op,
-                           .name = node->name,
-                           .attrs = node->attrs,
-                           .attr_count = node->attr_count,
-                           .input_count = node->input_count,
-                           .output_count = node->output_count,
-                           .inputs = t->inputs,
-                           .outputs = t->outputs,
-                           .pool = device->pool,
-                           .deadline = INT64_MAX};
+    t->call = (tutti_kernel_call){.op = node->op,
+                                  .name = node->name,
+                                  .attrs = node->attrs,
+                                  .attr_count = node->attr_count,
+                                  .input_count = node->input_count,
+                                  .output_count = node->output_count,
+                                  .inputs = t->inputs,
+                                  .outputs = t->outputs,
+                                  .pool = device->pool,
+                                  .deadline = INT64_MAX};
     return ok;
 }
 

@@ -27,7 +27,7 @@ static void note(char name, int64_t microseconds)
 
 /* A kernel that takes so many microseconds, and others the first time. */
 #define KERNEL(name_, letter, first, later)                                                        \
-    static tutti_status run_##name_(const tutti_call *call)                                        \
+    static tutti_status run_##name_(const tutti_kernel_call *call)                                 \
     {                                                                                              \
         TUTTI_UNUSED(call);                                                                        \
         note(letter, memchr(calls, letter, (size_t)call_count) == NULL ? (first) : (later));       \
@@ -44,7 +44,7 @@ KERNEL(steady, 'y', 21000, 21000)
 KERNEL(half_as_fast, 'h', 40000, 40000)
 
 /* The machine was fast for a moment, and this one ran in it. */
-static tutti_status run_luckily(const tutti_call *call)
+static tutti_status run_luckily(const tutti_kernel_call *call)
 {
     TUTTI_UNUSED(call);
     note('l', call_count < 8 || call_count > 11 ? 22000 : 18000);
@@ -52,7 +52,7 @@ static tutti_status run_luckily(const tutti_call *call)
 }
 static const tutti_kernel lucky = {.name = "lucky", .run = run_luckily};
 
-static tutti_status run_badly(const tutti_call *call)
+static tutti_status run_badly(const tutti_kernel_call *call)
 {
     TUTTI_UNUSED(call);
     note('x', 0);

@@ -160,7 +160,7 @@ tutti_status tutti__piece_write(tutti_state *state, tutti_piece *piece, bool kee
     if (keep && !piece->value)
         return tutti_fail(
             TUTTI_UNINITIALIZED,
-            "variable '%s' is updated before it was initialised; run tutti_initialize_all(graph) first",
+            "variable '%s' is updated before it was initialised; run tutti_initialize_variables(graph) first",
             piece->variable->name);
     /* Only the committer changes piece->value, and nobody takes one during a commit. Without the
      * lock, since devices that commit together would wait for each other at every variable. */

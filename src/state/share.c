@@ -17,7 +17,7 @@ tutti_status tutti__pieces_share(tutti_state *state, int count, tutti_piece *con
     if (!value)
         return tutti_fail(TUTTI_UNINITIALIZED,
                           "variable '%s' is updated before it was initialised; run "
-                          "tutti_initialize_all(graph) first",
+                          "tutti_initialize_variables(graph) first",
                           first->variable->name);
     /* Only the committer changes values, and nobody takes one during a commit. */
     int held = holders(count, pieces, value);

@@ -34,9 +34,10 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
     if (!values)
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for variable '%s'", variable->name);
     else if (found == 0)
-        status = tutti_fail(TUTTI_UNINITIALIZED,
-                            "variable '%s' has no value yet; run tutti_initialize_all(graph) first",
-                            variable->name);
+        status = tutti_fail(
+            TUTTI_UNINITIALIZED,
+            "variable '%s' has no value yet; run tutti_initialize_variables(graph) first",
+            variable->name);
     else if (status == TUTTI_OK) /* a copy: the caller's tensor must not keep the next commit from
                                     writing in place */
         status = tutti__values_join(&variable->type, found, values, averaged, ret);

@@ -57,7 +57,7 @@ static void order(tutti_graph *g)
 
 static void shards(tutti_graph *g)
 {
-    static const tutti_shard list[] = {{"data", TUTTI_SPLIT, 0}, {"model", TUTTI_PARTIAL, 0}};
+    static const tutti_axis_shard list[] = {{"data", TUTTI_SPLIT, 0}, {"model", TUTTI_PARTIAL, 0}};
     static const tutti_sharding sharding = {2, list};
     static const tutti_sharding *all[] = {&sharding};
     tutti_placeholder_named(g, "x", TUTTI_F32, 4, 2).node->shardings = all;

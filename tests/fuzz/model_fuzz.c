@@ -14,9 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *model = tutti_model_from_json(job, text);
     promise(model || tutti_job_check(job) != TUTTI_OK);
-    if (model && went_well(tutti_model_json(model, &first))) {
+    if (model && went_well(tutti_model_to_json(model, &first))) {
         tutti_model *again = tutti_model_from_json(job, first);
-        promise(again && tutti_model_json(again, &second) == TUTTI_OK);
+        promise(again && tutti_model_to_json(again, &second) == TUTTI_OK);
         promise(strcmp(first, second) == 0);
     }
     free(first);

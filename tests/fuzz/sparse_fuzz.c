@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 4)
         return 0;
-    tutti_call call = {.op = &(tutti_op){.name = "deserialize_sparse"}, .name = "input"};
+    tutti_kernel_call call = {.op = &(tutti_op){.name = "deserialize_sparse"}, .name = "input"};
     const char *bytes = (const char *)data + 4;
     size_t left = size - 4, first = data[0] < left ? data[0] : left;
     size_t second = data[1] < left - first ? data[1] : left - first;

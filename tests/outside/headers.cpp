@@ -6,7 +6,7 @@ static tutti_sym dense(tutti_sym x, tutti_sym w, tutti_sym b)
 {
     tutti_matmul_options options = {};
     options.struct_size = sizeof options;
-    return tutti_relu(tutti_add((tutti_matmul)(x, w, &options), b));
+    return tutti_relu(tutti_add(tutti_matmul_with(x, w, &options), b));
 }
 
 static tutti_status run(tutti_session *session, tutti_sym y, tutti_tensor **ret_value)
@@ -16,7 +16,7 @@ static tutti_status run(tutti_session *session, tutti_sym y, tutti_tensor **ret_
     options.struct_size = sizeof options;
     options.fetch.count = 1;
     options.fetch.list = &fetch;
-    return tutti_session_run(session, &options);
+    return tutti_run_with(session, &options);
 }
 
 int main()

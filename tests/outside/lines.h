@@ -31,15 +31,15 @@ static inline void lines_graph(void)
     step = tutti_minimize(tutti_sgd(0.1, .name = "lines_sgd"), loss);
     next = tutti_assign_add(a, tutti_scalar(g, TUTTI_F32, 1));
     tutti_session_open(&s, g);
-    tutti_run(s, .target = tutti_initialize_all(g));
+    tutti_run(s, .target = tutti_initialize_variables(g));
 }
 
 /* A small model with weights, compiled, and a little data for it. */
 static inline void lines_model(void)
 {
     tutti_mnist_load(NULL, "train", 64, &images, &digits);
-    train = tutti_batch(tutti_from(job, images, digits), 32);
-    test = tutti_batch(tutti_from(job, images, digits), 64);
+    train = tutti_batch(tutti_from_tensor_slices(job, images, digits), 32);
+    test = tutti_batch(tutti_from_tensor_slices(job, images, digits), 64);
     m = tutti_sequential(job, tutti_flatten(), tutti_dense(10, .name = "dense"));
     tutti_build(m, TUTTI_F32, 28, 28, 1);
     tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 1e-3, .ema_decay = 0.9),
@@ -63,9 +63,9 @@ static inline tutti_status lines_try(tutti_status status)
     }
     return status;
 }
-#define tutti_session_run(...) lines_try((tutti_session_run)(__VA_ARGS__))
+#define tutti_run_with(...) lines_try((tutti_run_with)(__VA_ARGS__))
 #define tutti_session_set(...) lines_try((tutti_session_set)(__VA_ARGS__))
-#define tutti_step(...) lines_try((tutti_step)(__VA_ARGS__))
+#define tutti_eager_step(...) lines_try((tutti_eager_step)(__VA_ARGS__))
 #define tutti_npz_load(...) lines_try((tutti_npz_load)(__VA_ARGS__))
 #define tutti_cluster_resolve(...) lines_try((tutti_cluster_resolve)(__VA_ARGS__))
 #define tutti_graph_deserialize(...) lines_try((tutti_graph_deserialize)(__VA_ARGS__))

@@ -44,7 +44,7 @@ static void check_refusals(void)
 
 /* ---- samples ---- */
 
-static tutti_status wrong_gradient(tutti_gradient *node)
+static tutti_status wrong_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = node->output_grads[0];
     return TUTTI_OK;
@@ -177,7 +177,7 @@ static void check_no_gradient(void)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 4);
     tutti_grad grad;
-    tutti_differentiate(tutti_sum(acme_positive(x)), 1, &x, &grad);
+    tutti_gradients(tutti_sum(acme_positive(x)), 1, &x, &grad);
     CHECK_OK(tutti_graph_check(g));
     CHECK(!tutti_grad_ok(grad));
     tutti_graph_destroy(g);

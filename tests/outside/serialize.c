@@ -16,14 +16,14 @@ static tutti_graph *make_graph(void)
     tutti_sym x = tutti_placeholder_named(g, "x", TUTTI_F32, TUTTI_ANY, 2);
     tutti_sym w = tutti_variable(g, tutti_full(0.5, 3), .name = "w");
     tutti_sym rows = acme_rows(acme_swish(x, 0.25), w, 3);
-    tutti_sym loss = tutti_apply_named(
-        g, "add", "loss", 2, (tutti_sym[]){tutti_sum(rows), tutti_output_of(rows, 1)}, 0, NULL);
+    tutti_sym loss = tutti_apply_op_named(
+        g, "add", "loss", 2, (tutti_sym[]){tutti_sum(rows), tutti_sym_output(rows, 1)}, 0, NULL);
     TUTTI_WITH_NAME(g, "grads") {
-        tutti_gradient_of(loss, w);
-        tutti_apply_named(g, "identity", "x", 1, (tutti_sym[]){tutti_gradient_of(loss, x)}, 0,
-                          NULL);
+        tutti_gradient(loss, w);
+        tutti_apply_op_named(g, "identity", "x", 1, (tutti_sym[]){tutti_gradient(loss, x)}, 0,
+                             NULL);
     }
-    tutti_initialize_all(g);
+    tutti_initialize_variables(g);
     CHECK_OK(tutti_graph_check(g));
     return g;
 }

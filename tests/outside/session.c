@@ -28,8 +28,8 @@ static void check_values(const char *device)
     tutti_session *session = NULL;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
-    tutti_sym y = acme_swish(tutti_scale(x, 2), 0.3);
-    tutti_sym first = tutti_gradient_of(y, x), second = tutti_gradient_of(first, x);
+    tutti_sym y = acme_swish(tutti_mul(x, 2), 0.3);
+    tutti_sym first = tutti_gradient(y, x), second = tutti_gradient(first, x);
     CHECK_OK(tutti_session_open(&session, g, .device = device));
     for (int64_t n = 5; n < 8; n++) {
         tutti_tensor *in = check_tensor(1, &n, -1.1, 0.37), *out[3] = {0};
@@ -86,7 +86,7 @@ static void train(const char *device, const char *first, const char *second,
     tutti_tensor *x = check_tensor(2, (int64_t[]){6, 3}, -0.9, 0.11),
                  *target = check_tensor(1, (int64_t[]){6}, 0.3, 0.1);
     CHECK_OK(tutti_session_open(&session, n.graph, .device = device));
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(n.graph)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(n.graph)));
     for (int i = 0; i < STEPS; i++) {
         tutti_tensor *loss = NULL;
         CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({n.x, x}, {n.target, target}),
@@ -125,13 +125,13 @@ static void check_failure(const char *device)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2, 2), w = tutti_placeholder(g, TUTTI_F32, 2);
     tutti_sym count = tutti_variable(g, tutti_zeros(), .name = "count");
-    tutti_sym total = tutti_output_of(acme_rows(x, w, 1), 1);
+    tutti_sym total = tutti_sym_output(acme_rows(x, w, 1), 1);
     tutti_sym add = tutti_assign_add(count, tutti_scalar(g, TUTTI_F32, 1)), after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, add) {
         after = acme_rows(tutti_identity(x), w, 2); /* follows the update, and may fail */
     }
     CHECK_OK(tutti_session_open(&session, g, .device = device));
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(g)));
     tutti_tensor *in = check_tensor(2, (int64_t[]){2, 2}, 1, 1),
                  *good = check_tensor(1, (int64_t[]){2}, 1, 1);
     tutti_tensor *bad = check_tensor(1, (int64_t[]){2}, 1, NAN), *value = NULL, *kept = NULL;
@@ -160,7 +160,7 @@ static void check_dynamic(const char *device)
     tutti_session *session = NULL;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 6);
-    tutti_sym y = acme_swish(acme_positive(tutti_scale(x, 1)), 0);
+    tutti_sym y = acme_swish(acme_positive(tutti_mul(x, 1)), 0);
     CHECK_OK(tutti_session_open(&session, g, .device = device));
     for (int positive = 0; positive < 7; positive++) {
         tutti_tensor *in = check_tensor(1, (int64_t[]){6}, positive - 5.5, 1), *out = NULL;
@@ -199,7 +199,7 @@ static void check_loop(const char *device)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
     tutti_while(below, turn, NULL, TUTTI_SYMS(tutti_scalar(g, TUTTI_I64, 0), x), 0, NULL, results);
-    tutti_sym slope_of_three = tutti_gradient_of(results[1], x);
+    tutti_sym slope_of_three = tutti_gradient(results[1], x);
     CHECK_OK(tutti_session_open(&session, g, .device = device));
     tutti_tensor *in = check_tensor(0, NULL, 1.2, 0), *out[2] = {0};
     CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, in}),

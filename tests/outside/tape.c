@@ -13,15 +13,15 @@ static void check_gradients(const char *device)
                  *w = check_tensor(1, (int64_t[]){2}, 1, 1);
     tutti_tensor *k = check_tensor(1, (int64_t[]){2}, 3, -1), *dx = NULL, *dw = NULL;
     TUTTI_STEP(e) {
-        tutti_sym inputs[] = {tutti_use(e, x), tutti_use(e, w)}, loss;
+        tutti_sym inputs[] = {tutti_eager_feed(e, x), tutti_eager_feed(e, w)}, loss;
         TUTTI_TAPE(tape, e) {
-            tutti_watch(&tape, inputs[0]);
-            tutti_watch(&tape, inputs[1]);
-            tutti_sym y = acme_rows(inputs[0], inputs[1], 3), total = tutti_output_of(y, 1);
-            loss = tutti_add(tutti_sum(tutti_mul(y, tutti_use(e, k))), tutti_scale(total, 2));
+            tutti_tape_watch(&tape, inputs[0]);
+            tutti_tape_watch(&tape, inputs[1]);
+            tutti_sym y = acme_rows(inputs[0], inputs[1], 3), total = tutti_sym_output(y, 1);
+            loss = tutti_add(tutti_sum(tutti_mul(y, tutti_eager_feed(e, k))), tutti_mul(total, 2));
         }
         tutti_grad grads[2];
-        tutti_gradients(&tape, loss, 2, inputs, grads);
+        tutti_tape_gradients(&tape, loss, 2, inputs, grads);
         CHECK_OK(tutti_value(grads[0].value, &dx));
         CHECK_OK(tutti_value(grads[1].value, &dw));
     }
@@ -46,16 +46,16 @@ static double train(const char *device)
     tutti_tensor *goal = check_tensor(1, (int64_t[]){3}, 0.2, 0.4);
     double first = NAN, last = NAN;
     for (int i = 0; i < 80; i++) {
-        tutti_sym wanted = tutti_use(e, goal), loss;
+        tutti_sym wanted = tutti_eager_feed(e, goal), loss;
         TUTTI_TAPE(tape, e) {
             loss = tutti_mean(tutti_square(tutti_sub(acme_swish(v, 0.5), wanted)));
         }
         tutti_grad grad;
-        tutti_gradients(&tape, loss, 1, &v, &grad);
+        tutti_tape_gradients(&tape, loss, 1, &v, &grad);
         tutti_apply_gradients(tutti_sgd(0.5), 1, &v, &grad);
-        last = tutti_item(loss);
+        last = tutti_scalar_value(loss);
         first = i == 0 ? last : first;
-        CHECK_OK(tutti_step(e));
+        CHECK_OK(tutti_eager_step(e));
     }
     CHECK(last < first / 100);
     tutti_session_info info;
@@ -74,15 +74,15 @@ static void check_mistake(void)
     CHECK_OK(tutti_eager_open(&e));
     tutti_tensor *x = check_tensor(1, (int64_t[]){3}, 1, 1), *value = NULL;
     snprintf(place, sizeof place, "(%s:%d)", __FILE__, __LINE__ + 1);
-    tutti_sym y = acme_swish(tutti_use(e, x), -2);
+    tutti_sym y = acme_swish(tutti_eager_feed(e, x), -2);
     CHECK(tutti_value(y, &value) != TUTTI_OK);
-    CHECK(tutti_step(e) == TUTTI_INVALID);
+    CHECK(tutti_eager_step(e) == TUTTI_INVALID);
     CHECK_SAYS("acme.cubic_swish");
     CHECK_SAYS("alpha is -2");
     CHECK_SAYS(place);
-    y = acme_swish(tutti_use(e, x), 0);
-    CHECK_NEAR(tutti_item(y), 1 / (1 + exp(-1)), 1e-6);
-    CHECK_OK(tutti_step(e));
+    y = acme_swish(tutti_eager_feed(e, x), 0);
+    CHECK_NEAR(tutti_scalar_value(y), 1 / (1 + exp(-1)), 1e-6);
+    CHECK_OK(tutti_eager_step(e));
     tutti_tensor_release(x);
     tutti_eager_close(e);
 }

@@ -96,10 +96,11 @@ static tutti_status run(tutti_graph *graph, const tutti_onnx_ports *ports, const
     TUTTI_TRY(tutti_session_open(&session, graph));
     tutti_run_options options = {
         .struct_size = sizeof options, .feed = {count, feeds}, .fetch = {outputs->count, fetches}};
-    tutti_run_options first = {.struct_size = sizeof first, .target = tutti_initialize_all(graph)};
-    tutti_status status = tutti_session_run(session, &first);
+    tutti_run_options first = {.struct_size = sizeof first,
+                               .target = tutti_initialize_variables(graph)};
+    tutti_status status = tutti_run_with(session, &first);
     if (status == TUTTI_OK)
-        status = tutti_session_run(session, &options);
+        status = tutti_run_with(session, &options);
     for (int i = 0; status == TUTTI_OK && i < outputs->count; i++)
         status = compare(ports->outputs[i].name, got[i], outputs->tensors[i]);
     for (int i = 0; i < outputs->count; i++)

@@ -18,7 +18,7 @@ static tutti_sym classes(builder *b, tutti_sym x)
     x = with_rank(b, x, 2);
     int64_t dims[1] = {b->batched ? TUTTI_ANY : dim_of(x, 0)};
     tutti_sym labels = feed(b, TUTTI_I32, 1, dims, 0, (double)dim_of(x, 1));
-    return mean(tutti_sparse_cross_entropy_of(labels, x));
+    return mean(tutti_nn_sparse_cross_entropy(labels, x));
 }
 
 static tutti_sym part_of_loss(builder *b, tutti_sym x)
@@ -33,14 +33,15 @@ static tutti_sym part_of_loss(builder *b, tutti_sym x)
     case 1:
         return mean(tutti_square(x));
     case 2:
-        return mean(tutti_sigmoid_cross_entropy(x, tutti_scalar_like(x, 0.3)));
+        return mean(tutti_nn_sigmoid_cross_entropy(
+            tutti_scalar(tutti_sym_graph(x), tutti_sym_type(x).dtype, 0.3), x));
     case 3:
-        return tutti_scale(tutti_sum(x), 0.01);
+        return tutti_mul(tutti_sum(x), 0.01);
     case 4:
         return any_axis(b, x) < 0 || empty
                    ? mean(x)
-                   : mean(tutti_softmax_cross_entropy(
-                         x, tutti_stop_gradient(tutti_softmax(tutti_neg(x)))));
+                   : mean(tutti_nn_softmax_cross_entropy(
+                         tutti_stop_gradient(tutti_softmax(tutti_neg(x))), x));
     default:
         return mean(tutti_mul(x, tutti_tanh(x)));
     }
@@ -92,9 +93,9 @@ static tutti_optimizer draw_optimizer(builder *b)
 void build_gradients(builder *b, tutti_tape *tape)
 {
     if (tape)
-        tutti_gradients(tape, b->loss, b->weight_count, b->weights, b->grads);
+        tutti_tape_gradients(tape, b->loss, b->weight_count, b->weights, b->grads);
     else
-        tutti_differentiate(b->loss, b->weight_count, b->weights, b->grads);
+        tutti_gradients(b->loss, b->weight_count, b->weights, b->grads);
     for (int i = 0; i < b->weight_count; i++)
         b->gradients[i] = !tutti_grad_ok(b->grads[i]) ? TUTTI_NO_SYM
                           : tutti_sym_ok(b->grads[i].rows)

@@ -118,7 +118,7 @@ tutti_sym weight(builder *b, double middle, double scale, int rank, const int64_
     } else if (b->again) {
         sym = b->weights[b->made++];
     } else {
-        sym = tutti_variable(b->graph, tutti_from_tensor(start), .name = "w");
+        sym = tutti_variable(b->graph, tutti_tensor_init(start), .name = "w");
         b->weights[b->made++] = sym;
         b->weight_count = b->made;
     }
@@ -168,7 +168,7 @@ static tutti_sym add_feed(builder *b, fed f)
     if (b->eager) {
         tutti_tensor *value = feed_value(b, b->fed_count, b->round, b->rows);
         b->held[b->held_count++] = value;
-        f.sym = tutti_use(b->eager, value);
+        f.sym = tutti_eager_feed(b->eager, value);
     } else {
         f.sym = (tutti_placeholder)(b->graph, f.type);
         if (b->batched && f.type.rank > 0)

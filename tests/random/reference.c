@@ -84,7 +84,7 @@ static tutti_status go(oracle *o, double moved)
         build_gradients(&o->b, NULL);
         build_train(&o->b);
     }
-    tutti_sym start = tutti_initialize_all(o->b.graph);
+    tutti_sym start = tutti_initialize_variables(o->b.graph);
     TUTTI_TRY(tutti_graph_check(o->b.graph));
     TUTTI_TRY(hold_state(o));
     tutti_edge edge = {start.node, 0};

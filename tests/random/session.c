@@ -81,7 +81,7 @@ static tutti_status go(job *j)
         build_gradients(b, NULL);
         build_train(b);
     }
-    tutti_sym start = tutti_initialize_all(b->graph);
+    tutti_sym start = tutti_initialize_variables(b->graph);
     TUTTI_TRY(tutti_graph_check(b->graph));
     TUTTI_TRY(tutti_graph_verify(b->graph));
     if (j->way->serialized)

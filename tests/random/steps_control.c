@@ -4,7 +4,7 @@
 static void gentle(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                    void *context)
 {
-    ret[0] = tutti_tanh(tutti_add(args[0], tutti_scale(args[1], 0.5)));
+    ret[0] = tutti_tanh(tutti_add(args[0], tutti_mul(args[1], 0.5)));
 }
 static void steep(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                   void *context)
@@ -15,7 +15,7 @@ static void steep(tutti_graph *body, int count, const tutti_sym *args, tutti_sym
 static tutti_sym branch(builder *b, tutti_sym x)
 {
     tutti_sym y = like_shaped(b, x);
-    tutti_sym asked = tutti_greater(tutti_sum(x), tutti_scalar_like(x, 0.05));
+    tutti_sym asked = tutti_greater(tutti_sum(x), 0.05);
     return tutti_cond(asked, gentle, steep, NULL, TUTTI_SYMS(x, y), 1, NULL);
 }
 
@@ -26,7 +26,7 @@ static void more(tutti_graph *body, int count, const tutti_sym *args, tutti_sym 
 static void once(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret, void *context)
 {
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I32, 1));
-    ret[1] = tutti_tanh(tutti_add(tutti_scale(args[1], 0.9), args[3]));
+    ret[1] = tutti_tanh(tutti_add(tutti_mul(args[1], 0.9), args[3]));
 }
 
 static tutti_sym loop(builder *b, tutti_sym x)
@@ -61,9 +61,9 @@ static tutti_sym running_mean(builder *b, tutti_sym x)
     tutti_sym old = tutti_read(v);
     tutti_sym mean = axes.count ? tutti_mean(x, .axes = axes) : x;
     mean = tutti_cast(tutti_stop_gradient(mean), kept);
-    tutti_sym update =
-        one_in(b, 2) ? tutti_assign(v, tutti_add(tutti_scale(old, 0.9), tutti_scale(mean, 0.1)))
-                     : tutti_assign_add(v, tutti_scale(mean, 0.1));
+    tutti_sym update = one_in(b, 2)
+                           ? tutti_assign(v, tutti_add(tutti_mul(old, 0.9), tutti_mul(mean, 0.1)))
+                           : tutti_assign_add(v, tutti_mul(mean, 0.1));
     b->updates[b->update_count++] = update;
     return tutti_sub(x, tutti_cast(old, b->dtype));
 }
@@ -74,9 +74,9 @@ static tutti_sym picked(builder *b, tutti_sym x)
     if (b->recipe.seed % 2 == 0) /* see tape.c */
         return tutti_tanh(x);
     tutti_sym flat = tutti_reshape(x, -1);
-    tutti_sym where = tutti_nonzero(tutti_greater(flat, tutti_scalar_like(flat, 0.1)));
+    tutti_sym where = tutti_nonzero(tutti_greater(flat, 0.1));
     tutti_sym some = tutti_gather(flat, tutti_reshape(where, -1), 0);
-    return tutti_add(x, tutti_scale(tutti_sum(tutti_tanh(some)), 0.02));
+    return tutti_add(x, tutti_mul(tutti_sum(tutti_tanh(some)), 0.02));
 }
 
 const step_kind control_steps[] = {

@@ -6,15 +6,15 @@ static tutti_sym function(builder *b, tutti_sym x)
 {
     switch (below(b, 22)) {
     case 0:
-        return tutti_exp(tutti_minimum(x, tutti_scalar_like(x, 2)));
+        return tutti_exp(tutti_minimum(x, 2));
     case 1:
-        return tutti_log(tutti_add_scalar(tutti_square(x), 0.5));
+        return tutti_log(tutti_add(tutti_square(x), 0.5));
     case 2:
-        return tutti_sqrt(tutti_add_scalar(tutti_abs(x), 0.25));
+        return tutti_sqrt(tutti_add(tutti_abs(x), 0.25));
     case 3:
-        return tutti_rsqrt(tutti_add_scalar(tutti_square(x), 1));
+        return tutti_rsqrt(tutti_add(tutti_square(x), 1));
     case 4:
-        return tutti_reciprocal(tutti_add_scalar(tutti_abs(x), 1));
+        return tutti_reciprocal(tutti_add(tutti_abs(x), 1));
     case 5:
         return tutti_sin(x);
     case 6:
@@ -46,7 +46,7 @@ static tutti_sym function(builder *b, tutti_sym x)
     case 19:
         return tutti_atan(x);
     case 20:
-        return tutti_pow(tutti_add_scalar(tutti_abs(x), 0.5), tutti_scalar_like(x, 1.5));
+        return tutti_pow(tutti_add(tutti_abs(x), 0.5), 1.5);
     default:
         return tutti_sigmoid(x);
     }
@@ -56,7 +56,7 @@ static tutti_sym function(builder *b, tutti_sym x)
  * the reference's, and where both are the same the gradient is shared. */
 static tutti_sym aside(tutti_sym y)
 {
-    return tutti_add_scalar(y, 0.03);
+    return tutti_add(y, 0.03);
 }
 
 static tutti_sym arithmetic(builder *b, tutti_sym x, tutti_sym y)
@@ -72,7 +72,7 @@ static tutti_sym arithmetic(builder *b, tutti_sym x, tutti_sym y)
     case 4:
         return tutti_mul(x, one_in(b, 2) ? tutti_tanh(y) : tutti_sigmoid(y));
     case 5:
-        return tutti_div(x, tutti_add_scalar(tutti_abs(y), 1));
+        return tutti_div(x, tutti_add(tutti_abs(y), 1));
     case 6:
         return tutti_maximum(x, aside(y));
     default:
@@ -86,10 +86,10 @@ static tutti_sym chain(builder *b, tutti_sym x)
     for (int i = 0; i < length; i++) {
         switch (below(b, 6)) {
         case 0:
-            x = tutti_scale(x, draw_between(&b->draw, -1.2, 1.2));
+            x = tutti_mul(x, draw_between(&b->draw, -1.2, 1.2));
             break;
         case 1:
-            x = tutti_add_scalar(x, draw_between(&b->draw, -1, 1));
+            x = tutti_add(x, draw_between(&b->draw, -1, 1));
             break;
         case 2:
             x = arithmetic(b, x, x);
@@ -132,11 +132,12 @@ static tutti_sym diamond(builder *b, tutti_sym x)
 static tutti_sym choice(builder *b, tutti_sym x)
 {
     tutti_sym y = one_in(b, 2) ? like_shaped(b, x) : weight_against(b, x);
-    tutti_sym against = one_in(b, 2) ? tutti_scalar_like(x, 0.1) : y;
+    tutti_sym against = one_in(b, 2) ? tutti_scalar(b->graph, tutti_sym_type(x).dtype, 0.1) : y;
     tutti_sym asked = one_in(b, 2) ? tutti_greater(x, against) : tutti_less_equal(x, against);
     if (one_in(b, 4))
         asked = tutti_logical_not(asked);
-    return tutti_where(asked, chain(b, x), one_in(b, 2) ? y : tutti_scalar_like(x, 0));
+    return tutti_where(asked, chain(b, x),
+                       one_in(b, 2) ? y : tutti_scalar(b->graph, tutti_sym_type(x).dtype, 0));
 }
 
 static tutti_sym clip(builder *b, tutti_sym x)
@@ -152,10 +153,10 @@ static tutti_sym stopped(builder *b, tutti_sym x)
 /* Whole numbers in between: no gradient comes back this way. */
 static tutti_sym through_ints(builder *b, tutti_sym x)
 {
-    tutti_sym whole = tutti_cast(tutti_scale(x, 3), one_in(b, 2) ? TUTTI_I32 : TUTTI_I64);
+    tutti_sym whole = tutti_cast(tutti_mul(x, 3), one_in(b, 2) ? TUTTI_I32 : TUTTI_I64);
     if (one_in(b, 2))
-        whole = tutti_add(whole, tutti_scalar_like(whole, 2));
-    return tutti_add(x, tutti_scale(tutti_cast(whole, b->dtype), 0.125));
+        whole = tutti_add(whole, 2);
+    return tutti_add(x, tutti_mul(tutti_cast(whole, b->dtype), 0.125));
 }
 
 static tutti_sym prelu(builder *b, tutti_sym x)

@@ -31,7 +31,7 @@ static tutti_sym finished(builder *b, tutti_sym y)
     int64_t filters = dim_of(y, -1);
     switch (below(b, 4)) {
     case 0:
-        y = tutti_batch_norm_of(y, WEIGHT(b, 1, 0.4, filters), WEIGHT(b, 0, 0.4, filters),
+        y = tutti_nn_batch_norm(y, WEIGHT(b, 1, 0.4, filters), WEIGHT(b, 0, 0.4, filters),
                                 .epsilon = 0.1);
         break;
     case 1:
@@ -56,7 +56,7 @@ static tutti_sym conv2d(builder *b, tutti_sym x)
     for (int i = 0; padding == paddings[3] && i < 4; i++)
         pads[i] = below(b, 3);
     tutti_sym kernel = WEIGHT(b, 0, 0.3, h, w, channels / groups, filters);
-    tutti_sym y = tutti_conv2d_of(x, kernel, .strides = {1 + one_in(b, 3), 1 + one_in(b, 3)},
+    tutti_sym y = tutti_nn_conv2d(x, kernel, .strides = {1 + one_in(b, 3), 1 + one_in(b, 3)},
                                   .dilations = {dilation, dilation}, .padding = padding,
                                   .pads = {pads[0], pads[1], pads[2], pads[3]}, .groups = groups);
     return finished(b, y);
@@ -70,7 +70,7 @@ static tutti_sym depthwise(builder *b, tutti_sym x)
     int64_t h = no_less(dim_of(x, 1), 1 + below(b, 3)), w = no_less(dim_of(x, 2), 1 + below(b, 3));
     tutti_sym kernel = WEIGHT(b, 0, 0.4, h, w, dim_of(x, 3), 1 + one_in(b, 4));
     int64_t stride = 1 + one_in(b, 3);
-    return finished(b, tutti_depthwise_conv2d_of(x, kernel, .strides = {stride, stride},
+    return finished(b, tutti_nn_depthwise_conv2d(x, kernel, .strides = {stride, stride},
                                                  .padding = paddings[below(b, 3)]));
 }
 
@@ -82,8 +82,8 @@ static tutti_sym conv1d(builder *b, tutti_sym x)
     int64_t width = no_less(dim_of(x, 1), 1 + below(b, 4));
     tutti_sym kernel = WEIGHT(b, 0, 0.3, width, channels / groups, filters);
     bool causal = one_in(b, 4);
-    tutti_sym y = tutti_conv1d_of(x, kernel, .stride = 1 + one_in(b, 3), .groups = groups,
-                                  .dilation = 1 + (causal && one_in(b, 2)),
+    tutti_sym y = tutti_nn_conv1d(x, kernel, .strides = 1 + one_in(b, 3), .groups = groups,
+                                  .dilations = 1 + (causal && one_in(b, 2)),
                                   .padding = causal ? "causal" : paddings[below(b, 3)]);
     return finished(b, y);
 }
@@ -94,7 +94,7 @@ static tutti_sym conv2d_transpose(builder *b, tutti_sym x)
     int64_t stride = 1 + one_in(b, 2);
     tutti_sym kernel =
         WEIGHT(b, 0, 0.3, 1 + below(b, 3), 1 + below(b, 3), odd_size(b, 9), dim_of(x, 3));
-    return finished(b, tutti_conv2d_transpose_of(x, kernel, .strides = {stride, stride},
+    return finished(b, tutti_nn_conv2d_transpose(x, kernel, .strides = {stride, stride},
                                                  .padding = paddings[below(b, 3)]));
 }
 
@@ -104,7 +104,7 @@ static tutti_sym conv3d(builder *b, tutti_sym x)
     int64_t filters = odd_size(b, 9);
     tutti_sym kernel = WEIGHT(b, 0, 0.3, no_less(dim_of(x, 1), 2), no_less(dim_of(x, 2), 3),
                               no_less(dim_of(x, 3), 2), dim_of(x, 4), filters);
-    return finished(b, tutti_conv3d_of(x, kernel, .padding = paddings[below(b, 3)]));
+    return finished(b, tutti_nn_conv3d(x, kernel, .padding = paddings[below(b, 3)]));
 }
 
 static tutti_sym pool2d(builder *b, tutti_sym x)
@@ -113,10 +113,10 @@ static tutti_sym pool2d(builder *b, tutti_sym x)
     int64_t h = no_less(dim_of(x, 1), 1 + below(b, 3)), w = no_less(dim_of(x, 2), 1 + below(b, 3));
     int64_t sh = 1 + below(b, 2), sw = 1 + below(b, 2);
     const char *padding = paddings[below(b, 3)];
-    return one_in(b, 2)
-               ? tutti_max_pool2d_of(x, .window = {h, w}, .strides = {sh, sw}, .padding = padding)
-               : tutti_average_pool2d_of(x, .window = {h, w}, .strides = {sh, sw},
-                                         .padding = padding);
+    return one_in(b, 2) ? tutti_nn_max_pool2d(x, .pool_size = {h, w}, .strides = {sh, sw},
+                                              .padding = padding)
+                        : tutti_nn_average_pool2d(x, .pool_size = {h, w}, .strides = {sh, sw},
+                                                  .padding = padding);
 }
 
 static tutti_sym pool1d(builder *b, tutti_sym x)
@@ -124,9 +124,9 @@ static tutti_sym pool1d(builder *b, tutti_sym x)
     x = image(b, x, 3);
     int64_t w = no_less(dim_of(x, 1), 1 + below(b, 3));
     const char *padding = paddings[below(b, 3)];
-    return one_in(b, 2)
-               ? tutti_max_pool1d_of(x, .window = w, .stride = 1 + below(b, 2), .padding = padding)
-               : tutti_average_pool1d_of(x, .window = w, .padding = padding);
+    return one_in(b, 2) ? tutti_nn_max_pool1d(x, .pool_size = w, .strides = 1 + below(b, 2),
+                                              .padding = padding)
+                        : tutti_nn_average_pool1d(x, .pool_size = w, .padding = padding);
 }
 
 static tutti_sym global_pool(builder *b, tutti_sym x)
@@ -135,7 +135,7 @@ static tutti_sym global_pool(builder *b, tutti_sym x)
     for (int i = 1; i < 4; i++)
         if (dim_of(x, i) < 1)
             return x;
-    return one_in(b, 2) ? tutti_global_average_pool2d_of(x) : tutti_global_max_pool2d_of(x);
+    return one_in(b, 2) ? tutti_nn_global_average_pool2d(x) : tutti_nn_global_max_pool2d(x);
 }
 
 static tutti_sym resize(builder *b, tutti_sym x)
@@ -152,11 +152,11 @@ static tutti_sym residual(builder *b, tutti_sym x)
 {
     x = image(b, x, 4);
     int64_t c = dim_of(x, 3);
-    tutti_sym y = tutti_conv2d_of(x, WEIGHT(b, 0, 0.2, 3, 3, c, c), .padding = "same");
+    tutti_sym y = tutti_nn_conv2d(x, WEIGHT(b, 0, 0.2, 3, 3, c, c), .padding = "same");
     y = tutti_relu(
-        tutti_batch_norm_of(y, WEIGHT(b, 1, 0.2, c), WEIGHT(b, 0, 0.2, c), .epsilon = 0.1));
-    y = tutti_conv2d_of(y, WEIGHT(b, 0, 0.2, 3, 3, c, c), .padding = "same");
-    y = tutti_batch_norm_of(y, WEIGHT(b, 1, 0.2, c), WEIGHT(b, 0, 0.2, c), .epsilon = 0.1);
+        tutti_nn_batch_norm(y, WEIGHT(b, 1, 0.2, c), WEIGHT(b, 0, 0.2, c), .epsilon = 0.1));
+    y = tutti_nn_conv2d(y, WEIGHT(b, 0, 0.2, 3, 3, c, c), .padding = "same");
+    y = tutti_nn_batch_norm(y, WEIGHT(b, 1, 0.2, c), WEIGHT(b, 0, 0.2, c), .epsilon = 0.1);
     return tutti_relu(tutti_add(y, x));
 }
 

@@ -33,7 +33,7 @@ static tutti_sym with_itself(builder *b, tutti_sym x)
     x = with_rank(b, x, b->batched ? 3 : rank_of(x) < 2 ? 2 : rank_of(x));
     x = at_most(b, at_most(b, x, -1, 24), -2, 24);
     bool first = one_in(b, 2);
-    return tutti_scale(tutti_matmul(x, x, .transpose_a = first, .transpose_b = !first), 0.25);
+    return tutti_mul(tutti_matmul(x, x, .transpose_a = first, .transpose_b = !first), 0.25);
 }
 
 static tutti_sym batched(builder *b, tutti_sym x)

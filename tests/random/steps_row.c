@@ -16,17 +16,17 @@ static tutti_sym reduced(builder *b, tutti_sym x, tutti_axes axes, bool keep)
     switch (below(b, 7)) {
     case 0:
     case 1:
-        return tutti_scale(tutti_sum(x, .axes = axes, .keep_dims = keep), 0.125);
+        return tutti_mul(tutti_sum(x, .axes = axes, .keepdims = keep), 0.125);
     case 2:
-        return tutti_mean(x, .axes = axes, .keep_dims = keep);
+        return tutti_mean(x, .axes = axes, .keepdims = keep);
     case 3:
-        return tutti_max(x, .axes = axes, .keep_dims = keep);
+        return tutti_max(x, .axes = axes, .keepdims = keep);
     case 4:
-        return tutti_min(x, .axes = axes, .keep_dims = keep);
+        return tutti_min(x, .axes = axes, .keepdims = keep);
     case 5:
-        return tutti_logsumexp(x, .axes = axes, .keep_dims = keep);
+        return tutti_logsumexp(x, .axes = axes, .keepdims = keep);
     default:
-        return tutti_variance(x, .axes = axes, .keep_dims = keep);
+        return tutti_variance(x, .axes = axes, .keepdims = keep);
     }
 }
 
@@ -68,9 +68,9 @@ static tutti_sym softmax(builder *b, tutti_sym x)
     case 1:
         return tutti_log_softmax(x);
     case 2:
-        return tutti_softmax_along(x, axis);
+        return tutti_softmax(x, .axes = TUTTI_AXES(axis));
     default:
-        return tutti_log_softmax_along(x, axis);
+        return tutti_log_softmax(x, .axes = TUTTI_AXES(axis));
     }
 }
 
@@ -82,12 +82,12 @@ static tutti_sym written_out(builder *b, tutti_sym x)
         return x;
     tutti_axes axes = TUTTI_AXES(one_in(b, 2) ? -1 : axis);
     if (one_in(b, 2)) {
-        tutti_sym e = tutti_exp(tutti_sub(x, tutti_max(x, .axes = axes, .keep_dims = true)));
-        return tutti_div(e, tutti_sum(e, .axes = axes, .keep_dims = true));
+        tutti_sym e = tutti_exp(tutti_sub(x, tutti_max(x, .axes = axes, .keepdims = true)));
+        return tutti_div(e, tutti_sum(e, .axes = axes, .keepdims = true));
     }
-    tutti_sym d = tutti_sub(x, tutti_mean(x, .axes = axes, .keep_dims = true));
-    tutti_sym v = tutti_mean(tutti_square(d), .axes = axes, .keep_dims = true);
-    return tutti_mul(d, tutti_rsqrt(tutti_add_scalar(v, 0.1)));
+    tutti_sym d = tutti_sub(x, tutti_mean(x, .axes = axes, .keepdims = true));
+    tutti_sym v = tutti_mean(tutti_square(d), .axes = axes, .keepdims = true);
+    return tutti_mul(d, tutti_rsqrt(tutti_add(v, 0.1)));
 }
 
 /* Epsilon is large, so that a row of equal numbers is not divided by next to nothing. */
@@ -101,28 +101,28 @@ static tutti_sym norm(builder *b, tutti_sym x)
     switch (below(b, 6)) {
     case 0:
     case 1:
-        x = tutti_batch_norm_of(x, scale, offset, .epsilon = 0.1);
+        x = tutti_nn_batch_norm(x, scale, offset, .epsilon = 0.1);
         return one_in(b, 2) ? tutti_relu(one_in(b, 2) ? tutti_add(x, like_shaped(b, x)) : x) : x;
     case 2:
-        return tutti_layer_norm_of(x, scale, offset, .epsilon = 0.1);
+        return tutti_nn_layer_norm(x, scale, offset, .epsilon = 0.1);
     case 3:
-        return tutti_rms_norm_of(x, scale, .epsilon = 0.1);
+        return tutti_nn_rms_norm(x, scale, .epsilon = 0.1);
     case 4:
-        return tutti_group_norm_of(x, scale, offset,
+        return tutti_nn_group_norm(x, scale, offset,
                                    channels % 3 == 0   ? 3
                                    : channels % 2 == 0 ? 2
                                                        : 1,
                                    .epsilon = 0.1);
     default:
-        return rank_of(x) < 3 ? tutti_layer_norm_of(x, scale, offset, .epsilon = 0.1)
-                              : tutti_instance_norm_of(x, scale, offset, .epsilon = 0.1);
+        return rank_of(x) < 3 ? tutti_nn_layer_norm(x, scale, offset, .epsilon = 0.1)
+                              : tutti_nn_instance_norm(x, scale, offset, .epsilon = 0.1);
     }
 }
 
 static tutti_sym dropout(builder *b, tutti_sym x)
 {
-    tutti_sym y = tutti_dropout_of(x, round_counter(b), 0.1 + 0.2 * below(b, 4), .seed = 5,
-                                   .salt = 100 + b->step);
+    tutti_sym y = tutti_nn_dropout(x, 0.1 + 0.2 * below(b, 4), .counter = round_counter(b),
+                                   .seed = 5, .salt = 100 + b->step);
     return one_in(b, 2) ? tutti_add(like_shaped(b, x), y) : y;
 }
 
@@ -130,7 +130,7 @@ static tutti_sym running(builder *b, tutti_sym x)
 {
     int axis = any_axis(b, x);
     return axis < 0 ? x
-                    : tutti_scale(
+                    : tutti_mul(
                           tutti_cumsum(x, axis, .exclusive = one_in(b, 2), .reverse = one_in(b, 2)),
                           0.3);
 }
@@ -140,8 +140,8 @@ static tutti_sym magnitude(builder *b, tutti_sym x)
     int axis = any_axis(b, x);
     if (axis < 0 || is_empty(x))
         return x;
-    return tutti_norm(tutti_add_scalar(x, 0.3), .axes = TUTTI_AXES(axis), .ord = 1 + below(b, 2),
-                      .keep_dims = one_in(b, 2));
+    return tutti_norm(tutti_add(x, 0.3), .axes = TUTTI_AXES(axis), .ord = 1 + below(b, 2),
+                      .keepdims = one_in(b, 2));
 }
 
 const step_kind row_steps[] = {

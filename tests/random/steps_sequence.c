@@ -33,7 +33,7 @@ static tutti_sym attention(builder *b, tutti_sym x)
     }
     tutti_sym mask = one_in(b, 3) ? WEIGHT(b, 0, 1, time, time) : TUTTI_NO_SYM;
     tutti_sym y =
-        tutti_attention_of(parts[0], parts[1], parts[2], .causal = one_in(b, 2), .mask = mask);
+        tutti_nn_attention(parts[0], parts[1], parts[2], .causal = one_in(b, 2), .mask = mask);
     y = tutti_transpose(y, 0, 2, 1, 3);
     int64_t dims[3] = {b->batched ? TUTTI_ANY : dim_of(x, 0), time, heads * width};
     y = (tutti_reshape)(y, 3, dims);
@@ -59,20 +59,20 @@ static tutti_sym recurrent(builder *b, tutti_sym x)
     tutti_sym y;
     switch (below(b, 3)) {
     case 0:
-        y = tutti_lstm_of(x, h, tutti_tanh(h), WEIGHT(b, 0, 0.4, in, 4 * units),
+        y = tutti_nn_lstm(x, h, tutti_tanh(h), WEIGHT(b, 0, 0.4, in, 4 * units),
                           WEIGHT(b, 0, 0.4, units, 4 * units), WEIGHT(b, 0, 0.3, 4 * units),
                           .lengths = lengths, .reverse = reverse);
         break;
     case 1:
-        y = tutti_gru_of(x, h, WEIGHT(b, 0, 0.4, in, 3 * units),
+        y = tutti_nn_gru(x, h, WEIGHT(b, 0, 0.4, in, 3 * units),
                          WEIGHT(b, 0, 0.4, units, 3 * units), WEIGHT(b, 0, 0.3, 2, 3 * units),
                          .lengths = lengths, .reverse = reverse);
         break;
     default:
-        y = tutti_simple_rnn_of(x, h, WEIGHT(b, 0, 0.4, in, units), WEIGHT(b, 0, 0.4, units, units),
+        y = tutti_nn_simple_rnn(x, h, WEIGHT(b, 0, 0.4, in, units), WEIGHT(b, 0, 0.4, units, units),
                                 WEIGHT(b, 0, 0.3, units), .lengths = lengths, .reverse = reverse);
     }
-    return one_in(b, 3) ? tutti_output_of(y, 1) : y;
+    return one_in(b, 3) ? tutti_sym_output(y, 1) : y;
 }
 
 const step_kind sequence_steps[] = {

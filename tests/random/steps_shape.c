@@ -27,7 +27,8 @@ static tutti_sym join(builder *b, tutti_sym x)
     if (axis < 0)
         return x;
     tutti_sym y = like_shaped(b, x), z = one_in(b, 2) ? tutti_tanh(x) : at_most(b, y, axis, 3);
-    return one_in(b, 2) ? tutti_concat(axis, x, z, y) : tutti_concat(axis - rank_of(x), z, x);
+    return one_in(b, 2) ? tutti_concatenate(TUTTI_SYMS(x, z, y), .axis = axis)
+                        : tutti_concatenate(TUTTI_SYMS(z, x), .axis = axis - rank_of(x));
 }
 
 static tutti_sym stack(builder *b, tutti_sym x)
@@ -35,7 +36,7 @@ static tutti_sym stack(builder *b, tutti_sym x)
     if (rank_of(x) >= 5)
         return x;
     int axis = first_axis(b) + below(b, rank_of(x) - first_axis(b) + 1);
-    return tutti_stack(axis, x, like_shaped(b, x));
+    return tutti_stack(TUTTI_SYMS(x, like_shaped(b, x)), .axis = axis);
 }
 
 static tutti_sym split(builder *b, tutti_sym x)
@@ -46,11 +47,13 @@ static tutti_sym split(builder *b, tutti_sym x)
     int64_t size = dim_of(x, axis), half = size / 2;
     if (size % 2 == 0 && one_in(b, 2)) {
         tutti_sym pieces = tutti_split_into(x, axis, 2);
-        tutti_sym other = tutti_output_of(pieces, 1);
-        return tutti_mul(tutti_output_of(pieces, 0), tutti_sigmoid(other));
+        tutti_sym other = tutti_sym_output(pieces, 1);
+        return tutti_mul(tutti_sym_output(pieces, 0), tutti_sigmoid(other));
     }
     tutti_sym pieces = tutti_split_sizes(x, axis, half, size - half);
-    return tutti_concat(axis, tutti_relu(tutti_output_of(pieces, 1)), tutti_output_of(pieces, 0));
+    return tutti_concatenate(
+        TUTTI_SYMS(tutti_relu(tutti_sym_output(pieces, 1)), tutti_sym_output(pieces, 0)),
+        .axis = axis);
 }
 
 static tutti_sym unstack(builder *b, tutti_sym x)
@@ -59,8 +62,8 @@ static tutti_sym unstack(builder *b, tutti_sym x)
     if (axis < 0 || dim_of(x, axis) < 1 || dim_of(x, axis) > 6)
         return x;
     tutti_sym pieces = tutti_unstack(x, axis, 0);
-    return tutti_add(tutti_output_of(pieces, (int)dim_of(x, axis) - 1),
-                     tutti_scale(tutti_output_of(pieces, 0), 0.5));
+    return tutti_add(tutti_sym_output(pieces, (int)dim_of(x, axis) - 1),
+                     tutti_mul(tutti_sym_output(pieces, 0), 0.5));
 }
 
 static tutti_sym slice(builder *b, tutti_sym x)

@@ -33,7 +33,7 @@ static tutti_status one_round(builder *b, int round, results *ret)
         build_train(b);
     for (int i = 0; late && i < w.count; i++)
         TUTTI_TRY(take(ret, w.syms[i], w.names[i]));
-    TUTTI_TRY(tutti_step(b->eager));
+    TUTTI_TRY(tutti_eager_step(b->eager));
     build_release(b);
     return TUTTI_OK;
 }
@@ -46,7 +46,7 @@ static tutti_status make_variables(builder *b)
     build(b);
     TUTTI_TRY(tutti_graph_check(b->graph));
     b->again = true;
-    TUTTI_TRY(tutti_step(b->eager));
+    TUTTI_TRY(tutti_eager_step(b->eager));
     build_release(b);
     return TUTTI_OK;
 }

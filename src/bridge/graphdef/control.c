@@ -214,7 +214,7 @@ void tutti__graphdef_choose(tutti_graphdef_import *m, tutti_sym pred,
         return;
     }
     tutti_type type = tutti_sym_type(pred);
-    pred = type.dtype == TUTTI_BOOL ? pred : tutti_not_equal(pred, tutti_scalar_like(pred, 0));
+    pred = type.dtype == TUTTI_BOOL ? pred : tutti_not_equal(pred, 0);
     (tutti_cond)(tutti_reshape(pred), build_then, build_else, &c, b->args, args, b->results,
                  results);
     if (tutti_graph_check(m->graph) == TUTTI_OK)

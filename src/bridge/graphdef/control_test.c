@@ -85,7 +85,7 @@ TUTTI_TEST(graphdef_loops_have_gradients)
         CHECK_OK(tutti_graph_create(&graph));
         CHECK_OK(into_graph(&text, graph, &ports));
         tutti_sym in = ports.inputs[0].sym;
-        tutti_sym grad = tutti_gradient_of(tutti_sum(ports.outputs[0].sym), in);
+        tutti_sym grad = tutti_gradient(tutti_sum(ports.outputs[0].sym), in);
         CHECK_OK(tutti_graph_check(graph));
         CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){1, 2}, pair, &x));
         CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, three, &limit));
@@ -94,7 +94,7 @@ TUTTI_TEST(graphdef_loops_have_gradients)
         tutti_fetch want = {grad, &slope};
         tutti_run_options o = {
             .struct_size = sizeof o, .feed = {known ? 1 : 2, feeds}, .fetch = {1, &want}};
-        CHECK_OK(tutti_session_run(session, &o));
+        CHECK_OK(tutti_run_with(session, &o));
         CHECK_NEAR(tutti_tensor_get(slope, 0), 8, 1e-6);
         CHECK_NEAR(tutti_tensor_get(slope, 1), 8, 1e-6);
         tutti_tensor_release(x);

@@ -2,13 +2,14 @@
  * ours. */
 #include "bridge/formulas.h"
 #include "bridge/graphdef/rules.h"
+#include "ops/build.h"
 
 #include <math.h>
 #include <string.h>
 
 static tutti_sym constant(tutti_sym beside, double value)
 {
-    return tutti_scalar_like(beside, value);
+    return tutti__scalar_like(beside, value);
 }
 
 /* ---- one number of one or two ---- */
@@ -24,7 +25,7 @@ static void read_inverse(tutti_graphdef_import *m)
     else if (strcmp(m->node->op, "Acosh") == 0)
         made(m, tutti__formula_acosh(x));
     else
-        made(m, tutti_scale(tutti_sub(tutti_log1p(x), tutti_log1p(tutti_neg(x))), 0.5));
+        made(m, tutti_mul(tutti_sub(tutti_log1p(x), tutti_log1p(tutti_neg(x))), 0.5));
 }
 
 /* Whether the sign is minus: of -0 that of 1 / x, which is none of -inf. */
@@ -110,9 +111,8 @@ static void read_erfc(tutti_graphdef_import *m)
     if (m->status != TUTTI_OK)
         return;
     tutti_sym near = tutti_less(x, constant(x, 0.5)), far = tutti_where(near, constant(x, 1), x);
-    tutti_sym tail =
-        tutti_div(tutti_gelu(tutti_scale(far, -M_SQRT2)), tutti_scale(far, -M_SQRT1_2));
-    made(m, tutti_where(near, tutti_add_scalar(tutti_neg(tutti_erf(x)), 1), tail));
+    tutti_sym tail = tutti_div(tutti_gelu(tutti_mul(far, -M_SQRT2)), tutti_mul(far, -M_SQRT1_2));
+    made(m, tutti_where(near, tutti_add(tutti_neg(tutti_erf(x)), 1), tail));
 }
 
 static void read_squared_difference(tutti_graphdef_import *m)
@@ -128,13 +128,13 @@ static void read_squared_difference(tutti_graphdef_import *m)
 static tutti_sym quantized(tutti_sym x, tutti_sym low, tutti_sym high, int64_t bits, bool narrow)
 {
     double least = narrow ? 1 : 0, most = (double)(((int64_t)1 << bits) - 1);
-    tutti_sym scale = tutti_scale(tutti_sub(high, low), 1 / (most - least));
+    tutti_sym scale = tutti_mul(tutti_sub(high, low), 1 / (most - least));
     tutti_sym zero = tutti_sub(constant(low, least), tutti_div(low, scale));
-    zero = tutti_floor(tutti_add_scalar(tutti_clip(zero, least, most), 0.5));
+    zero = tutti_floor(tutti_add(tutti_clip(zero, least, most), 0.5));
     low = tutti_mul(tutti_sub(constant(low, least), zero), scale);
     high = tutti_mul(tutti_sub(constant(low, most), zero), scale);
     x = tutti_minimum(tutti_maximum(x, low), high);
-    x = tutti_floor(tutti_add_scalar(tutti_div(tutti_sub(x, low), scale), 0.5));
+    x = tutti_floor(tutti_add(tutti_div(tutti_sub(x, low), scale), 0.5));
     return tutti_add(tutti_mul(x, scale), low);
 }
 
@@ -163,24 +163,23 @@ static void read_cross_entropy(tutti_graphdef_import *m)
     tutti_sym x = IN(0), labels = IN(1);
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym logits = tutti_log_softmax_along(x, -1);
+    tutti_sym logits = tutti_log_softmax(x);
     made(m, tutti_neg(tutti_sum(tutti_mul(labels, logits), .axes = TUTTI_AXES(-1))));
-    tutti__graphdef_give(
-        m, 1, &(tutti_graphdef_value){.sym = tutti_sub(tutti_softmax_along(x, -1), labels)});
+    tutti__graphdef_give(m, 1, &(tutti_graphdef_value){.sym = tutti_sub(tutti_softmax(x), labels)});
 }
 
 static void read_sparse_cross_entropy(tutti_graphdef_import *m)
 {
     tutti_sym x = IN(0), labels = IN(1);
     if (m->status == TUTTI_OK)
-        made(m, tutti_sparse_cross_entropy_of(labels, x));
+        made(m, tutti_nn_sparse_cross_entropy(labels, x));
 }
 
 static void read_l2_loss(tutti_graphdef_import *m)
 {
     tutti_sym x = IN(0);
     if (m->status == TUTTI_OK)
-        made(m, tutti_scale(tutti_sum(tutti_square(x)), 0.5));
+        made(m, tutti_mul(tutti_sum(tutti_square(x)), 0.5));
 }
 
 /* ---- running sums ---- */
@@ -200,7 +199,7 @@ static tutti_sym moved(tutti_sym x, int axis, int64_t places, double filler)
     tutti_pad_options o = {.struct_size = sizeof o, .value = filler};
     o.before.count = o.after.count = tutti_sym_type(x).rank;
     o.before.values[axis] = places;
-    return (tutti_pad)(tutti_slice_axis(x, axis, 0, -places), &o);
+    return tutti_pad_with(tutti_slice_axis(x, axis, 0, -places), &o);
 }
 
 /* Each element with all before it: in steps of 1, 2, 4, … where the size n is known, else all pairs

@@ -236,7 +236,7 @@ static inline void check_runs(const tutti_text *text, int input_count, const han
     tutti_fetch want = {fetch, &y};
     tutti_run_options o = {
         .struct_size = sizeof o, .feed = {input_count, feeds}, .fetch = {1, &want}};
-    CHECK_OK(tutti_session_run(session, &o));
+    CHECK_OK(tutti_run_with(session, &o));
     CHECK_INT(tutti_tensor_count(y), count);
     for (int i = 0; i < count; i++)
         CHECK_NEAR(tutti_tensor_get(y, i), expected[i], 1e-5);

@@ -74,7 +74,7 @@ static tutti_sym cut_all(tutti_graphdef_import *m, tutti_sym x, int count, const
         if (now && c->drops)
             o.end.values[i] = c->begin == -1 ? TUTTI_LAST : c->begin + 1;
     }
-    x = (tutti_slice)(x, &o);
+    x = tutti_slice_with(x, &o);
     for (int i = 0; m->status == TUTTI_OK && i < count; i++)
         if (!is_static(&cuts[i]))
             x = cut_later(m, x, i, &cuts[i]);
@@ -250,7 +250,7 @@ static void read_reverse_sequence(tutti_graphdef_import *m)
         return;
     tutti_sym time = tutti_range_dynamic(number(x, 0), tutti_size(x, 1), number(x, 1));
     tutti_sym length = tutti_expand_dims(tutti_cast(lengths, TUTTI_I64), 1);
-    tutti_sym back = tutti_sub(tutti_add_scalar(length, -1), time);
+    tutti_sym back = tutti_sub(tutti_add(length, -1), time);
     made(m, gather_in_step(m, x, tutti_where(tutti_less(time, length), back, time), 1));
 }
 
@@ -296,13 +296,14 @@ static void read_segment_sum(tutti_graphdef_import *m)
         return;
     }
     ids = tutti_cast(ids, TUTTI_I64);
-    count = sorted ? tutti_add_scalar(tutti_max(ids), 1) : tutti_cast(count, TUTTI_I64);
+    count = sorted ? tutti_add(tutti_max(ids), 1) : tutti_cast(count, TUTTI_I64);
     if (!sorted)
         ids = tutti_where(tutti_less(ids, number(ids, 0)), tutti_reshape(count), ids);
     type.dims[0] = TUTTI_ANY;
-    tutti_sym shape = tutti_reshape(sorted ? count : tutti_add_scalar(count, 1), 1);
+    tutti_sym shape = tutti_reshape(sorted ? count : tutti_add(count, 1), 1);
     if (type.rank > 1)
-        shape = tutti_concat(0, shape, tutti_slice_axis(tutti_shape(x), 0, 1, type.rank));
+        shape =
+            tutti_concatenate(TUTTI_SYMS(shape, tutti_slice_axis(tutti_shape(x), 0, 1, type.rank)));
     tutti_sym like = (tutti_fill_dynamic)(shape, type.dtype, 0, type.rank, type.dims);
     tutti_sym y = tutti_scatter_nd_like(tutti_expand_dims(ids, 1), x, like);
     made(m, sorted ? y : tutti_slice_axis(y, 0, 0, -1));
@@ -348,7 +349,7 @@ static void read_top_k(tutti_graphdef_import *m)
     made(m, y);
     if (tutti_graph_check(m->graph) == TUTTI_OK && type && type->type == 9)
         tutti__graphdef_give(
-            m, 1, &(tutti_graphdef_value){.sym = tutti_cast(tutti_output_of(y, 1), TUTTI_I64)});
+            m, 1, &(tutti_graphdef_value){.sym = tutti_cast(tutti_sym_output(y, 1), TUTTI_I64)});
 }
 
 const tutti_graphdef_entry tutti__graphdef_indices[] = {

@@ -45,7 +45,7 @@ static void give_moments(tutti_graphdef_import *m, const tutti_sym *in, const tu
     for (int i = 0; i < 2; i++) {
         tutti_sym given = moments[i];
         if (part != 1)
-            given = tutti_add(tutti_scale(in[3 + i], 1 - part), tutti_scale(given, part));
+            given = tutti_add(tutti_mul(in[3 + i], 1 - part), tutti_mul(given, part));
         tutti__graphdef_give(m, 1 + i, &(tutti_graphdef_value){.sym = given});
         tutti__graphdef_give(m, 3 + i, &(tutti_graphdef_value){.sym = kept[i]});
     }
@@ -62,10 +62,10 @@ static tutti_sym normalized(tutti_graphdef_import *m, const tutti_sym *in, doubl
     tutti_sym variance = tutti_mean(tutti_square(spread), .axes = axes);
     tutti_sym count =
         tutti_cast((tutti_size)(in[0], axes.count, axes.values), tutti_sym_type(variance).dtype);
-    tutti_sym less = tutti_maximum(tutti_add_scalar(count, -1), tutti_scalar_like(count, 1));
+    tutti_sym less = tutti_maximum(tutti_add(count, -1), 1);
     tutti_sym whole = tutti_mul(variance, tutti_div(count, less));
     give_moments(m, in, (tutti_sym[]){mean, whole}, (tutti_sym[]){mean, variance});
-    tutti_sym scale = tutti_mul(in[1], tutti_rsqrt(tutti_add_scalar(variance, epsilon)));
+    tutti_sym scale = tutti_mul(in[1], tutti_rsqrt(tutti_add(variance, epsilon)));
     return tutti_add(tutti_mul(spread, scale), in[2]);
 }
 
@@ -81,7 +81,7 @@ static void read_batch_norm(tutti_graphdef_import *m)
         return;
     in[0] = tutti__graphdef_channels_last(m, in[0]);
     tutti_sym y = trains ? normalized(m, in, epsilon)
-                         : tutti_batch_norm_inference_of(in[0], in[1], in[2], in[3], in[4],
+                         : tutti_nn_batch_norm_inference(in[0], in[1], in[2], in[3], in[4],
                                                          .epsilon = epsilon);
     if (!trains)
         for (int i = 0; i < 4; i++)
@@ -109,7 +109,7 @@ static void read_local_norm(tutti_graphdef_import *m)
 static tutti_sym whole_mean(tutti_sym x, const tutti_axes *axes, bool keep)
 {
     tutti_sym count = (tutti_size)(x, axes->count, axes->values);
-    tutti_sym sum = tutti_sum(tutti_cast(x, TUTTI_I64), .axes = *axes, .keep_dims = keep);
+    tutti_sym sum = tutti_sum(tutti_cast(x, TUTTI_I64), .axes = *axes, .keepdims = keep);
     return tutti_cast(tutti__formula_quotient(sum, count), tutti_sym_type(x).dtype);
 }
 
@@ -132,8 +132,7 @@ static void read_reduce(tutti_graphdef_import *m)
         made(m, whole_mean(x, &axes, keep));
         return;
     }
-    tutti_attr attrs[] = {TUTTI_INTS("axes", axes.count, axes.values),
-                          TUTTI_INT("keep_dims", keep)};
+    tutti_attr attrs[] = {TUTTI_INTS("axes", axes.count, axes.values), TUTTI_INT("keepdims", keep)};
     x = norm ? tutti_square(x) : x;
     x = axes.count == 0 ? x : tutti_apply_op(m->graph, ops[i][1], 1, &x, 2, attrs);
     made(m, norm ? tutti_sqrt(x) : x);
@@ -155,8 +154,7 @@ static void read_softmax(tutti_graphdef_import *m)
 {
     tutti_sym x = IN(0);
     if (m->status == TUTTI_OK)
-        made(m,
-             m->node->op[0] == 'L' ? tutti_log_softmax_along(x, -1) : tutti_softmax_along(x, -1));
+        made(m, m->node->op[0] == 'L' ? tutti_log_softmax(x) : tutti_softmax(x));
 }
 
 static void read_alpha(tutti_graphdef_import *m)

@@ -176,7 +176,8 @@ static tutti_sym written(tutti_graphdef_import *m, const tutti_graphdef_value *l
     tutti_sym most = list->grows ? tutti_maximum(count, tutti_add(place, one)) : count;
     tutti_sym before = list->sym.node ? list->sym : tutti__graphdef_zeros(x, most);
     if (list->sym.node && list->grows)
-        before = tutti_concat(0, before, tutti__graphdef_zeros(x, tutti_sub(most, count)));
+        before =
+            tutti_concatenate(TUTTI_SYMS(before, tutti__graphdef_zeros(x, tutti_sub(most, count))));
     tutti_sym hit =
         tutti_equal(tutti_range_dynamic(number(m, 0), tutti_size(before, 0), one), place);
     for (int i = 1; i <= type.rank && i < TUTTI_MAX_RANK; i++)

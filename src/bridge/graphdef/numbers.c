@@ -252,7 +252,7 @@ tutti_sym tutti__graphdef_reshaped(tutti_graphdef_import *m, tutti_sym x, int i)
     tutti_sym size = tutti_cast((tutti_size)(x, 0, NULL), TUTTI_F64);
     tutti_sym product = tutti_cast(tutti_prod(shape), TUTTI_F64);
     tutti_sym left = tutti_cast(tutti_neg(tutti_div(size, product)), TUTTI_I64);
-    tutti_sym below = tutti_less(shape, tutti_scalar_like(shape, 0));
+    tutti_sym below = tutti_less(shape, 0);
     return tutti_reshape_like(x, like_shape(tutti_where(below, left, shape), &numbers));
 }
 
@@ -270,9 +270,9 @@ tutti_graphdef_dim tutti__graphdef_dim_times(tutti_graphdef_dim dim, int64_t tim
 {
     if (dim.known >= 0)
         return (tutti_graphdef_dim){.known = dim.known * times / over};
-    dim.sym = tutti_mul(dim.sym, tutti_scalar_like(dim.sym, (double)times));
+    dim.sym = tutti_mul(dim.sym, (double)times);
     if (over != 1)
-        dim.sym = tutti_floordiv(dim.sym, tutti_scalar_like(dim.sym, (double)over));
+        dim.sym = tutti_floordiv(dim.sym, (double)over);
     return dim;
 }
 
@@ -289,5 +289,5 @@ tutti_sym tutti__graphdef_in_dims(tutti_sym x, int rank, const tutti_graphdef_di
         parts[i] = dims[i].known < 0
                        ? dims[i].sym
                        : tutti_scalar(tutti_sym_graph(x), TUTTI_I64, (double)dims[i].known);
-    return tutti_reshape_like(x, like_shape((tutti_stack)(0, rank, parts), &numbers));
+    return tutti_reshape_like(x, like_shape(tutti_stack(rank, parts), &numbers));
 }

@@ -113,9 +113,9 @@ static const tutti_graphdef_value *output_of(tutti_graphdef_import *m, tutti_gra
     tutti_graphdef_value first = made->outputs[0];
     if (first.lost)
         return &made->outputs[0];
-    if (first.list || !first.sym.node || output >= tutti_output_count(first.sym))
+    if (first.list || !first.sym.node || output >= tutti_sym_output_count(first.sym))
         return NULL;
-    give(m, made, output, &(tutti_graphdef_value){.sym = tutti_output_of(first.sym, output)});
+    give(m, made, output, &(tutti_graphdef_value){.sym = tutti_sym_output(first.sym, output)});
     return output < made->count ? &made->outputs[output] : NULL;
 }
 
@@ -204,7 +204,7 @@ static void scope_fold(tutti_graphdef_import *m, tutti_graphdef_value *value)
     int64_t count = tutti_type_count(&type);
     if (value->list || (type.dtype != TUTTI_I32 && type.dtype != TUTTI_I64) || type.rank > 1 ||
         count < 0 || count > TUTTI_MAX_RANK || tutti__is(value->sym.node, "constant") ||
-        tutti_output_count(value->sym) > 1)
+        tutti_sym_output_count(value->sym) > 1)
         return;
     tutti_tensor *known = tutti__graphdef_known(m, value->sym);
     if (known)

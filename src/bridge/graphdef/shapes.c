@@ -53,8 +53,9 @@ static void tile_later(tutti_graphdef_import *m, tutti_sym x, tutti_sym times)
         open[i] = TUTTI_ANY;
     times = tutti_cast(times, TUTTI_I64);
     tutti_sym shape = tutti_shape(x);
-    tutti_sym from = tutti_reshape(tutti_stack(1, tutti_ones_like(shape), shape), -1);
-    tutti_sym to = tutti_reshape(tutti_stack(1, times, shape), -1);
+    tutti_sym from =
+        tutti_reshape(tutti_stack(TUTTI_SYMS(tutti_ones_like(shape), shape), .axis = 1), -1);
+    tutti_sym to = tutti_reshape(tutti_stack(TUTTI_SYMS(times, shape), .axis = 1), -1);
     tutti_sym y =
         tutti_reshape_like(x, (tutti_fill_dynamic)(from, TUTTI_BOOL, 0, (int)pairs, open));
     y = tutti_broadcast_like(y, (tutti_fill_dynamic)(to, TUTTI_BOOL, 0, (int)pairs, open));
@@ -89,9 +90,9 @@ static void read_join(tutti_graphdef_import *m)
         ((last || first) && !tutti__graphdef_ints(m, first ? 0 : count, &axis)))
         return;
     if (last || first) {
-        made(m, (tutti_concat)((int)axis.values[0], count, parts));
+        made(m, tutti_concatenate(count, parts, .axis = (int)axis.values[0]));
     } else if (strcmp(m->node->op, "Pack") == 0) {
-        made(m, (tutti_stack)((int)attr_int(m, "axis", 0), count, parts));
+        made(m, tutti_stack(count, parts, .axis = (int)attr_int(m, "axis", 0)));
     } else {
         for (int i = 1; i < count; i++)
             parts[0] = tutti_add(parts[0], parts[i]);
@@ -111,7 +112,7 @@ static tutti_sym symmetric(tutti_sym x, const tutti_pad_options *o)
         parts[count++] = x;
         if (after > 0)
             parts[count++] = tutti_reverse(tutti_slice_axis(x, axis, -after, TUTTI_LAST), axis);
-        x = count > 1 ? (tutti_concat)(axis, count, parts) : x;
+        x = count > 1 ? tutti_concatenate(count, parts, .axis = axis) : x;
     }
     return x;
 }
@@ -136,7 +137,7 @@ static void read_pad(tutti_graphdef_import *m)
     o.value = value ? tutti_tensor_get(value, 0) : 0;
     o.mode = mirror ? "reflect" : NULL;
     bool twice = mirror && strcmp(attr_string(m, "mode", ""), "SYMMETRIC") == 0;
-    made(m, twice ? symmetric(x, &o) : (tutti_pad)(x, &o));
+    made(m, twice ? symmetric(x, &o) : tutti_pad_with(x, &o));
 }
 
 static void read_cast(tutti_graphdef_import *m)

@@ -10,7 +10,7 @@ tutti_sym tutti__graphdef_zeros(tutti_sym x, tutti_sym count)
     tutti_type type = tutti_sym_type(x);
     int64_t dims[TUTTI_MAX_RANK + 1] = {TUTTI_ANY};
     memcpy(dims + 1, type.dims, (size_t)type.rank * sizeof *dims);
-    tutti_sym whole = tutti_concat(0, tutti_reshape(count, 1), tutti_shape(x));
+    tutti_sym whole = tutti_concatenate(TUTTI_SYMS(tutti_reshape(count, 1), tutti_shape(x)));
     return (tutti_fill_dynamic)(whole, type.dtype, 0, type.rank + 1, dims);
 }
 
@@ -42,7 +42,7 @@ static void settle_items(tutti_graphdef_import *m, tutti_graphdef_value *list)
         for (int i = 0; parts && i < list->item_count; i++)
             parts[i] = list->items[i].node ? list->items[i] : tutti_zeros_like(some);
         if (parts)
-            list->sym = (tutti_stack)(0, list->item_count, parts);
+            list->sym = tutti_stack(list->item_count, parts);
     } else {
         settle_empty(m, list);
     }

@@ -87,8 +87,9 @@ static void read_conv(tutti_graphdef_import *m)
                               .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]}};
     bool plain = strcmp(m->node->op, "Conv2D") == 0;
     o.groups = plain && tutti_sym_ok(x) ? groups_of(x, kernel) : 1;
-    made(m, tutti__graphdef_channels_back(m, plain ? (tutti_conv2d_of)(x, kernel, &o)
-                                                   : (tutti_depthwise_conv2d_of)(x, kernel, &o)));
+    made(m,
+         tutti__graphdef_channels_back(m, plain ? tutti_nn_conv2d_with(x, kernel, &o)
+                                                : tutti_nn_depthwise_conv2d_with(x, kernel, &o)));
 }
 
 static void read_conv3d(tutti_graphdef_import *m)
@@ -104,7 +105,7 @@ static void read_conv3d(tutti_graphdef_import *m)
     memcpy(o.pads, w.pads, sizeof o.pads);
     if (tutti_sym_ok(x))
         o.groups = groups_of(x, kernel);
-    made(m, tutti__graphdef_channels_back(m, (tutti_conv3d_of)(x, kernel, &o)));
+    made(m, tutti__graphdef_channels_back(m, tutti_nn_conv3d_with(x, kernel, &o)));
 }
 
 /* The size of the image, as far as it is known: axes of input 0. */
@@ -135,7 +136,7 @@ static void read_conv_transpose(tutti_graphdef_import *m)
     memcpy(o.pads, w.pads, sizeof o.pads);
     read_sizes(m, 2, o.size);
     x = tutti__graphdef_channels_last(m, x);
-    made(m, tutti__graphdef_channels_back(m, (tutti_conv2d_transpose_of)(x, kernel, &o)));
+    made(m, tutti__graphdef_channels_back(m, tutti_nn_conv2d_transpose_with(x, kernel, &o)));
 }
 
 static void read_conv3d_transpose(tutti_graphdef_import *m)
@@ -151,7 +152,7 @@ static void read_conv3d_transpose(tutti_graphdef_import *m)
     memcpy(o.pads, w.pads, sizeof o.pads);
     read_sizes(m, 3, o.size);
     x = tutti__graphdef_channels_last(m, x);
-    made(m, tutti__graphdef_channels_back(m, (tutti_conv3d_transpose_of)(x, kernel, &o)));
+    made(m, tutti__graphdef_channels_back(m, tutti_nn_conv3d_transpose_with(x, kernel, &o)));
 }
 
 static void read_pool(tutti_graphdef_import *m)
@@ -162,13 +163,13 @@ static void read_pool(tutti_graphdef_import *m)
         return;
     x = tutti__graphdef_channels_last(m, x);
     tutti_pool2d_options o = {.struct_size = sizeof o,
-                              .window = {w.size[0], w.size[1]},
+                              .pool_size = {w.size[0], w.size[1]},
                               .strides = {w.strides[0], w.strides[1]},
                               .padding = w.padding,
                               .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]}};
     made(m, tutti__graphdef_channels_back(m, m->node->op[0] == 'M'
-                                                 ? (tutti_max_pool2d_of)(x, &o)
-                                                 : (tutti_average_pool2d_of)(x, &o)));
+                                                 ? tutti_nn_max_pool2d_with(x, &o)
+                                                 : tutti_nn_average_pool2d_with(x, &o)));
 }
 
 static void read_pool3d(tutti_graphdef_import *m)
@@ -179,11 +180,11 @@ static void read_pool3d(tutti_graphdef_import *m)
         return;
     x = tutti__graphdef_channels_last(m, x);
     tutti_pool3d_options o = {.struct_size = sizeof o, .padding = w.padding};
-    memcpy(o.window, w.size, sizeof o.window);
+    memcpy(o.pool_size, w.size, sizeof o.pool_size);
     memcpy(o.strides, w.strides, sizeof o.strides);
     made(m, tutti__graphdef_channels_back(m, m->node->op[0] == 'M'
-                                                 ? (tutti_max_pool3d_of)(x, &o)
-                                                 : (tutti_average_pool3d_of)(x, &o)));
+                                                 ? tutti_nn_max_pool3d_with(x, &o)
+                                                 : tutti_nn_average_pool3d_with(x, &o)));
 }
 
 /* Pixels are points at their corners, or areas with centres. */
@@ -264,7 +265,7 @@ static void read_space_to_batch(tutti_graphdef_import *m)
         o.after.values[i + 1] = pads[i][1];
         all *= blocks.values[i];
     }
-    x = (tutti_pad)(x, &o);
+    x = tutti_pad_with(x, &o);
     split[0] = tutti__graphdef_dim(x, 0);
     whole[0] = tutti__graphdef_dim_times(split[0], all, 1);
     order[count] = 0;

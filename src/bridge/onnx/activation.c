@@ -130,7 +130,7 @@ static void read_hard_sigmoid(tutti_onnx_import *m)
     tutti_sym a = tutti__onnx_sym_as(m, 0, last);
     tutti_sym y = fabs(alpha - 1.0 / 6) < 1e-7 && beta == 0.5
                       ? tutti_hard_sigmoid(a)
-                      : tutti_clip(tutti_add_scalar(tutti_scale(a, alpha), beta), 0, 1);
+                      : tutti_clip(tutti_add(tutti_mul(a, alpha), beta), 0, 1);
     tutti__onnx_made_as(m, 0, y, last);
 }
 

@@ -1,6 +1,7 @@
 /* bend.c: functions of one element that are made of several of ours. */
 #include "bridge/formulas.h"
 #include "bridge/onnx.h"
+#include "ops/build.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,22 +19,22 @@ static void read_with(tutti_onnx_import *m, tutti_sym (*make)(tutti_onnx_import 
 static tutti_sym thresholded(tutti_onnx_import *m, tutti_sym x)
 {
     double alpha = tutti__onnx_attr_float(m, "alpha", 1);
-    return tutti_where(tutti_greater(x, tutti_scalar_like(x, alpha)), x, tutti_scalar_like(x, 0));
+    return tutti_where(tutti_greater(x, alpha), x, 0);
 }
 
 /* max(x, 0) + min(alpha (e^(x / alpha) - 1), 0) */
 static tutti_sym celu(tutti_onnx_import *m, tutti_sym x)
 {
     double alpha = tutti__onnx_attr_float(m, "alpha", 1);
-    return tutti_scale(tutti_elu(tutti_scale(x, 1 / alpha), 1), alpha);
+    return tutti_mul(tutti_elu(tutti_mul(x, 1 / alpha), 1), alpha);
 }
 
 /* x < -lambd: x + bias; x > lambd: x - bias; else 0 */
 static tutti_sym shrunk(tutti_onnx_import *m, tutti_sym x)
 {
-    tutti_sym lambda = tutti_scalar_like(x, tutti__onnx_attr_float(m, "lambd", 0.5));
-    tutti_sym bias = tutti_scalar_like(x, tutti__onnx_attr_float(m, "bias", 0));
-    tutti_sym zero = tutti_scalar_like(x, 0);
+    tutti_sym lambda = tutti__scalar_like(x, tutti__onnx_attr_float(m, "lambd", 0.5));
+    tutti_sym bias = tutti__scalar_like(x, tutti__onnx_attr_float(m, "bias", 0));
+    tutti_sym zero = tutti__scalar_like(x, 0);
     tutti_sym right = tutti_where(tutti_greater(x, lambda), tutti_sub(x, bias), zero);
     return tutti_where(tutti_less(x, tutti_neg(lambda)), tutti_add(x, bias), right);
 }
@@ -45,7 +46,7 @@ static tutti_sym selu(tutti_onnx_import *m, tutti_sym x)
     double gamma = tutti__onnx_attr_float(m, "gamma", 1.05070102214813232421875);
     if (fabs(alpha - 1.67326) < 1e-4 && fabs(gamma - 1.05070) < 1e-4)
         return tutti_selu(x);
-    return tutti_scale(tutti_elu(x, alpha), gamma);
+    return tutti_mul(tutti_elu(x, alpha), gamma);
 }
 
 static tutti_sym acosh_of(tutti_onnx_import *m, tutti_sym x)
@@ -64,14 +65,14 @@ static tutti_sym asinh_of(tutti_onnx_import *m, tutti_sym x)
 static tutti_sym atanh_of(tutti_onnx_import *m, tutti_sym x)
 {
     (void)m;
-    return tutti_scale(tutti_sub(tutti_log1p(x), tutti_log1p(tutti_neg(x))), 0.5);
+    return tutti_mul(tutti_sub(tutti_log1p(x), tutti_log1p(tutti_neg(x))), 0.5);
 }
 
 /* x sigmoid(alpha x) */
 static tutti_sym swish(tutti_onnx_import *m, tutti_sym x)
 {
     double alpha = tutti__onnx_attr_float(m, "alpha", 1);
-    return alpha == 1 ? tutti_silu(x) : tutti_mul(x, tutti_sigmoid(tutti_scale(x, alpha)));
+    return alpha == 1 ? tutti_silu(x) : tutti_mul(x, tutti_sigmoid(tutti_mul(x, alpha)));
 }
 
 static tutti_sym hard_swish(tutti_onnx_import *m, tutti_sym x)
@@ -89,7 +90,7 @@ static tutti_sym mish(tutti_onnx_import *m, tutti_sym x)
 /* Of infinities those of the sign that is asked for. */
 static tutti_sym infinite(tutti_onnx_import *m, tutti_sym x)
 {
-    tutti_sym y = tutti_is_inf(x), zero = tutti_scalar_like(x, 0);
+    tutti_sym y = tutti_is_inf(x), zero = tutti__scalar_like(x, 0);
     if (!tutti__onnx_attr_int(m, "detect_positive", 1))
         y = tutti_logical_and(y, tutti_less(x, zero));
     if (!tutti__onnx_attr_int(m, "detect_negative", 1))

@@ -2,6 +2,7 @@
 #include "bridge/formulas.h"
 #include "bridge/onnx.h"
 #include "bridge/onnx/patterns.h"
+#include "ops/build.h"
 
 /* An addition may be the end of a larger thing that ONNX has as one operator. */
 static void write_add(tutti_onnx_export *x)
@@ -303,7 +304,7 @@ static void read_bitwise_not(tutti_onnx_import *m)
     if (!x.node || !has_own_bits(m))
         return;
     bool byte = tutti_sym_type(x).dtype == TUTTI_U8;
-    tutti__onnx_made(m, 0, tutti_sub(tutti_scalar_like(x, byte ? 255 : -1), x));
+    tutti__onnx_made(m, 0, tutti_sub(byte ? 255 : -1, x));
 }
 
 /* x times or divided by 2^y. A shift by all bits, or by a negative number, leaves none: 0, or to
@@ -317,13 +318,12 @@ static void read_shift(tutti_onnx_import *m)
     tutti_dtype dtype = tutti_sym_type(x).dtype;
     double bits = 8 * (double)tutti_dtype_size(dtype);
     double most = left || dtype == TUTTI_U8 ? bits - 1 : bits - 2;
-    tutti_sym zero = tutti_scalar_like(x, 0), limit = tutti_scalar_like(y, most);
-    tutti_sym inside = tutti_logical_and(tutti_greater_equal(y, tutti_scalar_like(y, 0)),
-                                         tutti_less_equal(y, limit));
-    tutti_sym few = tutti_where(inside, y, tutti_scalar_like(y, 0));
-    tutti_sym power = tutti_pow(tutti_scalar_like(x, 2), few), rest = zero;
+    tutti_sym zero = tutti__scalar_like(x, 0), limit = tutti__scalar_like(y, most);
+    tutti_sym inside = tutti_logical_and(tutti_greater_equal(y, 0), tutti_less_equal(y, limit));
+    tutti_sym few = tutti_where(inside, y, 0);
+    tutti_sym power = tutti_pow(2, few), rest = zero;
     if (!left && dtype != TUTTI_U8)
-        rest = tutti_where(tutti_less(x, zero), tutti_scalar_like(x, -1), zero);
+        rest = tutti_where(tutti_less(x, zero), -1, zero);
     tutti_sym moved = left ? tutti_mul(x, power) : tutti_floordiv(x, power);
     tutti__onnx_made(m, 0, tutti_where(inside, moved, rest));
 }

@@ -125,7 +125,7 @@ static tutti_sym full_like(tutti_sym like, const tutti_tensor *value)
     tutti_sym y = number == 1 ? tutti_ones_like(like) : tutti_zeros_like(like);
     if (tutti_sym_ok(y) && tutti_sym_type(y).dtype != dtype)
         y = tutti_cast(y, dtype);
-    return number == 0 || number == 1 ? y : tutti_add_scalar(y, number);
+    return number == 0 || number == 1 ? y : tutti_add(y, number);
 }
 
 /* Whether a double holds the number. */

@@ -140,14 +140,14 @@ static void read_conv(tutti_onnx_import *m)
     tutti_sym factor = tutti__onnx_factor(m, x);
     const int64_t *s = w.strides, *d = w.dilations, *p = w.pads;
     if (rank == 3)
-        y = tutti_conv1d_of(factor, kernel, .stride = s[0], .dilation = d[0], .padding = w.padding,
-                            .pads = {p[0], p[1]}, .groups = groups);
+        y = tutti_nn_conv1d(factor, kernel, .strides = s[0], .dilations = d[0],
+                            .padding = w.padding, .pads = {p[0], p[1]}, .groups = groups);
     else if (rank == 4)
-        y = tutti_conv2d_of(factor, kernel, .strides = {s[0], s[1]}, .dilations = {d[0], d[1]},
+        y = tutti_nn_conv2d(factor, kernel, .strides = {s[0], s[1]}, .dilations = {d[0], d[1]},
                             .padding = w.padding, .pads = {p[0], p[1], p[2], p[3]},
                             .groups = groups);
     else
-        y = tutti_conv3d_of(factor, kernel, .strides = {s[0], s[1], s[2]},
+        y = tutti_nn_conv3d(factor, kernel, .strides = {s[0], s[1], s[2]},
                             .dilations = {d[0], d[1], d[2]}, .padding = w.padding,
                             .pads = {p[0], p[1], p[2], p[3], p[4], p[5]}, .groups = groups);
     tutti__onnx_made_as(m, 0, biased(m, tutti__onnx_product(m, x, y), 2), true);
@@ -222,15 +222,15 @@ static void read_conv_transpose(tutti_onnx_import *m)
     tutti_sym kernel = tutti__onnx_read_kernel(m, 1, rank);
     const int64_t *s = t.w.strides, *d = t.w.dilations, *p = t.w.pads, *o = t.out_padding;
     if (rank == 3)
-        y = tutti_conv1d_transpose_of(x, kernel, .stride = s[0], .dilation = d[0],
+        y = tutti_nn_conv1d_transpose(x, kernel, .strides = s[0], .dilations = d[0],
                                       .padding = "explicit", .pads = {p[0], p[1]}, .groups = groups,
                                       .output_padding = o[0]);
     else if (rank == 4)
-        y = tutti_conv2d_transpose_of(x, kernel, .strides = {s[0], s[1]}, .dilations = {d[0], d[1]},
+        y = tutti_nn_conv2d_transpose(x, kernel, .strides = {s[0], s[1]}, .dilations = {d[0], d[1]},
                                       .padding = "explicit", .pads = {p[0], p[1], p[2], p[3]},
                                       .groups = groups, .output_padding = {o[0], o[1]});
     else
-        y = tutti_conv3d_transpose_of(x, kernel, .strides = {s[0], s[1], s[2]},
+        y = tutti_nn_conv3d_transpose(x, kernel, .strides = {s[0], s[1], s[2]},
                                       .dilations = {d[0], d[1], d[2]}, .padding = "explicit",
                                       .pads = {p[0], p[1], p[2], p[3], p[4], p[5]},
                                       .groups = groups, .output_padding = {o[0], o[1], o[2]});

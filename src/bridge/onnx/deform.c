@@ -47,9 +47,10 @@ static tutti_sym sampled(tutti_onnx_import *m, const deform *d, tutti_sym x, int
     tutti_sym y = tutti_slice_axis(at, -1, 0, 1), z = tutti_slice_axis(at, -1, 1, 2);
     double h = (double)d->height, w = (double)d->width;
     /* Pixels as places from -1 to 1, edge to edge: (2 i + 1) / size - 1. */
-    y = tutti_add_scalar(tutti_scale(y, 2 / h), 1 / h - 1);
-    z = tutti_add_scalar(tutti_scale(z, 2 / w), 1 / w - 1);
-    tutti_sym grid = tutti_reshape(tutti_concat(-1, z, y), -1, n * d->rows, d->columns, 2);
+    y = tutti_add(tutti_mul(y, 2 / h), 1 / h - 1);
+    z = tutti_add(tutti_mul(z, 2 / w), 1 / w - 1);
+    tutti_sym grid = tutti_reshape(tutti_concatenate(TUTTI_SYMS(z, y), .axis = -1), -1, n * d->rows,
+                                   d->columns, 2);
     tutti_sym part = tutti_slice_axis(x, -1, p * each, (p + 1) * each);
     tutti_sym v = tutti_grid_sample(part, grid, .mode = "linear", .padding = "zeros");
     v = tutti_reshape(v, -1, n, d->rows, d->columns, each);
@@ -101,7 +102,7 @@ static void read_deform(tutti_onnx_import *m)
     }
     for (int64_t p = 0; p < d.parts; p++)
         parts[p] = sampled(m, &d, x, p);
-    tutti_sym v = (tutti_concat)(-1, (int)d.parts, parts);
+    tutti_sym v = tutti_concatenate((int)d.parts, parts, .axis = -1);
     for (int64_t g = 0; g < d.groups; g++) {
         tutti_sym own = tutti_slice_axis(v, -1, g * each, (g + 1) * each);
         tutti_sym kernel =
@@ -110,7 +111,7 @@ static void read_deform(tutti_onnx_import *m)
             tutti_reshape(tutti_transpose(kernel, 2, 3, 1, 0), d.places * each, filters / d.groups);
         parts[g] = tutti_matmul(tutti_reshape(own, -1, d.rows, d.columns, d.places * each), kernel);
     }
-    tutti_sym y = (tutti_concat)(-1, (int)d.groups, parts);
+    tutti_sym y = tutti_concatenate((int)d.groups, parts, .axis = -1);
     if (tutti__onnx_has(m, 3))
         y = tutti_add(y, tutti__onnx_sym(m, 3));
     tutti__onnx_made_as(m, 0, y, true);

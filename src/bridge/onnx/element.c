@@ -1,6 +1,7 @@
 /* element.c: element types of ONNX's that stand in wider ones of ours: what they make of a value.
  */
 #include "bridge/onnx.h"
+#include "ops/build.h"
 
 #include <math.h>
 
@@ -36,13 +37,13 @@ static tutti_sym power_of_two(tutti_onnx_import *m, tutti_sym x)
     const char *mode = tutti__onnx_attr_string(m, "round_mode", "up");
     tutti_round_float_options o = {sizeof o, 0, -127, 0x1p127, true, false};
     tutti_sym wide = tutti_cast(x, TUTTI_F64);
-    tutti_sym low = tutti_clip(wide, 0x1p-127, 0x1p127), y = (tutti_round_float)(low, &o);
+    tutti_sym low = tutti_clip(wide, 0x1p-127, 0x1p127), y = tutti_round_float_with(low, &o);
     if (mode[0] == 'u')
-        y = tutti_where(tutti_less(y, low), tutti_scale(y, 2), y);
+        y = tutti_where(tutti_less(y, low), tutti_mul(y, 2), y);
     if (mode[0] == 'd')
-        y = tutti_where(tutti_greater(y, low), tutti_scale(y, 0.5), y);
+        y = tutti_where(tutti_greater(y, low), tutti_mul(y, 0.5), y);
     y = tutti_cast(y, TUTTI_F32);
-    return tutti_where(tutti_is_nan(wide), tutti_scalar_like(y, NAN), y);
+    return tutti_where(tutti_is_nan(wide), NAN, y);
 }
 
 tutti_sym tutti__onnx_to_element(tutti_onnx_import *m, tutti_sym x, int64_t number, bool saturate)
@@ -56,7 +57,7 @@ tutti_sym tutti__onnx_to_element(tutti_onnx_import *m, tutti_sym x, int64_t numb
         tutti_round_float_options o = {sizeof o,    small->mantissa,          1 - small->bias,
                                        small->most, saturate || number == 23, small->infinite};
         x = tutti_sym_type(x).dtype == TUTTI_F32 ? x : tutti_cast(x, TUTTI_F32);
-        tutti_sym y = (tutti_round_float)(x, &o), zero = tutti_scalar_like(y, 0);
+        tutti_sym y = tutti_round_float_with(x, &o), zero = tutti__scalar_like(y, 0);
         return unsigned_zero ? tutti_where(tutti_equal(y, zero), zero, y) : y;
     }
     int bits = small ? small->bits : 8 * (int)tutti__onnx_stored_bytes(number);

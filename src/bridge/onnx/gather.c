@@ -3,6 +3,7 @@
 
 #include "bridge/formulas.h"
 #include "bridge/onnx.h"
+#include "ops/build.h"
 
 /* ---- writing ---- */
 
@@ -81,9 +82,9 @@ static tutti_sym positive_indices(tutti_onnx_import *m, tutti_sym x, int axis)
     if (!negative || !indices.node)
         return indices;
     int64_t size = tutti_sym_type(x).dims[axis];
-    tutti_sym whole = size >= 0 ? tutti_scalar_like(indices, (double)size)
+    tutti_sym whole = size >= 0 ? tutti__scalar_like(indices, (double)size)
                                 : tutti_cast(tutti_size(x, axis), tutti_sym_type(indices).dtype);
-    tutti_sym below = tutti_less(indices, tutti_scalar_like(indices, 0));
+    tutti_sym below = tutti_less(indices, 0);
     return tutti_where(below, tutti_add(indices, whole), indices);
 }
 
@@ -122,8 +123,8 @@ static tutti_sym positive_rows(tutti_sym indices, tutti_sym x, int64_t first)
         return indices;
     for (int64_t i = 0; i < depth; i++)
         sizes[i] = tutti_size(x, i + first);
-    tutti_sym whole = (tutti_stack)(0, (int)depth, sizes);
-    tutti_sym below = tutti_less(indices, tutti_scalar_like(indices, 0));
+    tutti_sym whole = tutti_stack((int)depth, sizes);
+    tutti_sym below = tutti_less(indices, 0);
     return tutti_where(below, tutti_add(indices, whole), indices);
 }
 
@@ -136,10 +137,11 @@ static void read_gather_nd(tutti_onnx_import *m)
     if (!x.node || !indices.node || batch < 0 || batch >= TUTTI_MAX_RANK)
         return;
     indices = positive_rows(indices, x, batch);
-    tutti_sym lead = tutti_sum(indices, .axes = TUTTI_AXES(-1), .keep_dims = true);
+    tutti_sym lead = tutti_sum(indices, .axes = TUTTI_AXES(-1), .keepdims = true);
     tutti_sym ones = tutti_ones_like(lead);
     for (int64_t i = batch - 1; i >= 0; i--)
-        indices = tutti_concat(-1, tutti_cumsum(ones, (int)i, .exclusive = true), indices);
+        indices = tutti_concatenate(
+            TUTTI_SYMS(tutti_cumsum(ones, (int)i, .exclusive = true), indices), .axis = -1);
     tutti__onnx_made(m, 0, tutti_gather_nd(x, indices));
 }
 
@@ -159,8 +161,8 @@ static void read_one_hot(tutti_onnx_import *m)
     }
     if (tutti_sym_type(indices).dtype != TUTTI_I64)
         indices = tutti_cast(indices, TUTTI_I64);
-    tutti_sym size = tutti_scalar_like(indices, (double)depth);
-    tutti_sym below = tutti_less(indices, tutti_scalar_like(indices, 0));
+    tutti_sym size = tutti__scalar_like(indices, (double)depth);
+    tutti_sym below = tutti_less(indices, 0);
     indices = tutti_where(below, tutti_add(indices, size), indices);
     for (int i = 0; i <= rank; i++)
         dims[i] = i == axis ? depth : 1;

@@ -35,7 +35,7 @@ static tutti_sym masked(tutti_onnx_import *m, tutti_sym scores, int64_t past)
     if (tutti__onnx_has(m, 3)) {
         tutti_sym mask = tutti__onnx_sym(m, 3);
         if (mask.node && tutti_sym_type(mask).dtype == TUTTI_BOOL)
-            scores = tutti_where(mask, scores, tutti_scalar_like(scores, -INFINITY));
+            scores = tutti_where(mask, scores, -INFINITY);
         else if (mask.node)
             scores = tutti_add(scores, mask);
     }
@@ -45,15 +45,15 @@ static tutti_sym masked(tutti_onnx_import *m, tutti_sym scores, int64_t past)
         tutti_range(m->graph, (double)past, (double)(past + type.dims[2]), 1, TUTTI_I64);
     tutti_sym key = tutti_range(m->graph, 0, (double)type.dims[3], 1, TUTTI_I64);
     tutti_sym seen = tutti_less_equal(key, tutti_expand_dims(row, 1));
-    return tutti_where(seen, scores, tutti_scalar_like(scores, -INFINITY));
+    return tutti_where(seen, scores, -INFINITY);
 }
 
 /* A query that sees no key gives zeros. */
 static tutti_sym chances(tutti_sym scores)
 {
-    tutti_sym most = tutti_max(scores, .axes = TUTTI_AXES(-1), .keep_dims = true);
-    tutti_sym sees = tutti_greater(most, tutti_scalar_like(most, -INFINITY));
-    return tutti_where(sees, tutti_softmax_along(scores, -1), tutti_scalar_like(scores, 0));
+    tutti_sym most = tutti_max(scores, .axes = TUTTI_AXES(-1), .keepdims = true);
+    tutti_sym sees = tutti_greater(most, -INFINITY);
+    return tutti_where(sees, tutti_softmax(scores), 0);
 }
 
 /* Attributes that are not known mean something. */
@@ -101,8 +101,8 @@ static bool read_heads(tutti_onnx_import *m, heads *h)
     if (tutti__onnx_has(m, 4)) {
         tutti_sym old = tutti__onnx_sym(m, 4);
         h->past = old.node ? tutti_sym_type(old).dims[2] : 0;
-        h->k = tutti_concat(2, old, h->k);
-        h->v = tutti_concat(2, tutti__onnx_sym(m, 5), h->v);
+        h->k = tutti_concatenate(TUTTI_SYMS(old, h->k), .axis = 2);
+        h->v = tutti_concatenate(TUTTI_SYMS(tutti__onnx_sym(m, 5), h->v), .axis = 2);
     }
     return m->status == TUTTI_OK && h->past >= 0;
 }
@@ -124,11 +124,11 @@ static void read_attention(tutti_onnx_import *m)
     int64_t shown = tutti__onnx_attr_int(m, "qk_matmul_output_mode", 0);
     h.k = repeated(h.k, k.dims[1], q.dims[1]);
     h.v = repeated(h.v, k.dims[1], q.dims[1]);
-    tutti_sym root_q = tutti_scale(h.q, sqrt(scale)), root_k = tutti_scale(h.k, sqrt(scale));
+    tutti_sym root_q = tutti_mul(h.q, sqrt(scale)), root_k = tutti_mul(h.k, sqrt(scale));
     tutti_sym scores = tutti_matmul(root_q, root_k, .transpose_b = true);
     tutti_sym stages[4] = {scores};
     if (cap > 0)
-        scores = tutti_scale(tutti_tanh(tutti_scale(scores, 1 / cap)), cap);
+        scores = tutti_mul(tutti_tanh(tutti_mul(scores, 1 / cap)), cap);
     stages[1] = scores;
     stages[2] = scores = masked(m, scores, h.past);
     stages[3] = scores = chances(scores);

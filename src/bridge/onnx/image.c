@@ -25,7 +25,7 @@ static tutti_sym line(tutti_onnx_import *m, int64_t size, tutti_dtype dtype, boo
 {
     double step = corners ? (size > 1 ? 2.0 / (double)(size - 1) : 0) : 2.0 / (double)size;
     tutti_sym places = tutti_range(m->graph, 0, (double)size, 1, TUTTI_F64);
-    places = tutti_add_scalar(tutti_scale(places, step), corners ? -1 : -1 + step / 2);
+    places = tutti_add(tutti_mul(places, step), corners ? -1 : -1 + step / 2);
     return tutti_cast(places, dtype);
 }
 
@@ -51,7 +51,7 @@ static void read_affine_grid(tutti_onnx_import *m)
                              : tutti_mul(ones, (tutti_reshape)(line(m, dims[along], dtype, corners),
                                                                axes, flat));
     }
-    tutti_sym places = tutti_reshape((tutti_stack)(axes, axes + 1, parts), -1, axes + 1);
+    tutti_sym places = tutti_reshape(tutti_stack(axes + 1, parts, .axis = axes), -1, axes + 1);
     tutti_sym grid = tutti_matmul(places, theta, .transpose_b = true); /* [n, places, axes] */
     int64_t shape[5] = {-1};
     for (int i = 0; i < axes; i++)
@@ -147,7 +147,7 @@ static void read_center_crop_pad(tutti_onnx_import *m)
         pad.before.values[axis] = want > have ? (want - have) / 2 : 0;
         pad.after.values[axis] = want > have ? want - have - pad.before.values[axis] : 0;
     }
-    tutti__onnx_made(m, 0, (tutti_pad)(x, &pad));
+    tutti__onnx_made(m, 0, tutti_pad_with(x, &pad));
 }
 
 const tutti_onnx_op tutti_onnx_grid_sample = {

@@ -1,5 +1,6 @@
 /* join.c: joining and cutting along an axis. */
 #include "bridge/onnx.h"
+#include "ops/build.h"
 
 #include <string.h>
 
@@ -111,7 +112,7 @@ static void read_concat(tutti_onnx_import *m)
         return;
     if (last)
         axis = axis_last(axis, tutti_sym_type(inputs[0]).rank);
-    tutti__onnx_made_as(m, 0, (tutti_concat)((int)axis, (int)count, inputs), last);
+    tutti__onnx_made_as(m, 0, tutti_concatenate((int)count, inputs, .axis = (int)axis), last);
 }
 
 /* Sizes as input or attribute, or as equal as may be, the last one smaller; false: all equal. */
@@ -149,12 +150,11 @@ static bool read_sizes(tutti_onnx_import *m, tutti_sym x, int axis, size_t count
  * = ceil(n / pieces); the last ones are smaller. */
 static void split_later(tutti_onnx_import *m, tutti_sym x, int axis, size_t pieces)
 {
-    tutti_sym size = tutti_size(x, axis), one = tutti_scalar_like(size, 1);
-    tutti_sym each = tutti_floordiv(tutti_add_scalar(size, (double)pieces - 1),
-                                    tutti_scalar_like(size, (double)pieces));
-    tutti_sym begin = tutti_scalar_like(size, 0);
+    tutti_sym size = tutti_size(x, axis), one = tutti__scalar_like(size, 1);
+    tutti_sym each = tutti_floordiv(tutti_add(size, (double)pieces - 1), (double)pieces);
+    tutti_sym begin = tutti__scalar_like(size, 0);
     for (size_t i = 0; i < pieces; i++) {
-        tutti_sym end = tutti_minimum(tutti_scale(each, (double)i + 1), size);
+        tutti_sym end = tutti_minimum(tutti_mul(each, (double)i + 1), size);
         tutti__onnx_made(m, (int)i, tutti_gather(x, tutti_range_dynamic(begin, end, one), axis));
         begin = end;
     }
@@ -182,7 +182,7 @@ static void read_split(tutti_onnx_import *m)
     else
         y = (tutti_split_sizes)(x, axis, (int)count, list);
     for (size_t i = 0; y.node && i < count; i++)
-        tutti__onnx_made(m, (int)i, tutti_output_of(y, (int)i));
+        tutti__onnx_made(m, (int)i, tutti_sym_output(y, (int)i));
 }
 
 const tutti_onnx_op tutti_onnx_concat = {

@@ -1,5 +1,6 @@
 /* learned.c: the operators of ai.onnx.ml but for trees: scaling, encoding, linear models. */
 #include "bridge/onnx/learned.h"
+#include "ops/build.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,7 +47,7 @@ tutti_sym tutti__onnx_transformed(tutti_onnx_import *m, tutti_sym scores)
     if (strcmp(how, "LOGISTIC") == 0)
         return tutti_sigmoid(scores);
     if (strcmp(how, "SOFTMAX") == 0)
-        return tutti_softmax_along(scores, -1);
+        return tutti_softmax(scores);
     tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "post_transform %s is not supported", how);
     return scores;
 }
@@ -88,7 +89,7 @@ void tutti__onnx_classified(tutti_onnx_import *m, tutti_sym scores)
         return;
     tutti_sym after = tutti__onnx_transformed(m, scores);
     if (classes == 2 && tutti_sym_type(scores).dims[1] == 1) {
-        after = tutti_concat(1, tutti_add_scalar(tutti_neg(after), 1), after);
+        after = tutti_concatenate(TUTTI_SYMS(tutti_add(tutti_neg(after), 1), after), .axis = 1);
         scores = after;
     }
     tutti__onnx_made(m, 0, tutti_gather(labels, tutti_argmax(scores, 1), 0));
@@ -152,11 +153,11 @@ static void read_normalizer(tutti_onnx_import *m)
     if (!x.node)
         return;
     tutti_axes last = TUTTI_AXES(-1);
-    tutti_sym size = strcmp(norm, "MAX") == 0 ? tutti_max(x, .axes = last, .keep_dims = true)
-                                              : tutti_norm(x, .axes = last, .keep_dims = true,
+    tutti_sym size = strcmp(norm, "MAX") == 0 ? tutti_max(x, .axes = last, .keepdims = true)
+                                              : tutti_norm(x, .axes = last, .keepdims = true,
                                                            .ord = strcmp(norm, "L1") == 0 ? 1 : 2);
-    tutti_sym none = tutti_equal(size, tutti_scalar_like(size, 0));
-    tutti__onnx_made(m, 0, tutti_div(x, tutti_where(none, tutti_scalar_like(size, 1), size)));
+    tutti_sym none = tutti_equal(size, 0);
+    tutti__onnx_made(m, 0, tutti_div(x, tutti_where(none, 1, size)));
 }
 
 static void read_binarizer(tutti_onnx_import *m)
@@ -164,7 +165,7 @@ static void read_binarizer(tutti_onnx_import *m)
     tutti_sym x = tutti__onnx_sym(m, 0);
     if (!x.node)
         return;
-    tutti_sym limit = tutti_scalar_like(x, tutti__onnx_attr_float(m, "threshold", 0));
+    tutti_sym limit = tutti__scalar_like(x, tutti__onnx_attr_float(m, "threshold", 0));
     tutti__onnx_made(m, 0, tutti_cast(tutti_greater(x, limit), tutti_sym_type(x).dtype));
 }
 
@@ -179,7 +180,7 @@ static void read_imputer(tutti_onnx_import *m)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "fills in integers");
         return;
     }
-    tutti_sym missing = isnan(lost) ? tutti_is_nan(x) : tutti_equal(x, tutti_scalar_like(x, lost));
+    tutti_sym missing = isnan(lost) ? tutti_is_nan(x) : tutti_equal(x, lost);
     tutti__onnx_made(m, 0, tutti_where(missing, values, x));
 }
 
@@ -289,7 +290,7 @@ static void read_feature_vectorizer(tutti_onnx_import *m)
             parts[i] = tutti_expand_dims(parts[i], 1);
     }
     if (m->status == TUTTI_OK && count > 0 && count <= 16)
-        tutti__onnx_made(m, 0, (tutti_concat)(1, (int)count, parts));
+        tutti__onnx_made(m, 0, tutti_concatenate((int)count, parts, .axis = 1));
 }
 
 const tutti_onnx_op tutti_onnx_linear_regressor = {

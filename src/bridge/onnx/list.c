@@ -80,8 +80,8 @@ static tutti_onnx_pack pack_items(tutti_onnx_import *m, const tutti_onnx_known *
         shapes[i] = one.shapes;
     }
     if (m->status == TUTTI_OK && list->item_count > 0) {
-        pack.sym = (tutti_concat)(0, (int)list->item_count, parts);
-        pack.shapes = (tutti_concat)(0, (int)list->item_count, shapes);
+        pack.sym = tutti_concatenate((int)list->item_count, parts);
+        pack.shapes = tutti_concatenate((int)list->item_count, shapes);
     }
     return pack;
 }
@@ -180,8 +180,8 @@ static tutti_onnx_pack joined(const tutti_onnx_pack *a, const tutti_onnx_pack *b
 {
     tutti_onnx_pack both = *a;
     tutti__onnx_widen(&both.of, &b->of);
-    both.sym = tutti_concat(0, a->sym, b->sym);
-    both.shapes = tutti_concat(0, a->shapes, b->shapes);
+    both.sym = tutti_concatenate(TUTTI_SYMS(a->sym, b->sym));
+    both.shapes = tutti_concatenate(TUTTI_SYMS(a->shapes, b->shapes));
     return both;
 }
 
@@ -209,9 +209,9 @@ tutti_onnx_pack tutti__onnx_list_with(const tutti_onnx_pack *list, tutti_sym x, 
 tutti_onnx_pack tutti__onnx_list_without(const tutti_onnx_pack *list, tutti_sym place)
 {
     tutti_sym length = tutti__onnx_list_length(list);
-    place = place.node ? from_start(list, place) : tutti_add_scalar(length, -1);
+    place = place.node ? from_start(list, place) : tutti_add(length, -1);
     tutti_onnx_pack before = part(list, number(place, 0), place);
-    tutti_onnx_pack behind = part(list, tutti_add_scalar(place, 1), length);
+    tutti_onnx_pack behind = part(list, tutti_add(place, 1), length);
     return joined(&before, &behind);
 }
 
@@ -222,7 +222,7 @@ tutti_onnx_pack tutti__onnx_list_without(const tutti_onnx_pack *list, tutti_sym 
 static tutti_sym largest(const tutti_onnx_pack *list)
 {
     tutti_sym none = tutti_fill(tutti_sym_graph(list->shapes), TUTTI_I64, 0, 1, list->of.rank);
-    return tutti_max(tutti_concat(0, none, list->shapes), .axes = TUTTI_AXES(0));
+    return tutti_max(tutti_concatenate(TUTTI_SYMS(none, list->shapes)), .axes = TUTTI_AXES(0));
 }
 
 /* [count, …]. */
@@ -232,7 +232,8 @@ static tutti_sym stacked(const tutti_onnx_pack *list)
     int rank = list->of.rank;
     memcpy(dims + 1, list->of.dims, (size_t)(rank < TUTTI_MAX_RANK ? rank : 0) * sizeof *dims);
     tutti_sym count = tutti_reshape(tutti__onnx_list_length(list), 1);
-    return shaped(list->sym, rank == 0 ? count : tutti_concat(0, count, largest(list)), rank + 1,
+    return shaped(list->sym,
+                  rank == 0 ? count : tutti_concatenate(TUTTI_SYMS(count, largest(list))), rank + 1,
                   dims);
 }
 
@@ -252,7 +253,7 @@ static tutti_sym concatenated(const tutti_onnx_pack *list, int axis)
     parts[count++] = tutti_sum(sizes, .axes = TUTTI_AXES(0));
     if (axis + 1 < rank)
         parts[count++] = tutti_slice_axis(most, 0, axis + 1, rank);
-    tutti_sym whole = (tutti_concat)(0, count, parts), x = list->sym;
+    tutti_sym whole = tutti_concatenate(count, parts), x = list->sym;
     for (int i = 0; i <= rank; i++)
         order[i] = i < axis ? i + 1 : i == axis ? 0 : i;
     if (axis > 0)
@@ -283,16 +284,16 @@ tutti_onnx_pack tutti__onnx_list_slices(tutti_sym x, int axis, bool keep)
         order[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
     tutti_sym front = axis == 0 ? x : (tutti_transpose)(x, type.rank, order);
     tutti_sym shape = tutti_shape(x);
-    tutti_sym row =
-        tutti_concat(0, tutti_slice_axis(shape, 0, 0, axis), tutti_fill(graph, TUTTI_I64, 1, keep),
-                     tutti_slice_axis(shape, 0, axis + 1, type.rank));
+    tutti_sym row = tutti_concatenate(TUTTI_SYMS(tutti_slice_axis(shape, 0, 0, axis),
+                                                 tutti_fill(graph, TUTTI_I64, 1, keep),
+                                                 tutti_slice_axis(shape, 0, axis + 1, type.rank)));
     of.dims[axis] = 1;
     if (!keep) {
         of.rank--;
         memmove(of.dims + axis, of.dims + axis + 1, (size_t)(of.rank - axis) * sizeof *of.dims);
     }
-    tutti_sym size =
-        tutti_concat(0, tutti_slice_axis(shape, 0, axis, axis + 1), tutti_ints(graph, of.rank));
+    tutti_sym size = tutti_concatenate(
+        TUTTI_SYMS(tutti_slice_axis(shape, 0, axis, axis + 1), tutti_ints(graph, of.rank)));
     tutti_sym table = (tutti_fill_dynamic)(size, TUTTI_BOOL, 0, 2, (int64_t[]){TUTTI_ANY, of.rank});
     return (tutti_onnx_pack){.list = true,
                              .sym = tutti_reshape(front, -1),

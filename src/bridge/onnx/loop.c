@@ -9,7 +9,7 @@ tutti_sym tutti__onnx_scanned(const tutti_onnx_rounds *l, int i, tutti_sym x, tu
 {
     int axis = (int)l->axes[i];
     if (l->back[i])
-        at = tutti_sub(tutti_add_scalar(tutti_size(x, axis), -1), at);
+        at = tutti_sub(tutti_add(tutti_size(x, axis), -1), at);
     return tutti_gather(x, at, axis);
 }
 
@@ -95,7 +95,7 @@ static void unroll(tutti_onnx_rounds *l, int64_t rounds)
         tutti__onnx_made_known(m, i, in[head + i]);
     for (int i = 0; m->status == TUTTI_OK && i < l->gives; i++)
         tutti__onnx_made(m, l->states + i,
-                         (tutti_stack)((int)l->out_axes[i], (int)rounds, given[i]));
+                         tutti_stack((int)rounds, given[i], .axis = (int)l->out_axes[i]));
 }
 
 static bool loop_fits(tutti_onnx_rounds *l)

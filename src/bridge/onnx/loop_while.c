@@ -15,7 +15,8 @@ static tutti_sym stacked_on(const tutti_onnx_rounds *l, int i, tutti_sym far, tu
 {
     int axis = l->flat[i] ? 0 : (int)l->out_axes[i];
     y = l->flat[i] ? tutti_reshape(y, -1) : tutti_expand_dims(y, axis);
-    return l->out_back[i] ? tutti_concat(axis, y, far) : tutti_concat(axis, far, y);
+    return l->out_back[i] ? tutti_concatenate(TUTTI_SYMS(y, far), .axis = axis)
+                          : tutti_concatenate(TUTTI_SYMS(far, y), .axis = axis);
 }
 
 static int count_flats(const tutti_onnx_rounds *l)
@@ -64,7 +65,7 @@ static void build_step(tutti_graph *body, int count, const tutti_sym *args, tutt
     build_round(l, body, args, args + shapes + count_flats(l), outputs);
     if (tutti_graph_check(body) != TUTTI_OK)
         return;
-    ret[0] = tutti_add_scalar(args[0], 1);
+    ret[0] = tutti_add(args[0], 1);
     ret[1] = l->counts ? tutti_reshape(outputs[0].sym) : tutti_identity(args[1]);
     tutti__onnx_lay(l->states, outputs + tail, ret + 2);
     for (int i = 2; i < stacks; i++)
@@ -197,7 +198,7 @@ static tutti_sym flat_stack(tutti_sym flat, tutti_sym rounds, tutti_sym shape, t
 {
     int64_t dims[TUTTI_MAX_RANK] = {-1}, order[TUTTI_MAX_RANK];
     memcpy(dims + 1, type.dims, (size_t)type.rank * sizeof *dims);
-    tutti_sym whole = tutti_concat(0, tutti_reshape(rounds, 1), shape);
+    tutti_sym whole = tutti_concatenate(TUTTI_SYMS(tutti_reshape(rounds, 1), shape));
     tutti_sym like = (tutti_fill_dynamic)(whole, TUTTI_BOOL, 0, type.rank + 1, dims);
     for (int k = 0; k <= type.rank; k++)
         order[k] = k == axis ? 0 : k < axis ? k + 1 : k;

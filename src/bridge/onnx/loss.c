@@ -29,8 +29,8 @@ static tutti_sym reduced_loss(tutti_onnx_import *m, const loss *l)
     const tutti_onnx_attr *ignored = tutti__onnx_attr(m->node, "ignore_index", ONNX_INT);
     tutti_sym labels = l->labels, scale = TUTTI_NO_SYM;
     if (ignored) {
-        tutti_sym keep = tutti_not_equal(labels, tutti_scalar_like(labels, (double)ignored->i));
-        labels = tutti_where(keep, labels, tutti_scalar_like(labels, 0));
+        tutti_sym keep = tutti_not_equal(labels, (double)ignored->i);
+        labels = tutti_where(keep, labels, 0);
         scale = tutti_cast(keep, tutti_sym_type(l->chances).dtype);
     }
     if (tutti__onnx_has(m, l->weight)) {
@@ -61,10 +61,10 @@ static void read_cross_entropy(tutti_onnx_import *m)
     tutti_sym x = tutti__onnx_sym(m, 0), labels = tutti__onnx_sym(m, 1);
     if (!x.node || !labels.node)
         return;
-    loss l = {tutti_log_softmax_along(classes_last(x), -1), tutti_cast(labels, TUTTI_I64), 2};
+    loss l = {tutti_log_softmax(classes_last(x)), tutti_cast(labels, TUTTI_I64), 2};
     tutti__onnx_made(m, 0, reduced_loss(m, &l));
     if (tutti__onnx_names(m, 1))
-        tutti__onnx_made(m, 1, tutti_log_softmax_along(x, 1));
+        tutti__onnx_made(m, 1, tutti_log_softmax(x, .axes = TUTTI_AXES(1)));
 }
 
 const tutti_onnx_op tutti_onnx_nll_loss = {

@@ -86,10 +86,10 @@ static void read_gemm(tutti_onnx_import *m)
                                .transpose_a = tutti__onnx_attr_int(m, "transA", 0) != 0,
                                .transpose_b = tutti__onnx_attr_int(m, "transB", 0) != 0);
     y = tutti__onnx_product(m, a, y);
-    y = alpha == 1 ? y : tutti_scale(y, alpha);
+    y = alpha == 1 ? y : tutti_mul(y, alpha);
     if (tutti__onnx_has(m, 2)) {
         tutti_sym c = tutti__onnx_sym(m, 2);
-        y = tutti_add(y, beta == 1 ? c : tutti_scale(c, beta));
+        y = tutti_add(y, beta == 1 ? c : tutti_mul(c, beta));
     }
     tutti__onnx_made(m, 0, y);
 }

@@ -27,7 +27,7 @@ static tutti_sym floats_at(tutti_onnx_import *m, int i)
     tutti_sym q = tutti__onnx_sym(m, i), scale = tutti__onnx_sym(m, i + 1);
     if (!q.node || !scale.node)
         return TUTTI_NO_SYM;
-    return tutti_dequantize_linear(q, scale, fitted(given(m, i + 2), scale), -1);
+    return tutti_dequantize_linear(q, scale, .zero = fitted(given(m, i + 2), scale), .axis = -1);
 }
 
 /* Output 0: y as bytes with the scale and zero at input i. */
@@ -35,7 +35,9 @@ static void make_bytes(tutti_onnx_import *m, tutti_sym y, int i)
 {
     tutti_sym scale = tutti__onnx_sym(m, i);
     if (tutti_sym_ok(y) && tutti_sym_ok(scale))
-        tutti__onnx_made(m, 0, tutti_quantize_linear(y, scale, fitted(given(m, i + 1), scale), -1));
+        tutti__onnx_made(
+            m, 0,
+            tutti_quantize_linear(y, scale, .zero = fitted(given(m, i + 1), scale), .axis = -1));
 }
 
 static void read_two(tutti_onnx_import *m)
@@ -55,7 +57,7 @@ static void read_one(tutti_onnx_import *m)
     else if (strcmp(m->rule->type, "QLinearLeakyRelu") == 0)
         x = tutti_leaky_relu(x, tutti__onnx_attr_float(m, "alpha", 0.01));
     else
-        x = tutti_softmax_along(x, tutti__onnx_attr_axis(m, "axis", -1));
+        x = tutti_softmax(x, .axes = TUTTI_AXES(tutti__onnx_attr_axis(m, "axis", -1)));
     make_bytes(m, x, 3);
 }
 
@@ -68,7 +70,7 @@ static void read_global_average(tutti_onnx_import *m)
         return;
     for (int i = last ? 1 : 2; i < tutti_sym_type(x).rank - (last ? 1 : 0); i++)
         axes.values[axes.count++] = i;
-    make_bytes(m, tutti_mean(x, .axes = axes, .keep_dims = true), 3);
+    make_bytes(m, tutti_mean(x, .axes = axes, .keepdims = true), 3);
 }
 
 static void read_join(tutti_onnx_import *m)
@@ -82,7 +84,8 @@ static void read_join(tutti_onnx_import *m)
     for (int i = 0; i < count; i++)
         parts[i] = floats_at(m, 2 + 3 * i);
     if (m->status == TUTTI_OK)
-        make_bytes(m, (tutti_concat)(tutti__onnx_attr_axis(m, "axis", 0), count, parts), 0);
+        make_bytes(m, tutti_concatenate(count, parts, .axis = tutti__onnx_attr_axis(m, "axis", 0)),
+                   0);
 }
 
 static tutti_sym turned_if(tutti_sym x, bool turns)
@@ -102,7 +105,7 @@ static void read_gemm(tutti_onnx_import *m)
     tutti_sym y = tutti_matmul_integer(a, b, given(m, 2), given(m, 5));
     if (tutti__onnx_has(m, 6))
         y = tutti_add(y, tutti__onnx_sym(m, 6));
-    tutti_sym scale = tutti_scale(tutti_mul(sa, sb), tutti__onnx_attr_float(m, "alpha", 1));
+    tutti_sym scale = tutti_mul(tutti_mul(sa, sb), tutti__onnx_attr_float(m, "alpha", 1));
     y = tutti_mul(tutti_cast(y, tutti_sym_type(sa).dtype), scale);
     if (tutti__onnx_has(m, 7))
         make_bytes(m, y, 7);

@@ -91,7 +91,7 @@ static void read_vectorizer(tutti_onnx_import *m)
         .most = tutti__onnx_attr_int(m, "max_gram_length", 1),
         .skip = tutti__onnx_attr_int(m, "max_skip_count", 0), .width = width);
     if (strcmp(mode, "IDF") == 0)
-        y = tutti_cast(tutti_greater(y, tutti_scalar_like(y, 0)), TUTTI_F32);
+        y = tutti_cast(tutti_greater(y, 0), TUTTI_F32);
     if (strcmp(mode, "TF") != 0 && weights.node)
         y = tutti_mul(y, weights);
     tutti__onnx_made(m, 0, y);

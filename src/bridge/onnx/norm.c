@@ -100,7 +100,7 @@ bool tutti__onnx_write_batch_norm(tutti_onnx_export *x)
 static void read_batch_norm_training(tutti_onnx_import *m)
 {
     double momentum = tutti__onnx_attr_float(m, "momentum", 0.9);
-    tutti_sym y = tutti_batch_norm_of(tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
+    tutti_sym y = tutti_nn_batch_norm(tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
                                       tutti__onnx_sym(m, 2),
                                       .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5));
     if (!y.node)
@@ -108,8 +108,8 @@ static void read_batch_norm_training(tutti_onnx_import *m)
     tutti__onnx_made_as(m, 0, y, true);
     for (int i = 1; i < 3; i++)
         tutti__onnx_made(m, i,
-                         tutti_add(tutti_scale(tutti__onnx_sym(m, 2 + i), momentum),
-                                   tutti_scale(tutti_output_of(y, i), 1 - momentum)));
+                         tutti_add(tutti_mul(tutti__onnx_sym(m, 2 + i), momentum),
+                                   tutti_mul(tutti_sym_output(y, i), 1 - momentum)));
 }
 
 static void read_batch_norm(tutti_onnx_import *m)
@@ -122,7 +122,7 @@ static void read_batch_norm(tutti_onnx_import *m)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "its statistics are used");
         return;
     }
-    tutti_sym y = tutti_batch_norm_inference_of(
+    tutti_sym y = tutti_nn_batch_norm_inference(
         tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1), tutti__onnx_sym(m, 2),
         tutti__onnx_sym(m, 3), tutti__onnx_sym(m, 4),
         .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5));
@@ -144,7 +144,7 @@ static void read_layer_norm(tutti_onnx_import *m)
     if (rows && epsilon > 0) {
         tutti_sym offset =
             tutti__onnx_has(m, 2) ? tutti__onnx_sym(m, 2) : tutti_zeros_like(tutti_read(scale));
-        tutti__onnx_made(m, 0, tutti_layer_norm_of(x, scale, offset, .epsilon = epsilon));
+        tutti__onnx_made(m, 0, tutti_nn_layer_norm(x, scale, offset, .epsilon = epsilon));
         return;
     }
     tutti_axes axes = {0};
@@ -153,9 +153,9 @@ static void read_layer_norm(tutti_onnx_import *m)
     tutti_dtype dtype = tutti_sym_type(x).dtype;
     bool wide = dtype == TUTTI_F16 || dtype == TUTTI_BF16;
     tutti_sym a = wide ? tutti_cast(x, TUTTI_F32) : x;
-    tutti_sym mean = tutti_mean(a, .axes = axes, .keep_dims = true), far = tutti_sub(a, mean);
-    tutti_sym variance = tutti_mean(tutti_square(far), .axes = axes, .keep_dims = true);
-    tutti_sym unit = tutti_rsqrt(tutti_add_scalar(variance, epsilon)), y = tutti_mul(far, unit);
+    tutti_sym mean = tutti_mean(a, .axes = axes, .keepdims = true), far = tutti_sub(a, mean);
+    tutti_sym variance = tutti_mean(tutti_square(far), .axes = axes, .keepdims = true);
+    tutti_sym unit = tutti_rsqrt(tutti_add(variance, epsilon)), y = tutti_mul(far, unit);
     y = tutti_mul(wide ? tutti_cast(y, dtype) : y, scale);
     tutti__onnx_made(m, 0, tutti__onnx_has(m, 2) ? tutti_add(y, tutti__onnx_sym(m, 2)) : y);
     tutti__onnx_made(m, 1, mean);
@@ -173,14 +173,14 @@ static void read_rms_norm(tutti_onnx_import *m)
     tutti_axes axes = {0};
     for (int64_t i = axis + (axis < 0 ? rank : 0); i >= 0 && i < rank; i++)
         axes.values[axes.count++] = i;
-    tutti_sym mean = tutti_mean(tutti_square(x), .axes = axes, .keep_dims = true);
-    mean = tutti_add_scalar(mean, tutti__onnx_attr_float(m, "epsilon", 1e-5));
+    tutti_sym mean = tutti_mean(tutti_square(x), .axes = axes, .keepdims = true);
+    mean = tutti_add(mean, tutti__onnx_attr_float(m, "epsilon", 1e-5));
     tutti__onnx_made(m, 0, tutti_mul(tutti_mul(x, tutti_rsqrt(mean)), scale));
 }
 
 static void read_instance_norm(tutti_onnx_import *m)
 {
-    tutti_sym y = tutti_instance_norm_of(tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
+    tutti_sym y = tutti_nn_instance_norm(tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
                                          tutti__onnx_sym(m, 2),
                                          .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5));
     tutti__onnx_made_as(m, 0, y, true);
@@ -202,7 +202,7 @@ static void read_group_norm(tutti_onnx_import *m)
         affine[i] = tutti_reshape(tutti_broadcast_to(column, -1, channels / groups), channels);
     }
     tutti__onnx_made_as(m, 0,
-                        tutti_group_norm_of(x, affine[0], affine[1], groups,
+                        tutti_nn_group_norm(x, affine[0], affine[1], groups,
                                             .epsilon = tutti__onnx_attr_float(m, "epsilon", 1e-5)),
                         true);
 }
@@ -225,9 +225,9 @@ static void read_mean_variance(tutti_onnx_import *m)
         return;
     if (axes.count == 0)
         axes = TUTTI_AXES(0, 2, 3);
-    tutti_sym far = tutti_sub(x, tutti_mean(x, .axes = axes, .keep_dims = true));
-    tutti_sym square = tutti_mean(tutti_square(far), .axes = axes, .keep_dims = true);
-    tutti__onnx_made(m, 0, tutti_div(far, tutti_add_scalar(tutti_sqrt(square), 1e-9)));
+    tutti_sym far = tutti_sub(x, tutti_mean(x, .axes = axes, .keepdims = true));
+    tutti_sym square = tutti_mean(tutti_square(far), .axes = axes, .keepdims = true);
+    tutti__onnx_made(m, 0, tutti_div(far, tutti_add(tutti_sqrt(square), 1e-9)));
 }
 
 /* x / |x| along an axis; 0 / 0 counts as 0. */
@@ -235,10 +235,10 @@ static void read_lp_norm(tutti_onnx_import *m)
 {
     tutti_sym x = tutti__onnx_sym(m, 0);
     int axis = tutti__onnx_attr_axis(m, "axis", -1);
-    tutti_sym size = tutti_norm(x, .axes = TUTTI_AXES(axis), .keep_dims = true,
+    tutti_sym size = tutti_norm(x, .axes = TUTTI_AXES(axis), .keepdims = true,
                                 .ord = (int)tutti__onnx_attr_int(m, "p", 2));
-    tutti_sym none = tutti_equal(size, tutti_scalar_like(size, 0));
-    tutti__onnx_made(m, 0, tutti_div(x, tutti_where(none, tutti_scalar_like(size, 1), size)));
+    tutti_sym none = tutti_equal(size, 0);
+    tutti__onnx_made(m, 0, tutti_div(x, tutti_where(none, 1, size)));
 }
 
 /* 1 at the first largest element, 0 elsewhere. */
@@ -265,8 +265,8 @@ static void read_softmax(tutti_onnx_import *m)
     tutti_sym rows = flat ? tutti__formula_matrix(x, axis) : x;
     int at = flat ? 1 : axis;
     tutti_sym y = hard  ? hardmax(rows, at)
-                  : log ? tutti_log_softmax_along(rows, at)
-                        : tutti_softmax_along(rows, at);
+                  : log ? tutti_log_softmax(rows, .axes = TUTTI_AXES(at))
+                        : tutti_softmax(rows, .axes = TUTTI_AXES(at));
     tutti__onnx_made(m, 0, flat ? tutti_reshape_like(y, x) : y);
 }
 

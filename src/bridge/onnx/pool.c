@@ -1,6 +1,7 @@
 /* pool.c: pooling, by windows and over everything. */
 #include "bridge/onnx.h"
 #include "bridge/onnx/window.h"
+#include "ops/build.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,7 +57,7 @@ static tutti_sym bordered(tutti_sym x, const pool *p, bool own, bool more, doubl
         options.before.values[i + 1] = own ? p->w.pads[2 * i] : 0;
         options.after.values[i + 1] = (own ? p->w.pads[2 * i + 1] : 0) + (more ? p->more[i] : 0);
     }
-    return (tutti_pad)(x, &options);
+    return tutti_pad_with(x, &options);
 }
 
 static int64_t places_of(const pool *p)
@@ -88,7 +89,7 @@ static tutti_sym part_of(tutti_sym x, const pool *p, int64_t at)
         cut.end.values[i + 1] = place + (out - 1) * p->w.strides[i] + 1;
         cut.step.values[i + 1] = p->w.strides[i];
     }
-    return (tutti_slice)(x, &cut);
+    return tutti_slice_with(x, &cut);
 }
 
 /* Windows that our pooling has not (dilated ones): one strided part of the bordered x for each of
@@ -143,19 +144,22 @@ static tutti_sym pooled(tutti_sym x, const pool *p)
         e[i] = (p->counts ? 0 : p->w.pads[i]) + (i % 2 ? p->more[i / 2] : 0);
     if (p->w.axes == 1) {
         tutti_pool1d_options one = {sizeof one, k[0], s[0], p->w.padding, {e[0], e[1]}};
-        return p->largest ? (tutti_max_pool1d_of)(x, &one) : (tutti_average_pool1d_of)(x, &one);
+        return p->largest ? tutti_nn_max_pool1d_with(x, &one)
+                          : tutti_nn_average_pool1d_with(x, &one);
     }
     if (p->w.axes == 2) {
         tutti_pool2d_options two = {
             sizeof two, {k[0], k[1]}, {s[0], s[1]}, p->w.padding, {e[0], e[1], e[2], e[3]}};
-        return p->largest ? (tutti_max_pool2d_of)(x, &two) : (tutti_average_pool2d_of)(x, &two);
+        return p->largest ? tutti_nn_max_pool2d_with(x, &two)
+                          : tutti_nn_average_pool2d_with(x, &two);
     }
     tutti_pool3d_options three = {sizeof three,
                                   {k[0], k[1], k[2]},
                                   {s[0], s[1], s[2]},
                                   p->w.padding,
                                   {e[0], e[1], e[2], e[3], e[4], e[5]}};
-    return p->largest ? (tutti_max_pool3d_of)(x, &three) : (tutti_average_pool3d_of)(x, &three);
+    return p->largest ? tutti_nn_max_pool3d_with(x, &three)
+                      : tutti_nn_average_pool3d_with(x, &three);
 }
 
 static bool read_settings(tutti_onnx_import *m, tutti_sym x, pool *p)
@@ -196,7 +200,7 @@ static tutti_sym places_in(tutti_graph *graph, const tutti_type *type, const poo
         int64_t shape[5] = {1, 1, 1, 1, 1};
         tutti_sym line = tutti_range(graph, 0, (double)type->dims[axis + 1], 1, TUTTI_I64);
         shape[axis + 1] = type->dims[axis + 1];
-        line = (tutti_reshape)(tutti_scale(line, (double)stride), p->w.axes + 2, shape);
+        line = (tutti_reshape)(tutti_mul(line, (double)stride), p->w.axes + 2, shape);
         y = y.node ? tutti_add(y, line) : line;
         stride *= type->dims[axis + 1];
     }
@@ -210,9 +214,9 @@ static tutti_sym starts_of(tutti_sym x, int axis, double size)
     for (int i = 0; i < tutti_sym_type(x).rank; i++)
         if (i != axis)
             rest.values[rest.count++] = i;
-    tutti_sym line = tutti_max(x, .axes = rest, .keep_dims = true);
+    tutti_sym line = tutti_max(x, .axes = rest, .keepdims = true);
     tutti_sym ones = tutti_cast(tutti_ones_like(line), TUTTI_I64);
-    return tutti_scale(tutti_cumsum(ones, axis, .exclusive = true), size);
+    return tutti_mul(tutti_cumsum(ones, axis, .exclusive = true), size);
 }
 
 /* The maximum of each window and where it stands in x, channels first and flat: the first of equal
@@ -234,7 +238,7 @@ static void read_with_indices(tutti_onnx_import *m, tutti_sym x, const pool *p)
               where = tutti_add(part_of(place, p, 0), tutti_cast(tutti_zeros_like(y), TUTTI_I64));
     for (int64_t at = 1; at < places_of(p); at++) {
         tutti_sym part = part_of(wide, p, at), here = part_of(place, p, at);
-        tutti_sym none = tutti_scalar_like(here, 0);
+        tutti_sym none = tutti__scalar_like(here, 0);
         tutti_sym better =
             tutti_logical_and(tutti_greater_equal(here, none),
                               tutti_logical_or(tutti_greater(part, y), tutti_less(where, none)));
@@ -274,16 +278,13 @@ static void read_lp_pool(tutti_onnx_import *m)
     double power = (double)tutti__onnx_attr_int(m, "p", 2);
     if (!read_settings(m, x, &p))
         return;
-    tutti_sym a =
-        power == 2 ? tutti_square(x) : tutti_pow(tutti_abs(x), tutti_scalar_like(x, power));
+    tutti_sym a = power == 2 ? tutti_square(x) : tutti_pow(tutti_abs(x), power);
     double places = (double)places_of(&p);
     a = bordered(a, &p, true, true, 0);
     memset(p.w.pads, 0, sizeof p.w.pads);
     memset(p.more, 0, sizeof p.more);
-    tutti_sym sum = is_plain(&p) ? tutti_scale(pooled(a, &p), places) : folded(a, &p);
-    tutti__onnx_made_as(
-        m, 0, power == 2 ? tutti_sqrt(sum) : tutti_pow(sum, tutti_scalar_like(sum, 1 / power)),
-        true);
+    tutti_sym sum = is_plain(&p) ? tutti_mul(pooled(a, &p), places) : folded(a, &p);
+    tutti__onnx_made_as(m, 0, power == 2 ? tutti_sqrt(sum) : tutti_pow(sum, 1 / power), true);
 }
 
 static void read_global_lp(tutti_onnx_import *m)
@@ -295,9 +296,8 @@ static void read_global_lp(tutti_onnx_import *m)
         return;
     for (int i = 1; i < tutti_sym_type(x).rank - 1; i++)
         axes.values[axes.count++] = i;
-    tutti_sym sum = tutti_sum(tutti_pow(tutti_abs(x), tutti_scalar_like(x, power)), .axes = axes,
-                              .keep_dims = true);
-    tutti__onnx_made_as(m, 0, tutti_pow(sum, tutti_scalar_like(sum, 1 / power)), true);
+    tutti_sym sum = tutti_sum(tutti_pow(tutti_abs(x), power), .axes = axes, .keepdims = true);
+    tutti__onnx_made_as(m, 0, tutti_pow(sum, 1 / power), true);
 }
 
 static void read_global(tutti_onnx_import *m)
@@ -309,9 +309,9 @@ static void read_global(tutti_onnx_import *m)
     for (int i = 1; i < tutti_sym_type(x).rank - 1; i++)
         axes.values[axes.count++] = i;
     if (strcmp(m->rule->type, "GlobalMaxPool") == 0)
-        y = tutti_max(x, .axes = axes, .keep_dims = true);
+        y = tutti_max(x, .axes = axes, .keepdims = true);
     else
-        y = tutti_mean(x, .axes = axes, .keep_dims = true);
+        y = tutti_mean(x, .axes = axes, .keepdims = true);
     tutti__onnx_made_as(m, 0, y, true);
 }
 

@@ -88,9 +88,9 @@ static void read_quantize(tutti_onnx_import *m)
                               to ? tutti__onnx_element(to) : "more than 8 bits");
     else
         tutti__onnx_made(m, 0,
-                         tutti_quantize_linear(x, scale, zero, tutti__onnx_attr_axis(m, "axis", 1),
-                                               .block = tutti__onnx_attr_int(m, "block_size", 0),
-                                               .dtype = dtype));
+                         tutti_quantize_linear(
+                             x, scale, .zero = zero, .axis = tutti__onnx_attr_axis(m, "axis", 1),
+                             .block = tutti__onnx_attr_int(m, "block_size", 0), .dtype = dtype));
 }
 
 static void read_dequantize(tutti_onnx_import *m)
@@ -104,7 +104,8 @@ static void read_dequantize(tutti_onnx_import *m)
         tutti_dtype dtype = tutti_sym_type(scale).dtype;
         y = tutti_mul(tutti_cast(x, dtype), spread(scale, x, axis, block));
     } else
-        y = tutti_dequantize_linear(x, scale, zero_of(m, scale), axis, .block = block);
+        y = tutti_dequantize_linear(x, scale, .zero = zero_of(m, scale), .axis = axis,
+                                    .block = block);
     tutti__onnx_made(m, 0, y);
 }
 
@@ -112,7 +113,7 @@ static void read_dynamic_quantize(tutti_onnx_import *m)
 {
     tutti_sym y = tutti_dynamic_quantize_linear(tutti__onnx_sym(m, 0));
     for (int i = 0; y.node && i < 3; i++)
-        tutti__onnx_made(m, i, tutti_output_of(y, i));
+        tutti__onnx_made(m, i, tutti_sym_output(y, i));
 }
 
 static void read_matmul_integer(tutti_onnx_import *m)
@@ -162,8 +163,8 @@ static void read_conv_integer(tutti_onnx_import *m)
     tutti_sym x = tutti__onnx_sym_last(m, 0);
     if (!x.node || !read_options(m, x, 1, &options))
         return;
-    tutti_sym y = (tutti_conv_integer)(x, tutti__onnx_read_kernel(m, 1, 4), given(m, 2),
-                                       given(m, 3), &options);
+    tutti_sym y = tutti_conv_integer_with(x, tutti__onnx_read_kernel(m, 1, 4), given(m, 2),
+                                          given(m, 3), &options);
     tutti__onnx_made_as(m, 0, y, true);
 }
 
@@ -178,8 +179,8 @@ static void read_qlinear_conv(tutti_onnx_import *m)
                                   tutti__onnx_sym(m, 5)};
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym y = (tutti_qlinear_conv)(x, kernel, tutti__onnx_sym(m, 6), tutti__onnx_sym(m, 7),
-                                       given(m, 8), &options);
+    tutti_sym y = tutti_qlinear_conv_with(x, kernel, tutti__onnx_sym(m, 6), tutti__onnx_sym(m, 7),
+                                          given(m, 8), &options);
     tutti__onnx_made_as(m, 0, y, true);
 }
 

@@ -50,13 +50,12 @@ static tutti_sym bent(const bend *b, tutti_sym x)
     if (strcasecmp(n, "LeakyRelu") == 0)
         return tutti_leaky_relu(x, b->alpha);
     if (strcasecmp(n, "Affine") == 0)
-        return tutti_add_scalar(tutti_scale(x, b->alpha), b->beta);
+        return tutti_add(tutti_mul(x, b->alpha), b->beta);
     if (strcasecmp(n, "ScaledTanh") == 0)
-        return tutti_scale(tutti_tanh(tutti_scale(x, b->beta)), b->alpha);
+        return tutti_mul(tutti_tanh(tutti_mul(x, b->beta)), b->alpha);
     if (strcasecmp(n, "HardSigmoid") == 0)
-        return tutti_clip(tutti_add_scalar(tutti_scale(x, b->alpha), b->beta), 0, 1);
-    return tutti_where(tutti_greater(x, tutti_scalar_like(x, b->alpha)), x,
-                       tutti_scalar_like(x, 0));
+        return tutti_clip(tutti_add(tutti_mul(x, b->alpha), b->beta), 0, 1);
+    return tutti_where(tutti_greater(x, b->alpha), x, 0);
 }
 
 /* Function `which` of the cell, of a value that is clipped before. */
@@ -97,7 +96,7 @@ static void step_lstm(const steps *s, tutti_sym a, const tutti_sym *w, const tut
         f = tutti_add(f, tutti_mul(gate(s, w[PEEPHOLES], 2), old[1]));
     }
     i = bent_gate(s, 0, i);
-    f = s->couples ? tutti_sub(tutti_scalar_like(i, 1), i) : bent_gate(s, 0, f);
+    f = s->couples ? tutti_sub(1, i) : bent_gate(s, 0, f);
     tutti_sym fresh = bent_gate(s, 1, gate(s, sum, 2));
     ret[1] = tutti_add(tutti_mul(f, old[1]), tutti_mul(i, fresh));
     if (s->peeps)
@@ -133,7 +132,7 @@ static void unroll(const steps *s, const tutti_sym *w, int64_t time, const tutti
         memcpy(states, next, sizeof states);
         all[at] = states[0];
     }
-    ret[0] = (tutti_stack)(1, (int)time, all);
+    ret[0] = tutti_stack((int)time, all, .axis = 1);
     memcpy(ret + 1, states, sizeof states);
 }
 
@@ -155,11 +154,12 @@ static void build_step(tutti_graph *body, int count, const tutti_sym *args, tutt
     const tutti_sym *w = args + 2 + states;
     (void)body;
     (void)count;
-    tutti_sym at = s->reverse ? tutti_sub(tutti_add_scalar(w[COUNT], -1), args[0]) : args[0];
+    tutti_sym at = s->reverse ? tutti_sub(tutti_add(w[COUNT], -1), args[0]) : args[0];
     recurrent_loop_step(s, w, at, args + 1, ret + 1);
     tutti_sym far = args[1 + states], y = tutti_expand_dims(ret[1], 1);
-    ret[0] = tutti_add_scalar(args[0], 1);
-    ret[1 + states] = s->reverse ? tutti_concat(1, y, far) : tutti_concat(1, far, y);
+    ret[0] = tutti_add(args[0], 1);
+    ret[1 + states] = s->reverse ? tutti_concatenate(TUTTI_SYMS(y, far), .axis = 1)
+                                 : tutti_concatenate(TUTTI_SYMS(far, y), .axis = 1);
 }
 
 static void go_round(steps *s, const tutti_sym *w, const tutti_sym *first, tutti_sym *ret)

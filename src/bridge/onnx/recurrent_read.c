@@ -126,17 +126,17 @@ static tutti_sym cut_off(tutti_sym y, tutti_sym lengths)
     tutti_sym ones = tutti_cast(tutti_ones_like(line), TUTTI_I64);
     tutti_sym steps = tutti_cumsum(ones, 0, .exclusive = true);
     tutti_sym inside = tutti_less(steps, tutti_expand_dims(tutti_cast(lengths, TUTTI_I64), 1));
-    return tutti_where(tutti_expand_dims(inside, 2), y, tutti_scalar_like(y, 0));
+    return tutti_where(tutti_expand_dims(inside, 2), y, 0);
 }
 
 static tutti_sym run_cell(const tutti_onnx_cell *c, tutti_sym x, const tutti_sym *states,
                           const tutti_sym *w, const tutti_rnn_options *options)
 {
     if (c->gates == 4)
-        return (tutti_lstm_of)(x, states[0], states[1], w[0], w[1], w[2], options);
+        return tutti_nn_lstm_with(x, states[0], states[1], w[0], w[1], w[2], options);
     if (c->gates == 3)
-        return (tutti_gru_of)(x, states[0], w[0], w[1], w[2], options);
-    return (tutti_simple_rnn_of)(x, states[0], w[0], w[1], w[2], options);
+        return tutti_nn_gru_with(x, states[0], w[0], w[1], w[2], options);
+    return tutti_nn_simple_rnn_with(x, states[0], w[0], w[1], w[2], options);
 }
 
 /* One direction over x [batch, time, features]: the sequence, then the states. */
@@ -159,7 +159,7 @@ static bool run_side(tutti_onnx_import *m, const side *s, tutti_sym x, bool reve
         if (!ret[0].node)
             return false;
         for (int i = 0; i < s->c->states; i++)
-            ret[1 + i] = tutti_output_of(ret[0], 1 + i);
+            ret[1 + i] = tutti_sym_output(ret[0], 1 + i);
     }
     if (options.lengths.node)
         ret[0] = cut_off(ret[0], options.lengths);
@@ -183,7 +183,7 @@ void tutti__onnx_read_recurrent(tutti_onnx_import *m)
             return;
     for (int i = 0; ways > 0 && i <= c->states; i++) {
         tutti_sym list[2] = {parts[0][i], parts[ways - 1][i]}; /* [batch, (time,) units] */
-        tutti_sym y = (tutti_stack)(i == 0 ? 2 : 1, ways, list);
+        tutti_sym y = tutti_stack(ways, list, .axis = i == 0 ? 2 : 1);
         if (!rows)
             y = i == 0 ? tutti_transpose(y, 1, 2, 0, 3) : tutti_transpose(y, 1, 0, 2);
         tutti__onnx_made(m, i, y);

@@ -35,7 +35,7 @@ static void write_as(tutti_onnx_export *x, const char *type)
     const int64_t *axes;
     int64_t between[TUTTI_MAX_RANK];
     int count = NODE_INTS(x, "axes", &axes), rank = tutti__onnx_type_in(x, 0)->rank;
-    bool keep = NODE_INT(x, "keep_dims") != 0;
+    bool keep = NODE_INT(x, "keepdims") != 0;
     tutti_edge edge = x->node->inputs[0];
     const tutti_onnx_edge *e = &x->edges[x->start[edge.node->id] + edge.index];
     if (!e->first || e->plain || rank < 3 || !all_between(rank, count, axes)) {
@@ -63,7 +63,7 @@ static const char *some(tutti_onnx_export *x, const char *bools)
     const int64_t *axes;
     int count = NODE_INTS(x, "axes", &axes);
     const char *numbers = tutti__onnx_cast(x, bools, TUTTI_I32);
-    const char *sum = reduced(x, "ReduceSum", numbers, count, axes, NODE_INT(x, "keep_dims") != 0);
+    const char *sum = reduced(x, "ReduceSum", numbers, count, axes, NODE_INT(x, "keepdims") != 0);
     return tutti__onnx_cast(x, sum, TUTTI_BOOL);
 }
 
@@ -86,7 +86,7 @@ static void write_variance(tutti_onnx_export *x)
     const char *far = ONNX(x, "Sub", a, reduced(x, "ReduceMean", a, count, axes, true));
     const char *square = ONNX(x, "Mul", far, far);
     tutti__onnx_out(x, 0,
-                    reduced(x, "ReduceMean", square, count, axes, NODE_INT(x, "keep_dims") != 0));
+                    reduced(x, "ReduceMean", square, count, axes, NODE_INT(x, "keepdims") != 0));
 }
 
 static void write_position(tutti_onnx_export *x)
@@ -149,7 +149,7 @@ static tutti_sym reduce_apply(tutti_onnx_import *m, tutti_sym x, const reduction
     bool through = tutti_dtype_is_int(dtype) && strcmp(op, "sum") != 0 && strcmp(op, "max") != 0 &&
                    strcmp(op, "min") != 0 && strcmp(op, "prod") != 0;
     tutti_attr attrs[] = {TUTTI_INTS("axes", r->axes->count, r->axes->values),
-                          TUTTI_INT("keep_dims", r->keep)};
+                          TUTTI_INT("keepdims", r->keep)};
     x = through || strcmp(type, "ReduceLogSum") == 0
             ? (tutti_dtype_is_int(dtype) ? tutti_cast(x, TUTTI_F64) : x)
             : x;
@@ -219,7 +219,7 @@ static void read_position(tutti_onnx_import *m)
     tutti_sym line = final ? (tutti_reverse)(x, 1, (int64_t[]){axis}) : x;
     tutti_sym y = largest ? tutti_argmax(line, axis) : tutti_argmin(line, axis);
     if (final)
-        y = tutti_sub(tutti_add_scalar(tutti_size(x, axis), -1), y);
+        y = tutti_sub(tutti_add(tutti_size(x, axis), -1), y);
     tutti__onnx_made(m, 0, tutti__onnx_attr_int(m, "keepdims", 1) ? tutti_expand_dims(y, axis) : y);
 }
 
@@ -237,7 +237,7 @@ static void read_cumsum(tutti_onnx_import *m)
                                   .reverse = tutti__onnx_attr_int(m, "reverse", 0) != 0};
         bool sum = strcmp(m->rule->type, "CumSum") == 0;
         tutti__onnx_made(
-            m, 0, sum ? (tutti_cumsum)(x, (int)axis, &o) : (tutti_cumprod)(x, (int)axis, &o));
+            m, 0, sum ? tutti_cumsum_with(x, (int)axis, &o) : tutti_cumprod_with(x, (int)axis, &o));
     }
 }
 
@@ -246,9 +246,7 @@ static void read_cumsum(tutti_onnx_import *m)
 static tutti_sym turned(tutti_sym x)
 {
     tutti_dtype dtype = tutti_sym_type(x).dtype;
-    return tutti_dtype_is_float(dtype)
-               ? tutti_neg(x)
-               : tutti_sub(tutti_scalar_like(x, dtype == TUTTI_U8 ? 255 : -1), x);
+    return tutti_dtype_is_float(dtype) ? tutti_neg(x) : tutti_sub(dtype == TUTTI_U8 ? 255 : -1, x);
 }
 
 static void read_top_k(tutti_onnx_import *m)
@@ -268,7 +266,7 @@ static void read_top_k(tutti_onnx_import *m)
     if (!y.node)
         return;
     tutti_sym values = largest ? y : turned(y);
-    tutti_sym places = tutti_cast(tutti_output_of(y, 1), TUTTI_I64);
+    tutti_sym places = tutti_cast(tutti_sym_output(y, 1), TUTTI_I64);
     tutti__onnx_made(m, 0, axis == rank - 1 ? values : (tutti_transpose)(values, rank, order));
     tutti__onnx_made(m, 1, axis == rank - 1 ? places : (tutti_transpose)(places, rank, order));
 }
@@ -281,7 +279,7 @@ static void read_mean(tutti_onnx_import *m)
     for (size_t i = 1; i < count && m->status == TUTTI_OK; i++)
         y = tutti_add(y, tutti__onnx_sym(m, (int)i));
     if (m->status == TUTTI_OK)
-        tutti__onnx_made(m, 0, tutti_scale(y, 1.0 / (double)count));
+        tutti__onnx_made(m, 0, tutti_mul(y, 1.0 / (double)count));
 }
 
 const tutti_onnx_op tutti_onnx_reduce_sum = {

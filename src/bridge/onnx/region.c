@@ -39,7 +39,7 @@ static void read_roi_align(tutti_onnx_import *m)
     };
     tutti_sym x = tutti__onnx_sym_last(m, 0), regions = tutti__onnx_sym(m, 1),
               images = tutti__onnx_sym(m, 2);
-    tutti__onnx_made_as(m, 0, (tutti_roi_align)(x, regions, images, &o), true);
+    tutti__onnx_made_as(m, 0, tutti_roi_align_with(x, regions, images, &o), true);
 }
 
 const tutti_onnx_op tutti_onnx_roi_align = {

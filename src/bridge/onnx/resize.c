@@ -235,7 +235,7 @@ static void read_resize(tutti_onnx_import *m)
     o.antialias = tutti__onnx_attr_int(m, "antialias", 0) != 0;
     o.extrapolation_value = tutti__onnx_attr_float(m, "extrapolation_value", 0);
     tutti_sym x = tutti__onnx_sym_as(m, 0, last);
-    tutti__onnx_made_as(m, 0, any ? (tutti_resize)(x, &o) : x, last);
+    tutti__onnx_made_as(m, 0, any ? tutti_resize_with(x, &o) : x, last);
 }
 
 /* What Resize was called before opset 10. */

@@ -14,7 +14,7 @@ static tutti_sym strided(tutti_sym x, int64_t begin)
         cut.end.values[i] = TUTTI_LAST;
         cut.step.values[i] = i == rank - 1 ? 2 : 1;
     }
-    return (tutti_slice)(x, &cut);
+    return tutti_slice_with(x, &cut);
 }
 
 /* cos or sin as [batch, positions, 1, pairs]. */
@@ -43,9 +43,12 @@ static tutti_sym turned(tutti_onnx_import *m, tutti_sym x, int64_t wide)
         return TUTTI_NO_SYM;
     tutti_sym first = tutti_sub(tutti_mul(c, a), tutti_mul(s, b));
     tutti_sym second = tutti_add(tutti_mul(s, a), tutti_mul(c, b));
-    tutti_sym y = neighbours ? tutti_reshape_like(tutti_stack(4, first, second), part)
-                             : tutti_concat(3, first, second);
-    return wide == all ? y : tutti_concat(3, y, tutti_slice_axis(x, 3, wide, all));
+    tutti_sym y = neighbours
+                      ? tutti_reshape_like(tutti_stack(TUTTI_SYMS(first, second), .axis = 4), part)
+                      : tutti_concatenate(TUTTI_SYMS(first, second), .axis = 3);
+    return wide == all
+               ? y
+               : tutti_concatenate(TUTTI_SYMS(y, tutti_slice_axis(x, 3, wide, all)), .axis = 3);
 }
 
 static void read_rotary(tutti_onnx_import *m)

@@ -38,7 +38,7 @@ static void read_unique(tutti_onnx_import *m)
                                .axis = tutti__onnx_attr_axis(m, "axis", 0),
                                .unsorted = tutti__onnx_attr_int(m, "sorted", 1) == 0);
     for (int i = 0; y.node && i < 4; i++)
-        tutti__onnx_made(m, i, tutti_output_of(y, i));
+        tutti__onnx_made(m, i, tutti_sym_output(y, i));
 }
 
 const tutti_onnx_op tutti_onnx_nonzero = {

@@ -261,8 +261,8 @@ static void read_concat(tutti_onnx_import *m)
     if (m->status == TUTTI_OK)
         tutti__onnx_made(m, 0,
                          tutti__onnx_attr_int(m, "new_axis", 0)
-                             ? (tutti_stack)(axis, (int)list->item_count, parts)
-                             : (tutti_concat)(axis, (int)list->item_count, parts));
+                             ? tutti_stack((int)list->item_count, parts, .axis = axis)
+                             : tutti_concatenate((int)list->item_count, parts, .axis = axis));
 }
 
 /* ---- what may be absent ---- */

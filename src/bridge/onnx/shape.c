@@ -85,7 +85,7 @@ static void read_flatten(tutti_onnx_import *m)
         return;
     }
     if (axis == 1 && type.rank > 0) {
-        tutti__onnx_made(m, 0, tutti_flatten_of(x));
+        tutti__onnx_made(m, 0, tutti_nn_flatten(x));
         return;
     }
     int64_t after = 1;

@@ -49,7 +49,8 @@ static tutti_sym transformed(tutti_onnx_import *m, const fourier *f, tutti_sym r
         y = tutti_add(y, tutti_matmul(im, s));
         z = tutti_add(z, tutti_matmul(im, c));
     }
-    return f->inverse && f->half ? tutti_expand_dims(y, -1) : tutti_stack(-1, y, z);
+    return f->inverse && f->half ? tutti_expand_dims(y, -1)
+                                 : tutti_stack(TUTTI_SYMS(y, z), .axis = -1);
 }
 
 /* x [.., n] cut to, or filled up with zeros to, `size`. */
@@ -62,7 +63,7 @@ static tutti_sym sized(tutti_sym x, int64_t size)
     tutti_pad_options pad = {.struct_size = sizeof pad};
     pad.before.count = pad.after.count = type.rank;
     pad.after.values[type.rank - 1] = size - n;
-    return (tutti_pad)(x, &pad);
+    return tutti_pad_with(x, &pad);
 }
 
 /* The parts of x [.., n, 1 or 2]: [.., n] each; the imaginary one is none without. */

@@ -115,7 +115,7 @@ static tutti_sym picked(tutti_onnx_import *m, tutti_sym x, int axis, tutti_onnx_
             ends[i].known ? tutti_squeeze(tutti_ints(m->graph, ends[i].value), 0) : ends[i].sym;
         at = tutti_where(tutti_less(at, zero), tutti_add(at, size), at);
         tutti_sym low = step > 0 || i == 0 ? zero : tutti_scalar(m->graph, TUTTI_I64, -1);
-        tutti_sym high = step > 0 ? size : tutti_add_scalar(size, -1);
+        tutti_sym high = step > 0 ? size : tutti_add(size, -1);
         places[i] = tutti_minimum(tutti_maximum(at, low), high);
     }
     tutti_sym indices =
@@ -186,7 +186,7 @@ static void read_slice(tutti_onnx_import *m)
     for (int i = 0; m->status == TUTTI_OK && i < p.starts.count; i++)
         x = cut_axis(m, x, &p, i, &options);
     if (m->status == TUTTI_OK)
-        tutti__onnx_made(m, 0, (tutti_slice)(x, &options));
+        tutti__onnx_made(m, 0, tutti_slice_with(x, &options));
 }
 
 /* Pads of the named axes, or of all. */
@@ -253,9 +253,9 @@ static tutti_sym cut_off(tutti_sym x, tutti_pad_options *o)
 static tutti_sym padded_with(tutti_sym x, tutti_pad_options o, tutti_sym value)
 {
     o.value = 0;
-    tutti_sym own = (tutti_pad)(tutti_ones_like(x), &o);
+    tutti_sym own = tutti_pad_with(tutti_ones_like(x), &o);
     value = tutti_sym_type(value).rank > 0 ? tutti_reshape(value) : value;
-    return tutti_where(tutti_equal(own, tutti_scalar_like(own, 0)), value, (tutti_pad)(x, &o));
+    return tutti_where(tutti_equal(own, 0), value, tutti_pad_with(x, &o));
 }
 
 /* Pads and value are inputs from opset 11 on, attributes before. */
@@ -280,7 +280,7 @@ static void read_pad(tutti_onnx_import *m)
         tutti__onnx_made(m, 0,
                          wraps   ? wrapped(m, x, &options)
                          : large ? padded_with(x, options, tutti__onnx_sym(m, 2))
-                                 : (tutti_pad)(x, &options));
+                                 : tutti_pad_with(x, &options));
     }
     tutti_tensor_release(own);
 }

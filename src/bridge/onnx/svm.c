@@ -1,6 +1,7 @@
 /* svm.c: support vector machines of ai.onnx.ml. Attributes: the kernel with its gamma, coef0 and
  * degree; without support vectors the coefficients are those of a linear model. */
 #include "bridge/onnx/learned.h"
+#include "ops/build.h"
 
 #include <string.h>
 
@@ -18,11 +19,11 @@ static tutti_sym kernel_of(tutti_onnx_import *m, tutti_sym x, tutti_sym vectors)
     if (strcmp(type, "RBF") == 0) { /* exp(-gamma |a - b|^2) */
         tutti_sym apart = tutti_sub(tutti_expand_dims(x, 1), tutti_expand_dims(vectors, 0));
         tutti_sym far = tutti_sum(tutti_square(apart), .axes = TUTTI_AXES(2));
-        return tutti_exp(tutti_mul(far, tutti_scalar_like(far, -p[0])));
+        return tutti_exp(tutti_mul(far, -p[0]));
     }
-    tutti_sym t = tutti_add_scalar(tutti_mul(dot, tutti_scalar_like(dot, p[0])), p[1]);
+    tutti_sym t = tutti_add(tutti_mul(dot, p[0]), p[1]);
     if (strcmp(type, "POLY") == 0)
-        return tutti_pow(t, tutti_scalar_like(t, p[2]));
+        return tutti_pow(t, p[2]);
     if (strcmp(type, "SIGMOID") == 0)
         return tutti_tanh(t);
     tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "kernel_type %s is not known", type);
@@ -58,8 +59,8 @@ static void read_regressor(tutti_onnx_import *m)
     tutti_sym y = tutti_matmul(x, w, .transpose_b = true);
     y = rho.node ? tutti_add(y, rho) : y;
     if (tutti__onnx_attr_int(m, "one_class", 0)) {
-        tutti_sym inside = tutti_greater(y, tutti_scalar_like(y, 0));
-        y = tutti_where(inside, tutti_scalar_like(y, 1), tutti_scalar_like(y, -1));
+        tutti_sym inside = tutti_greater(y, 0);
+        y = tutti_where(inside, tutti__scalar_like(y, 1), tutti__scalar_like(y, -1));
     }
     tutti__onnx_made(m, 0, tutti__onnx_transformed(m, y));
 }
@@ -120,8 +121,8 @@ static tutti_sym votes_of(tutti_onnx_import *m, const machine *s, tutti_sym scor
             first[pair * s->classes + i] = 1;
             second[pair * s->classes + j] = 1;
         }
-    tutti_sym won = tutti_cast(tutti_greater(scores, tutti_scalar_like(scores, 0)), TUTTI_F32);
-    tutti_sym lost = tutti_add_scalar(tutti_neg(won), 1);
+    tutti_sym won = tutti_cast(tutti_greater(scores, 0), TUTTI_F32);
+    tutti_sym lost = tutti_add(tutti_neg(won), 1);
     return tutti_add(tutti_matmul(won, matrix(m, s->pairs, s->classes, first)),
                      tutti_matmul(lost, matrix(m, s->pairs, s->classes, second)));
 }
@@ -189,7 +190,7 @@ static void read_classifier(tutti_onnx_import *m)
     tutti_sym each = probabilities(m, &s, scores);
     tutti_sym best = each.node ? each : votes_of(m, &s, scores);
     if (!each.node && s.classes == 2) /* of two classes both have a score */
-        scores = tutti_concat(1, scores, tutti_neg(scores));
+        scores = tutti_concatenate(TUTTI_SYMS(scores, tutti_neg(scores)), .axis = 1);
     tutti__onnx_made(m, 0, tutti_gather(labels, tutti_argmax(best, 1), 0));
     tutti__onnx_made(m, 1, tutti__onnx_transformed(m, each.node ? each : scores));
 }

@@ -14,7 +14,7 @@ static void read_split(tutti_onnx_import *m)
     tutti_sym y = tutti_string_split(tutti__onnx_sym(m, 0),
                                      tutti__onnx_attr_string(m, "delimiter", ""), most);
     for (int i = 0; y.node && i < 2; i++)
-        tutti__onnx_made(m, i, tutti_output_of(y, i));
+        tutti__onnx_made(m, i, tutti_sym_output(y, i));
 }
 
 static void read_match(tutti_onnx_import *m)

@@ -197,7 +197,7 @@ static tutti_sym walk(tutti_onnx_import *m, const forest *f, const char *combine
     tutti_sym roots = constant(m, TUTTI_I64, 1, &f->trees, f->roots);
     if (!x.node || m->status != TUTTI_OK)
         return TUTTI_NO_SYM;
-    tutti_sym rows = tutti_sum(x, .axes = TUTTI_AXES(1), .keep_dims = true);
+    tutti_sym rows = tutti_sum(x, .axes = TUTTI_AXES(1), .keepdims = true);
     tutti_sym at = tutti_add(tutti_cast(tutti_zeros_like(rows), TUTTI_I64), roots);
     for (int i = 0; i < f->depth; i++) {
         tutti_sym value = tutti_take_along(x, tutti_gather(feature, at, 0), 1);

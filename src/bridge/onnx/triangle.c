@@ -28,7 +28,7 @@ static tutti_sym places(tutti_sym x, int axis)
             others.values[others.count++] = i;
     tutti_sym ones = tutti_cast(tutti_ones_like(x), TUTTI_I64);
     if (others.count > 0)
-        ones = tutti_ones_like(tutti_max(ones, .axes = others, .keep_dims = true));
+        ones = tutti_ones_like(tutti_max(ones, .axes = others, .keepdims = true));
     return tutti_cumsum(ones, axis, .exclusive = true);
 }
 
@@ -39,7 +39,7 @@ static void read_eye_like(tutti_onnx_import *m)
     if (!x.node)
         return;
     tutti_dtype dtype = to ? tutti__onnx_dtype_of(to) : tutti_sym_type(x).dtype;
-    tutti_sym rows = tutti_add_scalar(places(x, 0), (double)k);
+    tutti_sym rows = tutti_add(places(x, 0), (double)k);
     tutti__onnx_made(m, 0, tutti_cast(tutti_equal(rows, places(x, 1)), dtype));
 }
 
@@ -56,7 +56,7 @@ static void read_reverse_sequence(tutti_onnx_import *m)
     for (int i = 0; i < rank; i++)
         dims[i] = i == batch ? -1 : 1;
     tutti_sym ends = (tutti_reshape)(tutti_cast(lengths, TUTTI_I64), rank, dims);
-    tutti_sym at = places(x, time), back = tutti_sub(tutti_add_scalar(ends, -1), at);
+    tutti_sym at = places(x, time), back = tutti_sub(tutti_add(ends, -1), at);
     tutti_sym from = tutti_where(tutti_less(at, ends), back, at);
     tutti__onnx_made(m, 0, tutti_take_along(x, tutti_broadcast_like(from, x), time));
 }

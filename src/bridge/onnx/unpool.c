@@ -72,7 +72,7 @@ static tutti_sym enlarged(tutti_onnx_import *m, tutti_sym y, int axes)
         }
         options.after.values[i + 2] = shape.items[i + 2].value - type.dims[i + 2];
     }
-    return (tutti_pad)(y, &options);
+    return tutti_pad_with(y, &options);
 }
 
 /* y is 0 but at the places, flat in all of it, that the indices name. */

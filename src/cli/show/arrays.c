@@ -65,7 +65,7 @@ static tutti_status show_npz(const tutti_glance *glance, bool json)
 static tutti_status show_idx(const tutti_glance *glance, bool json)
 {
     tutti_tensor *tensor;
-    TUTTI_TRY(tutti_idx_read(glance->path, &tensor));
+    TUTTI_TRY(tutti_idx_load(glance->path, &tensor));
     show_one("array", tensor, json);
     tutti_tensor_release(tensor);
     return TUTTI_OK;

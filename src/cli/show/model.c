@@ -37,7 +37,7 @@ static tutti_status tell(tutti_job *job, const char *text, size_t size, bool jso
     TUTTI_TRY(tutti_job_check(job));
     if (json)
         return print_line(job, text, size);
-    tutti_status status = tutti_model_build(model, 0, NULL);
+    tutti_status status = (tutti_build)(model, 0, NULL);
     if (status == TUTTI_OK)
         status = tutti_summary(model, 1, &summary);
     if (status != TUTTI_OK)

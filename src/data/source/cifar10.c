@@ -71,7 +71,7 @@ static tutti_status drawn_split(bool train, tutti_tensor **ret_images, tutti_ten
     return status;
 }
 
-tutti_dataset *tutti_dataset_cifar10(tutti_job *job, const char *split)
+tutti_dataset *(tutti_cifar10)(tutti_job *job, const char *split)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_cifar10;
     bool train;
@@ -100,5 +100,5 @@ const tutti_dataset_kind tutti_dataset_kind_cifar10 = {
     .doc = "colour images 32x32 of ten classes from the folder --data, or drawn shapes without it",
     .splits = {{"train", TRAIN_COUNT}, {"test", TEST_COUNT}},
     .classes = 10,
-    .open = tutti_dataset_cifar10,
+    .open = tutti_cifar10,
 };

@@ -200,8 +200,7 @@ static tutti_status read_table(const char *path, const tutti_csv_settings *s,
     return status;
 }
 
-tutti_dataset *tutti_dataset_csv(tutti_job *job, const char *path,
-                                 const tutti_csv_settings *settings)
+tutti_dataset *tutti_csv_with(tutti_job *job, const char *path, const tutti_csv_settings *settings)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_csv;
     static const tutti_csv_settings none;

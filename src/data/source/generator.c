@@ -78,7 +78,7 @@ static void generator_close(tutti_iterator *iterator)
 
 extern const tutti_dataset_def tutti_dataset_def_generator;
 
-tutti_dataset *tutti_dataset_generator(tutti_job *job, const tutti_generator *generator)
+tutti_dataset *(tutti_from_generator)(tutti_job *job, const tutti_generator *generator)
 {
     if (!generator || !generator->next || generator->components < 0 ||
         generator->components > TUTTI_MAX_COMPONENTS)

@@ -66,15 +66,15 @@ static tutti_dataset *plain_rows(tutti_job *job, tutti_tensor *rows, tutti_tenso
     return tutti__rows_dataset(job, &tutti_dataset_def_idx, labels ? 2 : 1, both, readings, types);
 }
 
-tutti_dataset *tutti_dataset_idx(tutti_job *job, const char *images_path, const char *labels_path)
+tutti_dataset *(tutti_idx)(tutti_job *job, const char *images_path, const char *labels_path)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_idx;
     tutti_tensor *images = NULL, *labels = NULL;
     if (!tutti__job_able(job))
         return NULL;
-    tutti_status status = tutti_idx_read(images_path, &images);
+    tutti_status status = tutti_idx_load(images_path, &images);
     if (status == TUTTI_OK && labels_path)
-        status = tutti_idx_read(labels_path, &labels);
+        status = tutti_idx_load(labels_path, &labels);
     if (status == TUTTI_OK)
         status = idx_check(images_path, images, labels);
     int rank = status == TUTTI_OK ? tutti_tensor_rank(images) : 0;

@@ -159,8 +159,8 @@ static tutti_status list(settings *s, const char *folder, int64_t *ret_classes)
 
 extern const tutti_dataset_def tutti_dataset_def_image_folder;
 
-tutti_dataset *tutti_dataset_image_folder(tutti_job *job, const char *folder,
-                                          const tutti_image_folder_options *options)
+tutti_dataset *tutti_image_folder_with(tutti_job *job, const char *folder,
+                                       const tutti_image_folder_options *options)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_image_folder;
     tutti_image_folder_options given = options ? *options : (tutti_image_folder_options){0};

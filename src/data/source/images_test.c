@@ -28,7 +28,7 @@ TUTTI_TEST(mnist_by_name_is_the_drawn_digits)
 {
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *images, *labels;
-    tutti_dataset *dataset = tutti_load(job, "mnist", "test");
+    tutti_dataset *dataset = tutti_load_dataset(job, "mnist", "test");
     tutti_dataset_info info = info_of(dataset);
     char text[TUTTI_TYPE_TEXT];
     CHECK_STR(tutti_type_text(&info.types[0], text), "f32[28,28,1]");
@@ -41,14 +41,14 @@ TUTTI_TEST(mnist_by_name_is_the_drawn_digits)
     CHECK(tutti_tensor_same(element.tensors[0], images));
     CHECK(tutti_tensor_same(element.tensors[1], labels));
     tutti_element_release(&element);
-    element = first_of(tutti_batch(tutti_load(job, "digits", "test", .one_hot = true), 50));
+    element = first_of(tutti_batch(tutti_load_dataset(job, "digits", "test", .one_hot = true), 50));
     for (int64_t i = 0; i < 50; i++)
         CHECK_NEAR(tutti_tensor_get(element.tensors[1], i * 10 + tutti_tensor_get_int(labels, i)),
                    1, 0);
     tutti_element_release(&element);
     tutti_tensor_release(images);
     tutti_tensor_release(labels);
-    CHECK(tutti_load(job, "imagenet", "train") == NULL);
+    CHECK(tutti_load_dataset(job, "imagenet", "train") == NULL);
     CHECK_STATUS(tutti_job_check(job), TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "cifar10, digits, mnist");
     tutti_close(job);

@@ -6,7 +6,7 @@
 
 extern const tutti_dataset_def tutti_dataset_def_mnist;
 
-tutti_dataset *tutti_dataset_mnist(tutti_job *job, const char *split)
+tutti_dataset *(tutti_mnist)(tutti_job *job, const char *split)
 {
     bool train;
     tutti_tensor *images, *labels;
@@ -35,5 +35,5 @@ const tutti_dataset_kind tutti_dataset_kind_mnist = {
     .doc = "handwritten digits 28x28 from the folder --data, or drawn ones without it",
     .splits = {{"train", 60000}, {"test", 10000}},
     .classes = 10,
-    .open = tutti_dataset_mnist,
+    .open = tutti_mnist,
 };

@@ -19,7 +19,7 @@ static const char *name_of(tutti_job *job, const char *path)
     return tutti__dataset_name(job, name);
 }
 
-tutti_dataset *tutti_dataset_npy(tutti_job *job, int count, const char *const *paths)
+tutti_dataset *(tutti_npy_dataset)(tutti_job *job, int count, const char *const *paths)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_npy;
     tutti_tensor *tensors[TUTTI_MAX_COMPONENTS] = {0};
@@ -44,7 +44,7 @@ tutti_dataset *tutti_dataset_npy(tutti_job *job, int count, const char *const *p
     return dataset;
 }
 
-tutti_dataset *tutti_dataset_npz(tutti_job *job, const char *path)
+tutti_dataset *(tutti_npz_dataset)(tutti_job *job, const char *path)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_npy;
     tutti_named_tensors list = {0};

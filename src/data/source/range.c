@@ -17,7 +17,7 @@ static tutti_status range_gather(tutti_access *access, uint64_t epoch, int64_t c
 
 extern const tutti_dataset_def tutti_dataset_def_range;
 
-tutti_dataset *tutti_dataset_range(tutti_job *job, int64_t start, int64_t stop, int64_t step)
+tutti_dataset *(tutti_range_dataset)(tutti_job *job, int64_t start, int64_t stop, int64_t step)
 {
     int64_t span;
     if (step == 0 || step == INT64_MIN)

@@ -269,7 +269,7 @@ tutti_dataset *tutti__rows_dataset(tutti_job *job, const tutti_dataset_def *def,
 
 extern const tutti_dataset_def tutti_dataset_def_tensors;
 
-tutti_dataset *(tutti_from_tensors)(tutti_job *job, int count, tutti_tensor *const *tensors)
+tutti_dataset *(tutti_from_tensor_slices)(tutti_job *job, int count, tutti_tensor *const *tensors)
 {
     return tutti__rows_dataset(job, &tutti_dataset_def_tensors, count, tensors, NULL, NULL);
 }

@@ -30,7 +30,7 @@ TUTTI_TEST(tensors_need_equally_many_rows)
     tutti_job *job = tutti_open(NULL, NULL);
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){3, 2}, &x));
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, (int64_t[]){4}, &y));
-    CHECK(tutti_from(job, x, y) == NULL);
+    CHECK(tutti_from_tensor_slices(job, x, y) == NULL);
     CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "tensor 1 has 4 rows, tensor 0 has 3");
     CHECK_CONTAINS(tutti_error_message(), "source_test.c:");
@@ -47,11 +47,12 @@ TUTTI_TEST(rows_of_views_and_of_empty_tensors)
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){2, 3}, values, &x));
     CHECK_OK(tutti_tensor_permute(x, (int[]){1, 0}, &turned));
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){0, 3}, &none));
-    tutti_element element = first_of(tutti_skip(tutti_from(job, turned), 1));
+    tutti_element element = first_of(tutti_skip(tutti_from_tensor_slices(job, turned), 1));
     CHECK_NEAR(tutti_tensor_get(element.tensors[0], 0), 1, 0);
     CHECK_NEAR(tutti_tensor_get(element.tensors[0], 1), 4, 0);
     tutti_element_release(&element);
-    CHECK_OK(tutti_dataset_peek(tutti_batch(tutti_shuffle(tutti_from(job, none), 0), 4), &element));
+    CHECK_OK(tutti_dataset_peek(
+        tutti_batch(tutti_shuffle(tutti_from_tensor_slices(job, none), 0), 4), &element));
     CHECK_INT(element.count, 0);
     tutti_tensor_release(x);
     tutti_tensor_release(turned);
@@ -302,5 +303,5 @@ TUTTI_TEST(sources_that_fail_name_the_line_of_their_call)
     CHECK_PLACE(tutti_cifar10(job, "nothing"));
     CHECK_PLACE(tutti_range_dataset(job, 0, 1, 0));
     CHECK_PLACE(tutti_from_generator(job, &(tutti_generator){0}));
-    CHECK_PLACE(tutti_from_tensors(job, 0, NULL));
+    CHECK_PLACE((tutti_from_tensor_slices)(job, 0, NULL));
 }

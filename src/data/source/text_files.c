@@ -149,8 +149,8 @@ static void text_files_close(tutti_iterator *iterator)
 
 extern const tutti_dataset_def tutti_dataset_def_text_files;
 
-tutti_dataset *tutti_dataset_text_files(tutti_job *job, const char *path,
-                                        const tutti_text_files_options *options)
+tutti_dataset *tutti_text_files_with(tutti_job *job, const char *path,
+                                     const tutti_text_files_options *options)
 {
     tutti_dataset *dataset =
         tutti__paths_dataset(&tutti_dataset_def_text_files, job, path, options ? options->count : 0,

@@ -49,7 +49,7 @@ static int64_t find_lines(const settings *s, size_t *begins)
 
 extern const tutti_dataset_def tutti_dataset_def_text_lines;
 
-tutti_dataset *tutti_dataset_text_lines(tutti_job *job, const char *path)
+tutti_dataset *(tutti_text_lines)(tutti_job *job, const char *path)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_text_lines;
     tutti_dataset *dataset = tutti__dataset_create(def, job, 0, NULL);

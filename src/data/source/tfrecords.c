@@ -196,8 +196,8 @@ static tutti_status set_features(tutti_dataset *dataset, int count, const tutti_
 
 extern const tutti_dataset_def tutti_dataset_def_tfrecords;
 
-tutti_dataset *tutti_dataset_tfrecords(tutti_job *job, const char *path,
-                                       const tutti_tfrecords_options *options)
+tutti_dataset *tutti_tfrecords_with(tutti_job *job, const char *path,
+                                    const tutti_tfrecords_options *options)
 {
     const tutti_dataset_def *def = &tutti_dataset_def_tfrecords;
     tutti_dataset *dataset = tutti__paths_dataset(def, job, path, options ? options->count : 0,

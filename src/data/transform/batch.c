@@ -182,8 +182,8 @@ static void batch_close(tutti_iterator *iterator)
 
 extern const tutti_dataset_def tutti_dataset_def_batch;
 
-tutti_dataset *tutti_dataset_batch(tutti_dataset *input, int64_t size,
-                                   const tutti_batch_options *options)
+tutti_dataset *tutti_batch_with(tutti_dataset *input, int64_t size,
+                                const tutti_batch_options *options)
 {
     if (input && (size < 1 || size > TUTTI_BATCH_LIMIT))
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_batch,

@@ -101,7 +101,7 @@ static void leave(tutti_access *access)
 
 extern const tutti_dataset_def tutti_dataset_def_cache;
 
-tutti_dataset *tutti_dataset_cache(tutti_dataset *input, const tutti_cache_options *options)
+tutti_dataset *tutti_cache_with(tutti_dataset *input, const tutti_cache_options *options)
 {
     if (input && input->info.cardinality == TUTTI_ENDLESS)
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_cache,

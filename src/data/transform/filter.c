@@ -2,7 +2,7 @@
 #include "data/dataset.h"
 
 typedef struct settings {
-    tutti_filter_function *function;
+    tutti_filter_fn *function;
     void *context;
 } settings;
 
@@ -22,8 +22,7 @@ static tutti_status filter_next(tutti_iterator *iterator, tutti_element *ret)
 
 extern const tutti_dataset_def tutti_dataset_def_filter;
 
-tutti_dataset *tutti_dataset_filter(tutti_dataset *input, tutti_filter_function *function,
-                                    void *context)
+tutti_dataset *(tutti_filter)(tutti_dataset *input, tutti_filter_fn *function, void *context)
 {
     if (input && !function)
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_filter, "the function is NULL");

@@ -118,7 +118,7 @@ static void merge(tutti_dataset *dataset)
 
 extern const tutti_dataset_def tutti_dataset_def_interleave;
 
-tutti_dataset *tutti_dataset_interleave(const tutti_interleave_options *options)
+tutti_dataset *tutti_interleave_with(const tutti_interleave_options *options)
 {
     int count = options->datasets.count;
     tutti_dataset *const *inputs = options->datasets.list;

@@ -150,8 +150,8 @@ static void map_describe(tutti_dataset *dataset, const tutti_map_options *option
 
 extern const tutti_dataset_def tutti_dataset_def_map;
 
-tutti_dataset *tutti_dataset_map(tutti_dataset *input, tutti_map_function *function,
-                                 const tutti_map_options *options)
+tutti_dataset *tutti_map_with(tutti_dataset *input, tutti_map_fn *function,
+                              const tutti_map_options *options)
 {
     int parallel = options ? options->parallel : 0;
     if (input && (!function || parallel < 0 || parallel > 256))

@@ -5,7 +5,7 @@
 #include "data/dataset.h"
 
 typedef struct tutti_map_settings {
-    tutti_map_function *function;
+    tutti_map_fn *function;
     void *context;
     int parallel;
     uint64_t seed;

@@ -24,7 +24,7 @@ static tutti_status named_gather(tutti_access *access, uint64_t epoch, int64_t c
 
 extern const tutti_dataset_def tutti_dataset_def_named;
 
-tutti_dataset *tutti_dataset_named(tutti_dataset *input, int count, const char *const *names)
+tutti_dataset *(tutti_name_components)(tutti_dataset *input, int count, const char *const *names)
 {
     if (input && (count < 1 || count > TUTTI_MAX_COMPONENTS || count != input->info.components))
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_named,

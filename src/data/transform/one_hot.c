@@ -107,7 +107,7 @@ static tutti_status one_hot_gather(tutti_access *access, uint64_t epoch, int64_t
 
 extern const tutti_dataset_def tutti_dataset_def_one_hot;
 
-tutti_dataset *tutti_dataset_one_hot(tutti_dataset *input, int component, int64_t classes)
+tutti_dataset *(tutti_one_hot_labels)(tutti_dataset *input, int component, int64_t classes)
 {
     if (!input)
         return NULL;

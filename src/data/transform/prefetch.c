@@ -125,7 +125,7 @@ static void prefetch_close(tutti_iterator *iterator)
 
 extern const tutti_dataset_def tutti_dataset_def_prefetch;
 
-tutti_dataset *tutti_dataset_prefetch(tutti_dataset *input, int64_t count)
+tutti_dataset *(tutti_prefetch)(tutti_dataset *input, int64_t count)
 {
     if (input && (count < 1 || count > 65536))
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_prefetch,

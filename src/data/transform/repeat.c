@@ -105,7 +105,7 @@ static tutti_status repeat_gather(tutti_access *access, uint64_t epoch, int64_t 
 
 extern const tutti_dataset_def tutti_dataset_def_repeat;
 
-tutti_dataset *tutti_dataset_repeat(tutti_dataset *input, int64_t times)
+tutti_dataset *(tutti_repeat)(tutti_dataset *input, int64_t times)
 {
     int64_t all = input ? input->info.cardinality : 0;
     if (input && (times < 0 || (all == 0 && times == 0)))

@@ -58,7 +58,7 @@ static tutti_status renumber(tutti_access *access, uint64_t epoch, int64_t count
 
 extern const tutti_dataset_def tutti_dataset_def_shard;
 
-tutti_dataset *tutti_dataset_shard(tutti_dataset *input, int64_t count, int64_t index)
+tutti_dataset *(tutti_shard)(tutti_dataset *input, int64_t count, int64_t index)
 {
     if (input && (count < 1 || index < 0 || index >= count))
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_shard,

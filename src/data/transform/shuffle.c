@@ -166,8 +166,8 @@ static void shuffle_close(tutti_iterator *iterator)
 
 extern const tutti_dataset_def tutti_dataset_def_shuffle;
 
-tutti_dataset *tutti_dataset_shuffle(tutti_dataset *input, int64_t buffer,
-                                     const tutti_shuffle_options *options)
+tutti_dataset *tutti_shuffle_with(tutti_dataset *input, int64_t buffer,
+                                  const tutti_shuffle_options *options)
 {
     int64_t all = input ? input->info.cardinality : 0;
     if (input && (buffer < 0 || (buffer == 0 && all == TUTTI_ENDLESS)))

@@ -32,7 +32,7 @@ static tutti_status renumber(tutti_access *access, uint64_t epoch, int64_t count
 
 extern const tutti_dataset_def tutti_dataset_def_take;
 
-tutti_dataset *tutti_dataset_take(tutti_dataset *input, int64_t count)
+tutti_dataset *(tutti_take)(tutti_dataset *input, int64_t count)
 {
     if (input && count < 0)
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_take, "%lld elements are wanted",

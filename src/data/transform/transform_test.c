@@ -198,7 +198,8 @@ TUTTI_TEST(names_and_types_go_through_transforms)
     tutti_tensor *x, *y;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 3, (int64_t[]){10, 4, 2}, &x));
     CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){10}, &y));
-    tutti_dataset *dataset = tutti_named(tutti_from(job, x, y), "image", "label");
+    tutti_dataset *dataset =
+        tutti_name_components(tutti_from_tensor_slices(job, x, y), "image", "label");
     dataset = tutti_prefetch(tutti_batch(tutti_shuffle(dataset, 0), 4), 2);
     tutti_dataset_info info;
     char text[TUTTI_TYPE_TEXT], *printed;
@@ -213,10 +214,10 @@ TUTTI_TEST(names_and_types_go_through_transforms)
     CHECK_OK(tutti_dataset_print(dataset, &printed));
     CHECK_STR(printed, "prefetch(batch(shuffle(named(tensors))))");
     free(printed);
-    CHECK_OK(tutti_dataset_describe(tutti_batch(tutti_from(job, x, y), 5), &info));
+    CHECK_OK(tutti_dataset_describe(tutti_batch(tutti_from_tensor_slices(job, x, y), 5), &info));
     CHECK_STR(tutti_type_text(&info.types[0], text), "f32[5,4,2]");
     CHECK_STR(info.names[1], "y");
-    CHECK_OK(tutti_dataset_describe(tutti_repeat(tutti_from(job, x), 0), &info));
+    CHECK_OK(tutti_dataset_describe(tutti_repeat(tutti_from_tensor_slices(job, x), 0), &info));
     CHECK_INT(info.cardinality, TUTTI_ENDLESS);
     tutti_tensor_release(x);
     tutti_tensor_release(y);
@@ -245,7 +246,7 @@ TUTTI_TEST(wrong_arguments_are_the_jobs_error_and_null_is_quiet)
                : i == 2 ? tutti_take(d, -1)
                : i == 3 ? tutti_shard(d, 2, 2)
                : i == 4 ? tutti_window(d, 0)
-               : i == 5 ? tutti_named(d, "a", "b")
+               : i == 5 ? tutti_name_components(d, "a", "b")
                : i == 6 ? tutti_map(d, NULL)
                         : tutti_zip(many, many)) == NULL);
         CHECK_STATUS(tutti_job_check(job), TUTTI_INVALID);

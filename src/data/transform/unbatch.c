@@ -83,7 +83,7 @@ static void unbatch_close(tutti_iterator *iterator)
 
 extern const tutti_dataset_def tutti_dataset_def_unbatch;
 
-tutti_dataset *tutti_dataset_unbatch(tutti_dataset *input)
+tutti_dataset *(tutti_unbatch)(tutti_dataset *input)
 {
     for (int c = 0; input && c < input->info.components; c++)
         if (input->info.types[c].rank == 0)

@@ -102,8 +102,8 @@ static int64_t windows(const settings *s, int64_t all)
 
 extern const tutti_dataset_def tutti_dataset_def_window;
 
-tutti_dataset *tutti_dataset_window(tutti_dataset *input, int64_t size,
-                                    const tutti_window_options *options)
+tutti_dataset *tutti_window_with(tutti_dataset *input, int64_t size,
+                                 const tutti_window_options *options)
 {
     settings given = {.size = size,
                       .shift = options && options->shift ? options->shift : size,

@@ -86,7 +86,7 @@ static void zip_add(tutti_dataset *dataset, const tutti_dataset *input, tutti_ac
 
 extern const tutti_dataset_def tutti_dataset_def_zip;
 
-tutti_dataset *tutti_dataset_zip(int count, tutti_dataset *const *datasets)
+tutti_dataset *(tutti_zip)(int count, tutti_dataset *const *datasets)
 {
     int components = 0;
     if (count < 1 || !datasets || !datasets[0])

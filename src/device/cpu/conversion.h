@@ -26,7 +26,7 @@ static inline void convert_piece(void *context, int64_t index)
                                .params = none});
 }
 
-static inline void convert(const tutti_call *call, conversion c)
+static inline void convert(const tutti_kernel_call *call, conversion c)
 {
     tutti_parallel(call, (c.count + CONVERSION_PIECE - 1) / CONVERSION_PIECE, convert_piece, &c);
 }

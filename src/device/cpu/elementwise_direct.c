@@ -61,7 +61,7 @@ static tutti_status elementwise_direct_prepare(const tutti_kernel_query *query, 
     return TUTTI_OK;
 }
 
-static void run_range(const tutti_call *call, int64_t first, int64_t end)
+static void run_range(const tutti_kernel_call *call, int64_t first, int64_t end)
 {
     const direct_plan *plan = call->plan;
     for (int64_t i = first; i < end; i += TILE_ELEMENTS) {
@@ -77,12 +77,12 @@ static void run_range(const tutti_call *call, int64_t first, int64_t end)
 
 static void elementwise_direct_run_piece(void *context, int64_t index)
 {
-    const tutti_call *call = context;
+    const tutti_kernel_call *call = context;
     int64_t first = index * PIECE_ELEMENTS, count = ((const direct_plan *)call->plan)->count;
     run_range(call, first, count - first < PIECE_ELEMENTS ? count : first + PIECE_ELEMENTS);
 }
 
-static tutti_status elementwise_direct_run(const tutti_call *call)
+static tutti_status elementwise_direct_run(const tutti_kernel_call *call)
 {
     int64_t count = ((const direct_plan *)call->plan)->count;
     if (count <= PIECE_ELEMENTS)

@@ -125,7 +125,7 @@ static bool fill_calls(tutti_cpu_frame *f, const tutti_program *program)
 }
 
 /* A kernel's output whose size depends on data. */
-static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank,
+static tutti_status allocate_dynamic(const tutti_kernel_call *call, int index, int rank,
                                      const int64_t *dims)
 {
     const tutti_cpu_frame *f =
@@ -134,7 +134,7 @@ static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank
     return tutti__program_allocate(f->program, (size_t)(call - f->calls), call, index, rank, dims);
 }
 
-static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor)
+static tutti_status give(const tutti_kernel_call *call, int index, tutti_tensor *tensor)
 {
     const tutti_cpu_frame *f =
         (const tutti_cpu_frame *)(const void *)((const char *)call->context -

@@ -21,7 +21,7 @@ typedef struct tutti_cpu_frame {
     void *memory, *shared;
     const tutti_shared_memory *shared_from; /* NULL: `shared` is this process's own */
     tutti_context context;
-    tutti_call *calls;
+    tutti_kernel_call *calls;
     tutti_view *views;
     tutti_cpu_patch *inputs, *results, *variables;
     tutti_tensor **snapshots; /* by variable, during a run */
@@ -48,7 +48,7 @@ tutti_status tutti__cpu_rehearse(tutti_executable *executable, tutti_run *run,
                                  tutti_tensor *const *inputs, tutti_timed_list *ret);
 /* Of an instruction that a rehearsal leaves out: its outputs are zeros afterwards, where their size
  * is known. Seconds of what it does beside waiting; infinite: not known. */
-double tutti__cpu_rehearse_aside(const tutti_node *node, const tutti_call *call);
+double tutti__cpu_rehearse_aside(const tutti_node *node, const tutti_kernel_call *call);
 void tutti__cpu_usage(const tutti_executable *executable, tutti_usage *usage);
 
 #endif

@@ -95,17 +95,17 @@ static void run_fused(const fused *f, int threads, int inplace, tutti_tensor **r
         }
         outputs[i] = view_of(ret_outputs[i]);
     }
-    tutti_call call = {.op = f->node->op,
-                       .name = "fused",
-                       .attrs = f->node->attrs,
-                       .attr_count = f->node->attr_count,
-                       .input_count = f->input_count,
-                       .output_count = f->node->output_count,
-                       .inputs = inputs,
-                       .outputs = outputs,
-                       .workspace = workspace,
-                       .plan = plan,
-                       .pool = pool};
+    tutti_kernel_call call = {.op = f->node->op,
+                              .name = "fused",
+                              .attrs = f->node->attrs,
+                              .attr_count = f->node->attr_count,
+                              .input_count = f->input_count,
+                              .output_count = f->node->output_count,
+                              .inputs = inputs,
+                              .outputs = outputs,
+                              .workspace = workspace,
+                              .plan = plan,
+                              .pool = pool};
     CHECK_OK(kernel->run(&call));
     kernel->discard(plan);
     tutti__pool_destroy(pool);
@@ -141,9 +141,9 @@ static void check_fused(body_builder *build, int input_count, const char *const 
 /* Cheap operators in a chain, one value used twice, scalars on both sides. */
 static int cheap(const tutti_sym *in, tutti_sym *ret)
 {
-    tutti_sym y = tutti_add(tutti_scale(in[0], 1.5), in[1]);
+    tutti_sym y = tutti_add(tutti_mul(in[0], 1.5), in[1]);
     y = tutti_sub(tutti_mul(y, y), in[0]);
-    y = tutti_relu(tutti_add_scalar(y, 0.25));
+    y = tutti_relu(tutti_add(y, 0.25));
     y = tutti_maximum(tutti_neg(y), in[1]);
     ret[0] = tutti_abs(tutti_mul(y, in[0]));
     return 1;
@@ -163,7 +163,7 @@ static int changed_first(const tutti_sym *in, tutti_sym *ret)
 /* Two results, one of them in the middle, and a reading of the input after it. */
 static int two_results(const tutti_sym *in, tutti_sym *ret)
 {
-    ret[0] = tutti_exp(tutti_scale(in[0], 0.5));
+    ret[0] = tutti_exp(tutti_mul(in[0], 0.5));
     ret[1] = tutti_where(tutti_greater(ret[0], in[1]), tutti_tanh(in[0]), in[1]);
     return 2;
 }
@@ -192,7 +192,7 @@ static int tested(const tutti_sym *in, tutti_sym *ret)
 {
     tutti_sym y = tutti_mul(in[0], in[1]);
     ret[0] = tutti_cast(tutti_is_finite(y), TUTTI_F32);
-    ret[1] = tutti_cast(tutti_greater(tutti_add_scalar(in[0], 0.5), in[0]), TUTTI_F32);
+    ret[1] = tutti_cast(tutti_greater(tutti_add(in[0], 0.5), in[0]), TUTTI_F32);
     ret[2] = tutti_cast(y, TUTTI_I32);
     return 3;
 }

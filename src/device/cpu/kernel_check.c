@@ -110,18 +110,18 @@ static void run_once(check *c, void *plan, size_t workspace, int threads, int in
         outputs[i] = view_of(out[i]);
     }
     char *memory = guarded(workspace);
-    tutti_call call = {.op = s->op,
-                       .name = s->op->name,
-                       .attrs = s->attrs,
-                       .attr_count = s->attr_count,
-                       .input_count = s->input_count,
-                       .output_count = s->output_count,
-                       .inputs = inputs,
-                       .outputs = outputs,
-                       .workspace = memory + GUARD,
-                       .plan = plan,
-                       .pool = pool,
-                       .deadline = INT64_MAX};
+    tutti_kernel_call call = {.op = s->op,
+                              .name = s->op->name,
+                              .attrs = s->attrs,
+                              .attr_count = s->attr_count,
+                              .input_count = s->input_count,
+                              .output_count = s->output_count,
+                              .inputs = inputs,
+                              .outputs = outputs,
+                              .workspace = memory + GUARD,
+                              .plan = plan,
+                              .pool = pool,
+                              .deadline = INT64_MAX};
     must(c, c->kernel->run(&call), "run");
     check_guards(c, memory, workspace);
     for (int i = 0; i < s->output_count; i++)
@@ -304,17 +304,17 @@ const char *tutti__kernel_error(const char *op, const char *text, tutti_status s
     if (c.kernel->prepare != NULL)
         must(&c, c.kernel->prepare(&c.query, &plan), "prepare");
     char *memory = guarded(tutti__kernel_workspace(c.kernel, &c.query, plan));
-    tutti_call call = {.op = sample->op,
-                       .name = sample->op->name,
-                       .attrs = sample->attrs,
-                       .attr_count = sample->attr_count,
-                       .input_count = sample->input_count,
-                       .output_count = sample->output_count,
-                       .inputs = inputs,
-                       .outputs = outputs,
-                       .workspace = memory + GUARD,
-                       .plan = plan,
-                       .deadline = INT64_MAX};
+    tutti_kernel_call call = {.op = sample->op,
+                              .name = sample->op->name,
+                              .attrs = sample->attrs,
+                              .attr_count = sample->attr_count,
+                              .input_count = sample->input_count,
+                              .output_count = sample->output_count,
+                              .inputs = inputs,
+                              .outputs = outputs,
+                              .workspace = memory + GUARD,
+                              .plan = plan,
+                              .deadline = INT64_MAX};
     CHECK_STATUS(c.kernel->run(&call), status);
     if (c.kernel->discard != NULL)
         c.kernel->discard(plan);

@@ -25,7 +25,7 @@ static tutti_status matmul_prepare(const tutti_kernel_query *query, void **ret_p
     return TUTTI_OK;
 }
 
-static tutti_status matmul_run(const tutti_call *call)
+static tutti_status matmul_run(const tutti_kernel_call *call)
 {
     tutti__matmul_run(call, call->plan, &call->inputs[0], &call->inputs[1],
                       (tutti_matmul_finish){0});

@@ -101,7 +101,7 @@ void tutti__dense_discard(void *self)
     free(plan);
 }
 
-tutti_status tutti__dense_run(const tutti_call *call)
+tutti_status tutti__dense_run(const tutti_kernel_call *call)
 {
     const tutti_dense_plan *plan = call->plan;
     const tutti_dense *layer = &plan->layer;

@@ -28,6 +28,6 @@ size_t tutti__dense_workspace(const tutti_kernel_query *query, bool bf16_tile);
 tutti_status tutti__dense_prepare(const tutti_kernel_query *query, bool bf16_tile, void **ret_plan);
 bool tutti__dense_reads(const void *plan, int input);
 void tutti__dense_discard(void *plan);
-tutti_status tutti__dense_run(const tutti_call *call);
+tutti_status tutti__dense_run(const tutti_kernel_call *call);
 
 #endif

@@ -215,7 +215,7 @@ static tutti_status matmul_dots_prepare(const tutti_kernel_query *query, void **
 
 typedef struct product {
     const dots_plan *plan;
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     number *sums; /* [few, others, pieces]; NULL: there is one piece */
 } product;
 
@@ -308,7 +308,7 @@ static void join_task(void *context, int64_t index)
     }
 }
 
-static tutti_status matmul_dots_run(const tutti_call *call)
+static tutti_status matmul_dots_run(const tutti_kernel_call *call)
 {
     const dots_plan *p = call->plan;
     product w = {p, call, p->pieces > 1 ? call->workspace : NULL};

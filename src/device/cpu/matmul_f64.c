@@ -183,7 +183,7 @@ static tutti_status matmul_f64_prepare(const tutti_kernel_query *query, void **r
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
-static void matmul_f64_multiply(const tutti_call *call, block w)
+static void matmul_f64_multiply(const tutti_kernel_call *call, block w)
 {
     const f64_plan *p = w.plan;
     int64_t groups = (p->panels + PANEL_PIECE - 1) / PANEL_PIECE;
@@ -195,7 +195,7 @@ static void matmul_f64_multiply(const tutti_call *call, block w)
     }
 }
 
-static tutti_status matmul_f64_run(const tutti_call *call)
+static tutti_status matmul_f64_run(const tutti_kernel_call *call)
 {
     const f64_plan *p = call->plan;
     for (int64_t i = 0; i < p->batch.count; i++) {

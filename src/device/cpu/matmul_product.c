@@ -245,7 +245,7 @@ static void product_piece(void *context, int64_t index)
     tutti__slot_give(&p->slots, slot);
 }
 
-static void matmul_product_multiply(const tutti_call *call, products *p)
+static void matmul_product_multiply(const tutti_kernel_call *call, products *p)
 {
     const matmul_plan *plan = p->plan;
     if (plan->side_by_side) {
@@ -261,7 +261,7 @@ static void matmul_product_multiply(const tutti_call *call, products *p)
 }
 
 /* Where B is packed in every call; NULL where it is not, for there may be no workspace at all. */
-static float *room_of(const tutti_call *call, const tutti_matmul_plan *plan)
+static float *room_of(const tutti_kernel_call *call, const tutti_matmul_plan *plan)
 {
     if (plan->room == 0)
         return NULL;
@@ -269,8 +269,8 @@ static float *room_of(const tutti_call *call, const tutti_matmul_plan *plan)
     return (float *)(void *)((char *)call->workspace + before);
 }
 
-void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,
-                       const tutti_view *b, tutti_matmul_finish finish)
+void tutti__matmul_run(const tutti_kernel_call *call, const tutti_matmul_plan *plan,
+                       const tutti_view *a, const tutti_view *b, tutti_matmul_finish finish)
 {
     products p = {.plan = plan,
                   .a = a->data,

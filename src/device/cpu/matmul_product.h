@@ -26,7 +26,7 @@ bool tutti__matmul_reads(const void *plan, int input); /* as tutti_kernel.reads 
 void tutti__matmul_discard(void *plan);                /* NULL is fine */
 /* Whether a library would run it. */
 bool tutti__matmul_by_library(const tutti_kernel_query *query);
-void tutti__matmul_run(const tutti_call *call, const tutti_matmul_plan *plan, const tutti_view *a,
-                       const tutti_view *b, tutti_matmul_finish finish);
+void tutti__matmul_run(const tutti_kernel_call *call, const tutti_matmul_plan *plan,
+                       const tutti_view *a, const tutti_view *b, tutti_matmul_finish finish);
 
 #endif

@@ -105,7 +105,7 @@ static tutti_status matmul_rows_prepare(const tutti_kernel_query *query, void **
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
-static void matmul_rows_multiply(const tutti_call *call, product w)
+static void matmul_rows_multiply(const tutti_kernel_call *call, product w)
 {
     if (w.plan->trans_b) {
         tutti_parallel(call, (w.plan->n + TURN - 1) / TURN, w.plan->loops.turn, &w);
@@ -114,7 +114,7 @@ static void matmul_rows_multiply(const tutti_call *call, product w)
     tutti_parallel(call, (w.plan->m + ROWS - 1) / ROWS, w.plan->loops.multiply, &w);
 }
 
-static tutti_status matmul_rows_run(const tutti_call *call)
+static tutti_status matmul_rows_run(const tutti_kernel_call *call)
 {
     const rows_plan *plan = call->plan;
     for (int64_t i = 0; i < plan->batch.count; i++) {

@@ -104,7 +104,7 @@ static void matmul_small_piece(void *context, int64_t index)
     }
 }
 
-static tutti_status matmul_small_run(const tutti_call *call)
+static tutti_status matmul_small_run(const tutti_kernel_call *call)
 {
     const small_plan *p = call->plan;
     work w = {p, call->inputs[0].data, call->inputs[1].data, call->outputs[0].data};

@@ -101,7 +101,7 @@ static tutti_status rehearse_bind(rehearsal *r, tutti_run *run)
 /* One that fails on what stands in for values that nobody made is left out from then on. */
 static void play(rehearsal *r)
 {
-    tutti_call *calls = r->frame->calls;
+    tutti_kernel_call *calls = r->frame->calls;
     double tick = tutti__tick_ns() * 1e-9;
     bool alone = tutti__pool_threads(r->program->device->pool) == 1;
     uint64_t start = tutti__ticks();

@@ -29,7 +29,7 @@ static double time_copy(const tutti_view *view)
 
 typedef struct filler {
     tutti_queue *queue;
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     int count;
     int64_t batches;
     tutti_status status;
@@ -53,7 +53,7 @@ static void *rehearse_aside_fill(void *context)
 }
 
 /* So many batches that a queue is full, within reason. */
-static int64_t batches_in(const tutti_node *queue, const tutti_call *call, int count)
+static int64_t batches_in(const tutti_node *queue, const tutti_kernel_call *call, int count)
 {
     enum { MOST_BYTES = 8 << 20 };
     const tutti_attr *capacity = tutti_attr_find(queue->attrs, queue->attr_count, "capacity");
@@ -80,7 +80,7 @@ static double take_batch(const filler *f)
 /* Out of a full queue that another thread has filled and waits for room in: what is taken lay in
  * that core's cache until it left it for what came in behind. The first `count` outputs are a
  * tuple's components. */
-static double time_dequeue(const tutti_node *node, const tutti_call *call, int count)
+static double time_dequeue(const tutti_node *node, const tutti_kernel_call *call, int count)
 {
     const struct timespec a_moment = {.tv_nsec = 50000};
     int64_t batches = batches_in(node->inputs[0].node, call, count);
@@ -105,14 +105,14 @@ static double time_dequeue(const tutti_node *node, const tutti_call *call, int c
 
 /* Whether all outputs have memory: zeros for those whose size depends on data only by their
  * operator's word. */
-static bool stand_in(const tutti_node *node, const tutti_call *call)
+static bool stand_in(const tutti_node *node, const tutti_kernel_call *call)
 {
     for (int i = 0; i < node->output_count; i++) {
         const tutti_type *type = &node->types[i];
         if (call->outputs[i].data)
             continue;
         if (type->handle || type->dtype == TUTTI_STRING || !tutti_type_is_static(type) ||
-            tutti_call_allocate(call, i, type->rank, type->dims) != TUTTI_OK)
+            tutti_kernel_call_allocate(call, i, type->rank, type->dims) != TUTTI_OK)
             return false;
         memset(call->outputs[i].data, 0,
                (size_t)tutti_type_count(type) * tutti_dtype_size(type->dtype));
@@ -134,7 +134,7 @@ static void spread_rows(int64_t *rows, int64_t own, int64_t count)
 }
 
 /* What is gathered from the others is taken to be like the own. */
-static void gather_alone(const tutti_node *node, const tutti_call *call)
+static void gather_alone(const tutti_node *node, const tutti_kernel_call *call)
 {
     const tutti_view *in = &call->inputs[0], *out = &call->outputs[0];
     if (!in->data || !out->data || in->dtype == TUTTI_STRING || in->rank == 0 ||
@@ -150,7 +150,7 @@ static void gather_alone(const tutti_node *node, const tutti_call *call)
         spread_rows(out->data, in->dims[0], out->dims[0]);
 }
 
-double tutti__cpu_rehearse_aside(const tutti_node *node, const tutti_call *call)
+double tutti__cpu_rehearse_aside(const tutti_node *node, const tutti_kernel_call *call)
 {
     bool there = stand_in(node, call);
     if (there && tutti__is(node, "all_gather_uneven"))

@@ -66,7 +66,7 @@ static int round_float_score(const tutti_kernel_query *query)
                : 0;
 }
 
-static tutti_status round_float_run(const tutti_call *call)
+static tutti_status round_float_run(const tutti_kernel_call *call)
 {
     const bool saturate = tutti_attr_int(call->attrs, call->attr_count, "saturate") != 0;
     const bool infinite = tutti_attr_int(call->attrs, call->attr_count, "infinite") != 0;

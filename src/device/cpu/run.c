@@ -28,7 +28,7 @@ static tutti_status run_bind(const tutti_program *program, tutti_cpu_frame *f, t
     return TUTTI_OK;
 }
 
-static tutti_status run_one(const tutti_instruction *instruction, tutti_call *call)
+static tutti_status run_one(const tutti_instruction *instruction, tutti_kernel_call *call)
 {
     tutti_status status = instruction->run(call);
     return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
@@ -37,7 +37,7 @@ static tutti_status run_one(const tutti_instruction *instruction, tutti_call *ca
 static tutti_status execute(const tutti_cpu_executable *e, tutti_cpu_frame *f, size_t from,
                             size_t to)
 {
-    tutti_call *calls = f->calls;
+    tutti_kernel_call *calls = f->calls;
     const tutti_instruction *instructions = e->program->instructions;
     tutti_trace *trace = tutti__trace_mine();
     int64_t deadline = f->context.run->deadline;

@@ -110,7 +110,7 @@ static size_t room(const void *made)
     return most + (p->own + 63) / 64 * 64 + 64;
 }
 
-static tutti_status run_shard(void *context, tutti_call *shard, int64_t rows)
+static tutti_status run_shard(void *context, tutti_kernel_call *shard, int64_t rows)
 {
     plan *p = context;
     for (int i = 0; i < p->count; i++) {
@@ -123,7 +123,7 @@ static tutti_status run_shard(void *context, tutti_call *shard, int64_t rows)
     return tutti_fail(TUTTI_INTERNAL, "no plan for a shard of %lld rows", (long long)rows);
 }
 
-static tutti_status segmented_run(const tutti_call *call)
+static tutti_status segmented_run(const tutti_kernel_call *call)
 {
     plan *p = call->plan;
     return tutti__segmented(call, &p->s, call->workspace, run_shard, p);

@@ -194,7 +194,7 @@ static void fold_nodes(const block *k, int a, int b, float *output, int *number)
 
 typedef struct job {
     const plan *p;
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     tutti_slots slots;
 } job;
 
@@ -212,7 +212,7 @@ static void segmented_matmul_run_block(void *context, int64_t index)
     tutti__slot_give(&j->slots, k.slot);
 }
 
-static tutti_status segmented_matmul_run(const tutti_call *call)
+static tutti_status segmented_matmul_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     job j = {.p = p, .call = call};

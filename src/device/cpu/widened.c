@@ -155,7 +155,7 @@ static tutti_tile_loop *find_loop(const char *name)
 }
 
 /* The views that the kernel of f32 sees; inputs are converted on the way. */
-static void widen(const tutti_call *call, const widened_plan *plan, tutti_view *inputs,
+static void widen(const tutti_kernel_call *call, const widened_plan *plan, tutti_view *inputs,
                   tutti_view *outputs)
 {
     for (int i = 0; i < plan->input_count + plan->output_count; i++) {
@@ -179,11 +179,11 @@ static void widen(const tutti_call *call, const widened_plan *plan, tutti_view *
     }
 }
 
-static tutti_status widened_run(const tutti_call *call)
+static tutti_status widened_run(const tutti_kernel_call *call)
 {
     const widened_plan *plan = call->plan;
     tutti_view inputs[MOST], outputs[MOST];
-    tutti_call inner = *call;
+    tutti_kernel_call inner = *call;
     widen(call, plan, inputs, outputs);
     inner.inputs = inputs;
     inner.outputs = outputs;

@@ -74,7 +74,7 @@ static int add_gradients(const tutti_sample *sample, tutti_sym *ret)
         }
     if (!total.node || count == 0 || !sample->op->gradient)
         return 0;
-    tutti_differentiate(total, count, xs, grads);
+    tutti_gradients(total, count, xs, grads);
     for (int i = 0; i < count; i++)
         if (tutti_grad_ok(grads[i]) && !grads[i].rows.node)
             ret[made++] = grads[i].value;
@@ -104,7 +104,7 @@ static void run_on(const char *device, const tutti_sample *sample, int gradient_
     CHECK_OK(tutti_session_open(
         &session, sample->graph, .device = device, .deadline_seconds = 20,
         .mesh = {.axis_count = 2, .axes = {"data", "model"}, .sizes = {1, 1}, .devices = &device}));
-    ret->status = tutti_session_run(session, &options);
+    ret->status = tutti_run_with(session, &options);
     snprintf(ret->message, sizeof ret->message, "%s", tutti_error_message());
     tutti_session_close(session);
 }

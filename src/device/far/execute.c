@@ -175,7 +175,7 @@ static tutti_status call_on_device(tutti_far_frame *f, int32_t index, int stream
 {
     const tutti_instruction *instruction = &f->executable->program->instructions[index];
     const tutti_far_operand *operands = operands_of(f, index);
-    tutti_call *call = &f->calls[index];
+    tutti_kernel_call *call = &f->calls[index];
     tutti_view *views = (tutti_view *)call->inputs; /* inputs, then outputs: the frame's own */
     for (int k = 0; k < call->input_count + call->output_count; k++)
         views[k].data = locate(f, &operands[k], stream);
@@ -191,7 +191,7 @@ static tutti_status stage(tutti_far_frame *f, int32_t index, int stream, tutti_t
     const tutti_program *program = f->executable->program;
     const tutti_node *node = program->instructions[index].node;
     const tutti_far_operand *operands = operands_of(f, index);
-    tutti_call *call = &f->calls[index];
+    tutti_kernel_call *call = &f->calls[index];
     tutti_view *views = (tutti_view *)call->inputs;
     for (int k = 0; k < call->input_count + call->output_count; k++) {
         const tutti_program_value *value = &program->values[operands[k].value];
@@ -216,7 +216,7 @@ static tutti_status call_on_host(tutti_far_frame *f, int32_t index, int stream)
     const tutti_program *program = f->executable->program;
     const tutti_instruction *instruction = &program->instructions[index];
     const tutti_far_operand *operands = operands_of(f, index);
-    tutti_call *call = &f->calls[index];
+    tutti_kernel_call *call = &f->calls[index];
     int count = call->input_count + call->output_count;
     size_t scratch = instruction->workspace >= 0 ? operands[count].size : 0;
     tutti_tensor **staged = calloc((size_t)count + 1, sizeof *staged);

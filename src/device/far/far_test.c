@@ -125,7 +125,7 @@ TUTTI_TEST(far_refuses_seeds_and_delays_that_mean_nothing)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym v = tutti_variable(g, tutti_zeros(3), .name = "v"), y = tutti_exp(v);
     CHECK_OK(tutti_session_open(&s, g, .device = "far:0"));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     for (size_t i = 0; i < TUTTI_COUNT(bad); i++) {
         char text[64];
         snprintf(text, sizeof text, "TUTTI_%s is '%s', needs ", bad[i][0], bad[i][1]);
@@ -307,7 +307,7 @@ TUTTI_TEST(far_failure_reaches_the_other_devices)
     TUTTI_WITH_DEVICE(g, "far:1")
         there = tutti_exp(tutti_check_numerics(x, "on far:1"));
     TUTTI_WITH_DEVICE(g, "far:0")
-        back = tutti_sum(tutti_scale(there, 2));
+        back = tutti_sum(tutti_mul(there, 2));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_nanf("")}, &bad));
     CHECK_OK(tutti_session_open(&s, g, .device = "far:0", .deadline_seconds = 50));
     int64_t start = tutti__now_ns();
@@ -329,7 +329,7 @@ TUTTI_TEST(far_keeps_the_deadline)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2);
     tutti_sym queue = tutti_fifo_queue(g, 2, TUTTI_TYPE(TUTTI_F32, 2)),
               put = tutti_enqueue(queue, x);
-    tutti_sym taken = tutti_scale(tutti_dequeue(queue), 3), sum = tutti_sum(tutti_exp(taken));
+    tutti_sym taken = tutti_mul(tutti_dequeue(queue), 3), sum = tutti_sum(tutti_exp(taken));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){2}, (float[]){1, 2}, &value));
     CHECK_OK(tutti_session_open(&s, g, .device = "far:0"));
     for (int i = 0; i < 3; i++) {
@@ -358,7 +358,7 @@ TUTTI_TEST(far_carries_what_users_send)
     TUTTI_WITH_DEVICE(g, "far:0")
         back = tutti_recv(g, "answer", "far:1", TUTTI_TYPE(TUTTI_F32, 3));
     TUTTI_WITH_DEVICE(g, "far:0") {
-        tutti_sym half = tutti_relu(tutti_scale(x, 0.5));
+        tutti_sym half = tutti_relu(tutti_mul(x, 0.5));
         question = tutti_send(half, "question", "far:1");
         result = tutti_add(tutti_neg(half), back);
     }

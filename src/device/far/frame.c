@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static tutti_status allocate_dynamic(const tutti_call *call, int index, int rank,
+static tutti_status allocate_dynamic(const tutti_kernel_call *call, int index, int rank,
                                      const int64_t *dims)
 {
     const tutti_far_frame *f =

@@ -36,7 +36,7 @@ typedef struct tutti_far_frame {
     const tutti_far_executable *executable;
     tutti_far_region *memory;
     tutti_context context;
-    tutti_call *calls;
+    tutti_kernel_call *calls;
     tutti_view *views;
     tutti_tensor **snapshots; /* by variable, during a run */
     tutti_far_variable *variables;

@@ -58,7 +58,7 @@ static tutti_status run_in(tutti_session *session, const tutti_sample *sample, o
                 (tutti_fetch){tutti__sym(sample->node, (uint32_t)i), &o.values[o.count++]};
     if (count == 0)
         options.target = tutti__sym(sample->node, 0);
-    tutti_status status = tutti_session_run(session, &options);
+    tutti_status status = tutti_run_with(session, &options);
     for (int i = 0; status == TUTTI_OK && i < sample->input_count; i++)
         if (sample->types[i].handle)
             status = tutti_session_get(session, tutti__sym(sample->node->inputs[i].node, 0),

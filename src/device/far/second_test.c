@@ -44,7 +44,7 @@ static int differentiate(const second *s, tutti_sym y, tutti_sym *ret)
             xs[count++] = s->inputs[i];
     if (!y.node || count == 0)
         return 0;
-    tutti_differentiate(y, count, xs, grads);
+    tutti_gradients(y, count, xs, grads);
     for (int i = 0; i < count; i++)
         if (tutti_grad_ok(grads[i]))
             ret[made++] = tutti_grad_dense(grads[i], xs[i]);
@@ -66,8 +66,8 @@ static bool build(const tutti_sample *sample, bool unknown, second *ret)
     tutti_sym y = tutti_apply_op(s.graph, sample->op->name, s.input_count, s.inputs,
                                  sample->attr_count, sample->attrs);
     for (int i = 0; i < sample->output_count && tutti_sym_ok(y); i++)
-        if (is_float(tutti_output_of(y, i)))
-            add_to(&first, tutti_square(tutti_output_of(y, i)));
+        if (is_float(tutti_sym_output(y, i)))
+            add_to(&first, tutti_square(tutti_sym_output(y, i)));
     int count = differentiate(&s, first, grads);
     for (int i = 0; i < count; i++)
         add_to(&total, grads[i]);
@@ -96,7 +96,7 @@ static tutti_status run(second *s, const tutti_sample *sample, const char *devic
     for (int i = 0; i < s->count; i++)
         fetches[i] = (tutti_fetch){s->grads[i], &s->values[i]};
     CHECK_OK(tutti_session_open(&session, s->graph, .device = device, .deadline_seconds = 20));
-    tutti_status status = tutti_session_run(session, &options);
+    tutti_status status = tutti_run_with(session, &options);
     tutti_session_close(session);
     return status;
 }

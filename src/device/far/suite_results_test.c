@@ -12,11 +12,11 @@ void tutti__suite_results(const char *device)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 6), c = tutti_constant(g, fixed);
     tutti_sym y = tutti_mul(x, c), flat = tutti_reshape(y, -1), z = tutti_sum(tutti_exp(y)),
               view = tutti_reshape(x, 3, 4);
-    tutti_sym v = tutti_variable(g, tutti_from_tensor(fixed), .name = "v"),
-              big = tutti_concat(1, y, tutti_neg(x));
+    tutti_sym v = tutti_variable(g, tutti_tensor_init(fixed), .name = "v"),
+              big = tutti_concatenate(TUTTI_SYMS(y, tutti_neg(x)), .axis = 1);
     tutti_sym syms[] = {x, c, y, flat, z, view, v, big, y};
     CHECK_OK(tutti_session_open(&s, g, .device = device));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *all[TUTTI_COUNT(syms)];
     tutti_fetch fetches[TUTTI_COUNT(syms)];
     tutti_run_options options = {.struct_size = sizeof options, .feed = TUTTI_FEED({x, fed})};
@@ -29,7 +29,7 @@ void tutti__suite_results(const char *device)
             }
         options.fetch.count = count;
         options.fetch.list = fetches;
-        CHECK_OK(tutti_session_run(s, &options));
+        CHECK_OK(tutti_run_with(s, &options));
         for (int i = 0; i < count; i++) {
             tutti_tensor *alone = NULL;
             CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}),

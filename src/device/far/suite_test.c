@@ -37,10 +37,10 @@ void tutti__suite_variables(const char *device)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym v = tutti_variable(g, tutti_full(5), .name = "v"),
               w = tutti_variable(g, tutti_full(1), .name = "w");
-    tutti_sym before = tutti_scale(v, 3), there = tutti_is_initialized(v);
+    tutti_sym before = tutti_mul(v, 3), there = tutti_is_initialized(v);
     tutti_sym add = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 2));
     TUTTI_WITH_CONTROL(g, add) {
-        after = tutti_scale(tutti_read(v), 10);
+        after = tutti_mul(tutti_read(v), 10);
         again = tutti_assign_sub(v, tutti_scalar(g, TUTTI_F32, 1));
     }
     TUTTI_WITH_CONTROL(g, again)
@@ -50,7 +50,7 @@ void tutti__suite_variables(const char *device)
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]})), TUTTI_UNINITIALIZED);
     CHECK_CONTAINS(tutti_error_message(), "'v'");
     CHECK_STATUS(tutti_run(s, .target = add), TUTTI_UNINITIALIZED);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     expect(s, there, 1);
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]}, {add, &out[1]}, {after, &out[2]},
                                                {v, &out[3]}, {last, &out[4]})));
@@ -82,10 +82,10 @@ void tutti__suite_errors(const char *device)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
     tutti_sym v = tutti_variable(g, tutti_zeros(), .name = "v");
     tutti_sym add = tutti_assign_add(v, x), checked = tutti_check_numerics(add, "the new value");
-    tutti_sym other = tutti_check_numerics(tutti_scale(x, 2), "twice x"),
-              side = tutti_exp(tutti_scale(x, 0.5));
+    tutti_sym other = tutti_check_numerics(tutti_mul(x, 2), "twice x"),
+              side = tutti_exp(tutti_mul(x, 0.5));
     CHECK_OK(tutti_session_open(&s, g, .device = device));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, good}), .target = checked));
     for (int i = 0; i < 5; i++) {
         CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, bad}), .target = checked),
@@ -121,10 +121,10 @@ void tutti__suite_delayed(const char *first, const char *second)
     TUTTI_WITH_DEVICE(g, second) {
         w = tutti_variable(g, tutti_full(10), .name = "w");
         plain = tutti_assign_sub(w, add);
-        checked = tutti_check_numerics(tutti_scale(plain, 2), "late");
+        checked = tutti_check_numerics(tutti_mul(plain, 2), "late");
     }
     CHECK_OK(tutti_session_open(&s, g, .device = second, .deadline_seconds = 20));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     for (int i = 1; i < 4; i++) {
         tutti_sym fetched = i == 2 ? plain : checked;
         CHECK_OK(
@@ -151,7 +151,7 @@ static void halve(tutti_graph *body, int count, const tutti_sym *args, tutti_sym
                   void *context)
 {
     TUTTI_UNUSED(body), TUTTI_UNUSED(count), TUTTI_UNUSED(context);
-    ret[0] = tutti_scale(args[0], 0.5);
+    ret[0] = tutti_mul(args[0], 0.5);
 }
 
 static void square(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
@@ -176,7 +176,7 @@ static void times(tutti_graph *body, int count, const tutti_sym *args, tutti_sym
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
     tutti_sym x = tutti_cond(tutti_less(args[0], tutti_scalar(body, TUTTI_F32, 2)), halve, halve,
                              NULL, TUTTI_SYMS(args[1]), 1, NULL);
-    ret[1] = tutti_mul(tutti_scale(x, 2), args[2]);
+    ret[1] = tutti_mul(tutti_mul(x, 2), args[2]);
 }
 
 static void run_control(const char *device, double value, tutti_tensor **ret)
@@ -191,11 +191,11 @@ static void run_control(const char *device, double value, tutti_tensor **ret)
               zero = tutti_scalar(g, TUTTI_F32, 0);
     tutti_sym y = tutti_cond(tutti_greater(x, zero), halve, square, NULL, TUTTI_SYMS(x), 1, NULL);
     tutti_while(below, times, NULL, TUTTI_SYMS(zero, y), TUTTI_SYMS(tutti_read(w)), ends);
-    tutti_sym slope = tutti_gradient_of(ends[1], w), slope_x = tutti_gradient_of(ends[1], x);
-    tutti_sym step = tutti_assign_sub(w, tutti_scale(slope, 0.01));
+    tutti_sym slope = tutti_gradient(ends[1], w), slope_x = tutti_gradient(ends[1], x);
+    tutti_sym step = tutti_assign_sub(w, tutti_mul(slope, 0.01));
     CHECK_OK(tutti_graph_check(g));
     CHECK_OK(tutti_session_open(&s, g, .device = device, .deadline_seconds = 30));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     for (int i = 0; i < 2; i++)
         CHECK_OK(
             tutti_run(s, .feed = TUTTI_FEED({x, fed}),
@@ -263,7 +263,7 @@ void tutti__suite_threads(const char *device)
                                  tutti_assign_sub(down, tutti_ones_like(one)));
     tutti_sym sum = tutti_sum(tutti_add(tutti_read(up), tutti_read(down)));
     CHECK_OK(tutti_session_open(&s, g, .device = device, .deadline_seconds = 30));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (worker){s, step, sum, TUTTI_OK};
         CHECK_INT(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
@@ -320,18 +320,19 @@ void tutti__suite_strings_and_queues(const char *device)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym t = tutti_placeholder(g, TUTTI_STRING, 3), x = tutti_placeholder(g, TUTTI_F32, 3);
     tutti_sym v =
-        tutti_variable(g, tutti_from_tensor(text), .name = "names", .not_trainable = true);
+        tutti_variable(g, tutti_tensor_init(text), .name = "names", .not_trainable = true);
     tutti_sym queue = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_F32, 3), TUTTI_TYPE(TUTTI_STRING, 3));
-    tutti_sym put = tutti_enqueue(queue, tutti_scale(x, 2), tutti_identity(t)),
+    tutti_sym put = tutti_enqueue(queue, tutti_mul(x, 2), tutti_identity(t)),
               take = tutti_dequeue(queue);
-    tutti_sym twice = tutti_scale(take, 2), left = tutti_queue_size(queue),
+    tutti_sym twice = tutti_mul(take, 2), left = tutti_queue_size(queue),
               rename = tutti_assign(v, tutti_reverse(t, 0));
     CHECK_OK(tutti_session_open(&s, g, .device = device, .deadline_seconds = 20));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({t, text}, {x, fed}), .target = put));
     expect(s, left, 1);
-    CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({twice, &out[0]},
-                                               {tutti_output_of(take, 1), &out[1]}, {v, &out[2]})));
+    CHECK_OK(
+        tutti_run(s, .fetch = TUTTI_FETCH({twice, &out[0]}, {tutti_sym_output(take, 1), &out[1]},
+                                          {v, &out[2]})));
     for (int i = 0; i < 3; i++)
         CHECK_NEAR(tutti_tensor_get(out[0], i), 4 * tutti_tensor_get(fed, i), 1e-6);
     tutti__suite_same(out[1], text, 0);

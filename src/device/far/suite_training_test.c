@@ -50,10 +50,10 @@ void tutti__suite_network_make(const char *first, const char *second, tutti_suit
         hidden = tutti_relu(dense(n.graph, n.x, 6, 5, n.variables));
     TUTTI_WITH_DEVICE(n.graph, second) {
         n.logits = dense(n.graph, hidden, 5, 3, n.variables + 2);
-        n.loss = tutti_mean(tutti_sparse_cross_entropy_of(n.labels, n.logits));
+        n.loss = tutti_mean(tutti_nn_sparse_cross_entropy(n.labels, n.logits));
     }
     n.step = tutti_minimize(tutti_adam(.learning_rate = 0.05), n.loss);
-    n.initialize = tutti_initialize_all(n.graph);
+    n.initialize = tutti_initialize_variables(n.graph);
     CHECK_OK(tutti_graph_check(n.graph));
     n.inputs = tutti__suite_numbers(3, 2, (int64_t[]){8, 6});
     CHECK_OK(tutti_tensor_from(TUTTI_I32, 1, (int64_t[]){8}, (int32_t[]){0, 1, 2, 0, 1, 2, 1, 1},

@@ -50,16 +50,16 @@ static tutti_status call_runner_with(tutti_whole_run *r, const tutti_kernel *ker
         TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &node->types[i], &outputs[i]));
         views[node->input_count + i] = tutti__tensor_view_of(outputs[i]);
     }
-    tutti_call call = {.op = node->op,
-                       .name = node->name,
-                       .attrs = node->attrs,
-                       .attr_count = node->attr_count,
-                       .input_count = node->input_count,
-                       .output_count = node->output_count,
-                       .inputs = views,
-                       .outputs = views + node->input_count,
-                       .context = &context,
-                       .deadline = r->run->deadline};
+    tutti_kernel_call call = {.op = node->op,
+                              .name = node->name,
+                              .attrs = node->attrs,
+                              .attr_count = node->attr_count,
+                              .input_count = node->input_count,
+                              .output_count = node->output_count,
+                              .inputs = views,
+                              .outputs = views + node->input_count,
+                              .context = &context,
+                              .deadline = r->run->deadline};
     TUTTI_TRY(runner_workspace(kernel, node, &call.workspace));
     tutti_status status = kernel->run(&call);
     free(call.workspace);

@@ -91,7 +91,7 @@ TUTTI_TEST(whole_says_what_it_cannot_run)
     tutti_tensor *value, *out;
     tutti_sym wished = TUTTI_NO_SYM;
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32), free_node = tutti_scale(tutti_print(x, "x"), 2);
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32), free_node = tutti_mul(tutti_print(x, "x"), 2);
     TUTTI_WITH_DEVICE(g, "whole:0")
         wished = tutti_print(x, "wished");
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){4}, &value));
@@ -130,7 +130,7 @@ TUTTI_TEST(whole_loop_ends_at_the_deadline)
     tutti_sym v = tutti_variable(g, tutti_full(1), .name = "v");
     tutti_sym end = tutti_while(always, grow, NULL, TUTTI_SYMS(tutti_read(v)), 0, NULL, NULL);
     CHECK_OK(tutti_session_open(&s, g, .device = "whole:0"));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_STATUS(tutti_run(s, .fetch = TUTTI_FETCH({end, &out}), .deadline_seconds = 0.1),
                  TUTTI_DEADLINE);
     CHECK_CONTAINS(tutti_error_message(), "while");
@@ -149,7 +149,7 @@ TUTTI_TEST(whole_replaces_buffers)
     tutti_sym v = tutti_variable(g, tutti_full(1, 4), .name = "v"),
               add = tutti_assign_add(v, tutti_ones_like(tutti_read(v)));
     CHECK_OK(tutti_session_open(&s, g, .device = "whole:0"));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({v, &old}, {add, &new})));
     CHECK_NEAR(tutti_tensor_get(old, 3), 1, 0);
     CHECK_NEAR(tutti_tensor_get(new, 3), 2, 0);

@@ -7,7 +7,8 @@
 
 /* Blocks as they arrive, [replica][…], put where they belong along a dimension that is not the
  * first. */
-static tutti_status put_in_place(const tutti_call *call, int dim, const int64_t *dims, char *blocks)
+static tutti_status put_in_place(const tutti_kernel_call *call, int dim, const int64_t *dims,
+                                 char *blocks)
 {
     const tutti_view *out = &call->outputs[0];
     tutti_tensor *whole, *block;
@@ -33,7 +34,7 @@ static tutti_status put_in_place(const tutti_call *call, int dim, const int64_t 
     return status;
 }
 
-static tutti_status all_gather_uneven_gather(const tutti_call *call,
+static tutti_status all_gather_uneven_gather(const tutti_kernel_call *call,
                                              tutti_axis_group_meeting *meeting, int64_t *counts,
                                              const int64_t *dims, char *blocks)
 {
@@ -50,7 +51,7 @@ static tutti_status all_gather_uneven_gather(const tutti_call *call,
     return blocks ? put_in_place(call, dim, dims, blocks) : TUTTI_OK;
 }
 
-static tutti_status all_gather_uneven_run(const tutti_call *call)
+static tutti_status all_gather_uneven_run(const tutti_kernel_call *call)
 {
     tutti_axis_group_meeting meeting;
     const int64_t *dims;

@@ -2,7 +2,7 @@
 #include "exec/kernels/axis_group.h"
 #include "exec/kernels/collective.h"
 
-static tutti_status all_reduce_run(const tutti_call *call)
+static tutti_status all_reduce_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *sum = NULL;

@@ -3,7 +3,7 @@
 
 #include "exec/kernels/axis_group.h"
 
-static size_t input_bytes(const tutti_call *call, int i)
+static size_t input_bytes(const tutti_kernel_call *call, int i)
 {
     return (size_t)tutti_view_count(&call->inputs[i]) * tutti_dtype_size(call->inputs[i].dtype);
 }
@@ -19,7 +19,7 @@ static size_t all_reduce_shards_workspace(const tutti_kernel_query *query)
     return bytes;
 }
 
-static tutti_status all_reduce_shards_run(const tutti_call *call)
+static tutti_status all_reduce_shards_run(const tutti_kernel_call *call)
 {
     tutti_axis_group_meeting meeting;
     int64_t blocks = tutti__call_int(call, "blocks");

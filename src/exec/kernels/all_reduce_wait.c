@@ -1,7 +1,7 @@
 /* all_reduce_wait.c: the end of a sum over the replicas that was started earlier. */
 #include "exec/kernels/axis_group.h"
 
-static tutti_status all_reduce_wait_run(const tutti_call *call)
+static tutti_status all_reduce_wait_run(const tutti_kernel_call *call)
 {
     tutti_axis_group_meeting meeting;
     if (tutti__call_int(call, "size") == 1)

@@ -1,7 +1,7 @@
 /* all_to_all.c: rank i gets piece i along "split_dim" of every input, joined along "concat_dim". */
 #include "exec/kernels/collective.h"
 
-static tutti_status exchange(const tutti_call *call, const tutti_meeting *meeting,
+static tutti_status exchange(const tutti_kernel_call *call, const tutti_meeting *meeting,
                              tutti_tensor *output)
 {
     int rank = call->outputs[0].rank;
@@ -15,7 +15,7 @@ static tutti_status exchange(const tutti_call *call, const tutti_meeting *meetin
     return TUTTI_OK;
 }
 
-static tutti_status all_to_all_run(const tutti_call *call)
+static tutti_status all_to_all_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *output;

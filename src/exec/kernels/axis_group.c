@@ -12,7 +12,7 @@
 #include "parallel/collectives/account.h"
 #include "parallel/spmd/spmd.h"
 
-tutti_axis_group *tutti__call_axis_group(const tutti_call *call)
+tutti_axis_group *tutti__call_axis_group(const tutti_kernel_call *call)
 {
     const tutti_context *context = call->context;
     tutti_axis_group *axis_group = context->run->axis_group;
@@ -20,7 +20,7 @@ tutti_axis_group *tutti__call_axis_group(const tutti_call *call)
     return axis_group && strcmp(axis, TUTTI_BATCH_AXIS) == 0 ? axis_group : NULL;
 }
 
-tutti_status tutti__axis_group_begin(const tutti_call *call, tutti_axis_group_meeting *ret)
+tutti_status tutti__axis_group_begin(const tutti_kernel_call *call, tutti_axis_group_meeting *ret)
 {
     const tutti_context *context = call->context;
     tutti_axis_group *axis_group = tutti__call_axis_group(call);
@@ -37,8 +37,9 @@ tutti_status tutti__axis_group_begin(const tutti_call *call, tutti_axis_group_me
     return TUTTI_OK;
 }
 
-tutti_status tutti__axis_group_done(const tutti_call *call, tutti_axis_group_meeting *meeting,
-                                    tutti_status status, int64_t bytes)
+tutti_status tutti__axis_group_done(const tutti_kernel_call *call,
+                                    tutti_axis_group_meeting *meeting, tutti_status status,
+                                    int64_t bytes)
 {
     int64_t took = tutti__now_ns() - meeting->start;
     tutti__axis_group_account_add(meeting->axis_group, meeting->local, took);
@@ -48,7 +49,7 @@ tutti_status tutti__axis_group_done(const tutti_call *call, tutti_axis_group_mee
                               : tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
 }
 
-static tutti_dtype wire_of(const tutti_call *call)
+static tutti_dtype wire_of(const tutti_kernel_call *call)
 {
     const tutti_attr *wire = tutti_attr_find(call->attrs, call->attr_count, "wire");
     const char *name = wire ? tutti_attr_string(call->attrs, call->attr_count, "wire") : "";
@@ -57,7 +58,7 @@ static tutti_dtype wire_of(const tutti_call *call)
                                       : TUTTI_F32;
 }
 
-static const char *compression_of(const tutti_call *call)
+static const char *compression_of(const tutti_kernel_call *call)
 {
     const tutti_attr *wire = tutti_attr_find(call->attrs, call->attr_count, "wire");
     const char *name = wire ? tutti_attr_string(call->attrs, call->attr_count, "wire") : "";
@@ -74,7 +75,7 @@ static tutti_status next_name(const char **names, char **ret)
 }
 
 /* Value by value: each is compressed in its own shape. */
-static tutti_status reduce_compressed(const tutti_call *call, tutti_bucket *m,
+static tutti_status reduce_compressed(const tutti_kernel_call *call, tutti_bucket *m,
                                       tutti_axis_group_meeting *meeting, const char *compression)
 {
     const tutti_context *context = call->context;
@@ -98,7 +99,7 @@ static tutti_status reduce_compressed(const tutti_call *call, tutti_bucket *m,
     return TUTTI_OK;
 }
 
-static bool is_listed(const tutti_call *call, const char *list, int output)
+static bool is_listed(const tutti_kernel_call *call, const char *list, int output)
 {
     const tutti_attr *attr = tutti_attr_find(call->attrs, call->attr_count, list);
     for (int i = 0; attr && i < attr->count; i++)
@@ -108,7 +109,7 @@ static bool is_listed(const tutti_call *call, const char *list, int output)
 }
 
 /* Of the values in attribute "cut" only what the device's updates take. */
-static tutti_status reduce_parts(const tutti_call *call, const tutti_bucket *m,
+static tutti_status reduce_parts(const tutti_kernel_call *call, const tutti_bucket *m,
                                  tutti_axis_group_meeting *meeting, const tutti_attr *cut)
 {
     tutti_context *context = call->context;
@@ -140,7 +141,7 @@ static tutti_status reduce_parts(const tutti_call *call, const tutti_bucket *m,
     return status;
 }
 
-tutti_status tutti__call_reduce(const tutti_call *call)
+tutti_status tutti__call_reduce(const tutti_kernel_call *call)
 {
     tutti_axis_group_meeting meeting;
     tutti_bucket m;

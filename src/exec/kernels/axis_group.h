@@ -8,10 +8,10 @@
 
 /* The axis group that a node of the batch's axis meets; NULL: it meets along an axis of the
  * session's mesh. */
-tutti_axis_group *tutti__call_axis_group(const tutti_call *call);
+tutti_axis_group *tutti__call_axis_group(const tutti_kernel_call *call);
 
 /* Inputs to outputs, reduced as attribute "op" says. */
-tutti_status tutti__call_reduce(const tutti_call *call);
+tutti_status tutti__call_reduce(const tutti_kernel_call *call);
 
 /* A bucket is one message: its values one behind the other, each at a multiple of 64 bytes.
  * Programs on the CPU keep them so; for others it is put together here. */
@@ -35,14 +35,15 @@ typedef struct tutti_axis_group_meeting {
     tutti_axis_group_call call;
     int64_t start;
 } tutti_axis_group_meeting;
-tutti_status tutti__axis_group_begin(const tutti_call *call, tutti_axis_group_meeting *ret);
-tutti_status tutti__axis_group_done(const tutti_call *call, tutti_axis_group_meeting *meeting,
-                                    tutti_status status, int64_t bytes);
+tutti_status tutti__axis_group_begin(const tutti_kernel_call *call, tutti_axis_group_meeting *ret);
+tutti_status tutti__axis_group_done(const tutti_kernel_call *call,
+                                    tutti_axis_group_meeting *meeting, tutti_status status,
+                                    int64_t bytes);
 
 /* ---- gather_updates.c ---- */
 /* The sum over processes of a bucket of which each wants its part only (tutti__owned_bounds), but
  * of values that are not `cut` all of it. */
-tutti_status tutti__reduce_owned(const tutti_call *call, const tutti_bucket *bucket,
+tutti_status tutti__reduce_owned(const tutti_kernel_call *call, const tutti_bucket *bucket,
                                  const tutti_axis_group_meeting *meeting, const tutti_attr *cut);
 
 #endif

@@ -1,7 +1,7 @@
 /* broadcast.c: everybody gets the root's input. */
 #include "exec/kernels/collective.h"
 
-static tutti_status broadcast_run(const tutti_call *call)
+static tutti_status broadcast_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     TUTTI_TRY(tutti__meet(call, &meeting));

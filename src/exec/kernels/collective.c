@@ -9,7 +9,7 @@
 #include "ops/comm/comm.h"
 
 /* The device's place in the mesh: its rank along `axis`, and a number for the group it meets. */
-static tutti_status find_rank(const tutti_call *call, const char *axis, int *ret_rank,
+static tutti_status find_rank(const tutti_kernel_call *call, const char *axis, int *ret_rank,
                               int *ret_size, int *ret_group)
 {
     const tutti_context *context = call->context;
@@ -40,7 +40,7 @@ static tutti_status find_rank(const tutti_call *call, const char *axis, int *ret
     return TUTTI_OK;
 }
 
-tutti_status tutti__meet(const tutti_call *call, tutti_meeting *ret)
+tutti_status tutti__meet(const tutti_kernel_call *call, tutti_meeting *ret)
 {
     const char *axis = tutti_attr_string(call->attrs, call->attr_count, "axis");
     const char *channel = tutti_attr_string(call->attrs, call->attr_count, "channel");
@@ -123,15 +123,15 @@ static void combine_into(tutti_reduction how, tutti_tensor *into, const tutti_te
     }
 }
 
-static tutti_status unlike(const tutti_call *call, const tutti_type *first, const tutti_type *other,
-                           int rank)
+static tutti_status unlike(const tutti_kernel_call *call, const tutti_type *first,
+                           const tutti_type *other, int rank)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     return tutti_fail(TUTTI_INVALID, "%s '%s': rank 0 brings %s and rank %d %s", call->op->name,
                       call->name, tutti_type_text(first, a), rank, tutti_type_text(other, b));
 }
 
-tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *meeting,
+tutti_status tutti__meeting_reduce(const tutti_kernel_call *call, const tutti_meeting *meeting,
                                    tutti_tensor **ret)
 {
     tutti_reduction how = tutti__reduction_of(call->attrs, call->attr_count);
@@ -176,13 +176,13 @@ tutti_status tutti__copy_piece(tutti_tensor *value, int axis, int64_t start, int
     return status;
 }
 
-int tutti__dim_attr(const tutti_call *call, const char *name, int rank)
+int tutti__dim_attr(const tutti_kernel_call *call, const char *name, int rank)
 {
     int64_t dim = tutti__call_int(call, name);
     return (int)(dim < 0 ? dim + rank : dim);
 }
 
-tutti_status tutti__borrow_output(const tutti_call *call, tutti_tensor **ret)
+tutti_status tutti__borrow_output(const tutti_kernel_call *call, tutti_tensor **ret)
 {
     const tutti_view *view = &call->outputs[0];
     return tutti_tensor_wrap(view->dtype, view->rank, view->dims, view->data, NULL, NULL, ret);

@@ -13,11 +13,11 @@ typedef struct tutti_meeting {
 } tutti_meeting;
 
 /* Meets the others; the caller ends the meeting. */
-tutti_status tutti__meet(const tutti_call *call, tutti_meeting *ret);
+tutti_status tutti__meet(const tutti_kernel_call *call, tutti_meeting *ret);
 void tutti__meeting_end(tutti_meeting *meeting);
 
 /* The reduction named by attribute "op" over all inputs: a new tensor. */
-tutti_status tutti__meeting_reduce(const tutti_call *call, const tutti_meeting *meeting,
+tutti_status tutti__meeting_reduce(const tutti_kernel_call *call, const tutti_meeting *meeting,
                                    tutti_tensor **ret);
 
 /* Copies piece `from` of `from_count` along `axis` of a tensor to piece `to` of output 0 along
@@ -26,9 +26,9 @@ tutti_status tutti__copy_piece(tutti_tensor *value, int axis, int64_t start, int
                                tutti_tensor *into, int into_axis, int64_t into_start);
 
 /* Attribute "dim" and the like as an axis of a tensor of that rank. */
-int tutti__dim_attr(const tutti_call *call, const char *name, int rank);
+int tutti__dim_attr(const tutti_kernel_call *call, const char *name, int rank);
 
 /* A tensor over output 0. */
-tutti_status tutti__borrow_output(const tutti_call *call, tutti_tensor **ret);
+tutti_status tutti__borrow_output(const tutti_kernel_call *call, tutti_tensor **ret);
 
 #endif

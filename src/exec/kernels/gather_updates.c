@@ -19,8 +19,8 @@ typedef struct common {
     int64_t offset, count; /* elements of the bucket */
 } common;
 
-static int find_common(const tutti_call *call, const tutti_attr *cut, int64_t count, int64_t size,
-                       common *ret)
+static int find_common(const tutti_kernel_call *call, const tutti_attr *cut, int64_t count,
+                       int64_t size, common *ret)
 {
     int64_t at = 0, left = tutti__owned_block(count, size) * size;
     int found = 0, next = 0;
@@ -46,7 +46,7 @@ static void copy_common(int count, const common *list, float *message, float *ap
     }
 }
 
-tutti_status tutti__reduce_owned(const tutti_call *call, const tutti_bucket *bucket,
+tutti_status tutti__reduce_owned(const tutti_kernel_call *call, const tutti_bucket *bucket,
                                  const tutti_axis_group_meeting *meeting, const tutti_attr *cut)
 {
     tutti_comm *world = meeting->axis_group->world;
@@ -103,7 +103,7 @@ static void gather_updates_place(void *context, int rank, size_t offset, const v
     }
 }
 
-static void find_places(const tutti_call *call, const tutti_attr *of, gathering *g)
+static void find_places(const tutti_kernel_call *call, const tutti_attr *of, gathering *g)
 {
     int64_t at = 0;
     for (int i = 0; i + of->count < call->input_count; i++) {
@@ -116,7 +116,7 @@ static void find_places(const tutti_call *call, const tutti_attr *of, gathering 
     }
 }
 
-static tutti_status gather_updates_gather(const tutti_call *call, const tutti_attr *of,
+static tutti_status gather_updates_gather(const tutti_kernel_call *call, const tutti_attr *of,
                                           const tutti_bucket *bucket,
                                           const tutti_axis_group_meeting *meeting)
 {
@@ -145,7 +145,7 @@ static tutti_status gather_updates_gather(const tutti_call *call, const tutti_at
     return status;
 }
 
-static tutti_status gather_updates_run(const tutti_call *call)
+static tutti_status gather_updates_run(const tutti_kernel_call *call)
 {
     const tutti_attr *of = tutti_attr_find(call->attrs, call->attr_count, "of");
     tutti_axis_group_meeting meeting;

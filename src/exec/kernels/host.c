@@ -9,13 +9,13 @@ int tutti__host_score(const tutti_kernel_query *query)
     return 1000;
 }
 
-tutti_status tutti__borrow_input(const tutti_call *call, int index, tutti_tensor **ret)
+tutti_status tutti__borrow_input(const tutti_kernel_call *call, int index, tutti_tensor **ret)
 {
     const tutti_view *view = &call->inputs[index];
     return tutti_tensor_wrap(view->dtype, view->rank, view->dims, view->data, NULL, NULL, ret);
 }
 
-tutti_status tutti__copy_input(const tutti_call *call, int index, tutti_tensor **ret)
+tutti_status tutti__copy_input(const tutti_kernel_call *call, int index, tutti_tensor **ret)
 {
     const tutti_view *view = &call->inputs[index];
     return tutti_tensor_from(view->dtype, view->rank, view->dims, view->data, ret);
@@ -28,7 +28,7 @@ static bool same_dims(const tutti_view *view, const tutti_type *type)
             memcmp(view->dims, type->dims, (size_t)type->rank * sizeof *type->dims) == 0);
 }
 
-tutti_status tutti__fill_output(const tutti_call *call, int index, tutti_tensor *value)
+tutti_status tutti__fill_output(const tutti_kernel_call *call, int index, tutti_tensor *value)
 {
     const tutti_type *type = tutti_tensor_type(value);
     tutti_view *output = &call->outputs[index];
@@ -36,7 +36,7 @@ tutti_status tutti__fill_output(const tutti_call *call, int index, tutti_tensor 
     for (int i = 0; i < output->rank; i++)
         known = known && output->dims[i] >= 0;
     if (!known || !output->data)
-        TUTTI_TRY(tutti_call_allocate(call, index, type->rank, type->dims));
+        TUTTI_TRY(tutti_kernel_call_allocate(call, index, type->rank, type->dims));
     if (!same_dims(output, type)) {
         char text[TUTTI_TYPE_TEXT];
         return tutti_fail(TUTTI_INTERNAL,

@@ -3,7 +3,7 @@
 #include "exec/run/rendezvous.h"
 
 /* What was sent must be what is expected, as far as that is known. */
-static tutti_status check_type(const tutti_call *call, const tutti_type *sent)
+static tutti_status check_type(const tutti_kernel_call *call, const tutti_type *sent)
 {
     const tutti_view *output = &call->outputs[0];
     tutti_type expected = {.dtype = output->dtype, .rank = output->rank};
@@ -20,7 +20,7 @@ static tutti_status check_type(const tutti_call *call, const tutti_type *sent)
                       tutti_type_text(sent, there), tutti_type_text(&expected, here));
 }
 
-static tutti_status recv_run(const tutti_call *call)
+static tutti_status recv_run(const tutti_kernel_call *call)
 {
     tutti_tensor *value;
     TUTTI_TRY(tutti__rendezvous_recv(

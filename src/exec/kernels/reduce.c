@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *sum = NULL;

@@ -1,7 +1,8 @@
 /* reduce_scatter.c: rank i gets piece i along dimension "dim" of the reduction of all inputs. */
 #include "exec/kernels/collective.h"
 
-static tutti_status scatter(const tutti_call *call, const tutti_meeting *meeting, tutti_tensor *sum)
+static tutti_status scatter(const tutti_kernel_call *call, const tutti_meeting *meeting,
+                            tutti_tensor *sum)
 {
     tutti_tensor *output;
     int dim = tutti__dim_attr(call, "dim", call->outputs[0].rank);
@@ -12,7 +13,7 @@ static tutti_status scatter(const tutti_call *call, const tutti_meeting *meeting
     return status;
 }
 
-static tutti_status reduce_scatter_run(const tutti_call *call)
+static tutti_status reduce_scatter_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *sum = NULL;

@@ -2,7 +2,7 @@
 #include "exec/kernels/host.h"
 #include "exec/run/rendezvous.h"
 
-static tutti_status send_run(const tutti_call *call)
+static tutti_status send_run(const tutti_kernel_call *call)
 {
     tutti_tensor *copy;
     TUTTI_TRY(tutti__copy_input(call, 0, &copy));

@@ -13,7 +13,8 @@ void tutti__values_free(tutti_values *values)
     *values = (tutti_values){0};
 }
 
-tutti_status tutti__values_borrow(const tutti_call *call, int first, int count, tutti_values *ret)
+tutti_status tutti__values_borrow(const tutti_kernel_call *call, int first, int count,
+                                  tutti_values *ret)
 {
     tutti_values values = {.list = calloc((size_t)count + 1, sizeof *values.list)};
     tutti_status status =
@@ -29,7 +30,7 @@ tutti_status tutti__values_borrow(const tutti_call *call, int first, int count, 
     return status;
 }
 
-tutti_status tutti__values_call(const tutti_call *call, tutti_graph *body,
+tutti_status tutti__values_call(const tutti_kernel_call *call, tutti_graph *body,
                                 const tutti_values *inputs, tutti_values *ret)
 {
     tutti_context *context = tutti__context(call);
@@ -58,8 +59,8 @@ static void sub_graph_advance(tutti_values *state, tutti_values *results)
     *results = (tutti_values){0};
 }
 
-static tutti_status holds(const tutti_call *call, tutti_graph *condition, const tutti_values *state,
-                          bool *ret)
+static tutti_status holds(const tutti_kernel_call *call, tutti_graph *condition,
+                          const tutti_values *state, bool *ret)
 {
     tutti_values answer = {0};
     TUTTI_TRY(tutti__values_call(call, condition, state, &answer));
@@ -71,7 +72,7 @@ static tutti_status holds(const tutti_call *call, tutti_graph *condition, const 
     return TUTTI_OK;
 }
 
-tutti_status tutti__loop_run(const tutti_call *call,
+tutti_status tutti__loop_run(const tutti_kernel_call *call,
                              tutti_status (*each)(void *, const tutti_values *), void *context,
                              tutti_values *ret)
 {

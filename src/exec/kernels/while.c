@@ -1,7 +1,7 @@
 /* while.c: runs a sub-graph until its condition no longer holds. */
 #include "exec/kernels/sub_graph.h"
 
-static tutti_status while_run(const tutti_call *call)
+static tutti_status while_run(const tutti_kernel_call *call)
 {
     tutti_values last = {0};
     TUTTI_TRY(tutti__loop_run(call, NULL, NULL, &last));

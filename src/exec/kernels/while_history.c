@@ -23,7 +23,7 @@ static tutti_status remember(void *context, const tutti_values *values)
     return TUTTI_OK;
 }
 
-static tutti_status give(const tutti_call *call, const history *h, int variable,
+static tutti_status give(const tutti_kernel_call *call, const history *h, int variable,
                          const tutti_values *last)
 {
     tutti_tensor *stacked, *shapes;
@@ -40,7 +40,7 @@ static tutti_status give(const tutti_call *call, const history *h, int variable,
     return status;
 }
 
-static tutti_status while_history_run(const tutti_call *call)
+static tutti_status while_history_run(const tutti_kernel_call *call)
 {
     history h = {.variables = (int)tutti__call_int(call, "loop_count")};
     tutti_values last = {0};

@@ -21,7 +21,7 @@ static void make(product *p)
     p->y = tutti_matmul(p->x, p->w);
     p->more = tutti_assign_add(p->w, tutti_ones_like(p->w));
     CHECK_OK(tutti_session_open(&p->session, p->graph, .device = "cpu:0"));
-    CHECK_OK(tutti_run(p->session, .target = tutti_initialize_all(p->graph)));
+    CHECK_OK(tutti_run(p->session, .target = tutti_initialize_variables(p->graph)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){1, 2}, (float[]){1, 2}, &p->value));
 }
 
@@ -79,7 +79,7 @@ TUTTI_TEST(constants_without_a_value_are_named)
     tutti_tensor *y;
     CHECK_OK(tutti_graph_create(&graph));
     tutti_sym w = tutti_variable(graph, tutti_ones(2), .name = "w");
-    tutti_sym twice = tutti_add_scalar(tutti_read(w), 2);
+    tutti_sym twice = tutti_add(tutti_read(w), 2);
     CHECK_OK(tutti_session_open(&session, graph, .device = "cpu:0"));
     CHECK_STATUS(tutti_run(session, .fetch = TUTTI_FETCH({twice, &y}), .constants = true),
                  TUTTI_UNINITIALIZED);
@@ -99,7 +99,7 @@ static void check_elsewhere(const char *device)
     p.y = tutti_matmul(p.x, p.w);
     p.more = tutti_assign_add(p.w, tutti_ones_like(p.w));
     CHECK_OK(tutti_session_open(&p.session, p.graph, .device = "cpu:0"));
-    CHECK_OK(tutti_run(p.session, .target = tutti_initialize_all(p.graph)));
+    CHECK_OK(tutti_run(p.session, .target = tutti_initialize_variables(p.graph)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){1, 2}, (float[]){1, 2}, &p.value));
     CHECK_OK(
         tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){2, 3}, (float[]){5, 5, 5, 5, 5, 5}, &fives));
@@ -122,7 +122,7 @@ TUTTI_TEST(constants_leave_random_numbers_new)
     make(&p);
     tutti_sym noise = tutti_random_uniform(p.graph, 0, 1, TUTTI_TYPE(TUTTI_F32, 1, 3));
     tutti_sym y = tutti_add(p.y, noise);
-    CHECK_OK(tutti_run(p.session, .target = tutti_initialize_all(p.graph)));
+    CHECK_OK(tutti_run(p.session, .target = tutti_initialize_variables(p.graph)));
     uint64_t before = 0;
     for (int i = 0; i < 4; i++) {
         CHECK_OK(tutti_run(p.session, .feed = TUTTI_FEED({p.x, p.value}),

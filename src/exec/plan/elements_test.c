@@ -30,7 +30,7 @@ static void differentiate(const char *device, const char *reduction, bool known,
     tutti_sym y = tutti_scatter_elements(in[0], in[1], in[2], 0, reduction);
     tutti_sym taken = tutti_sum(tutti_square(tutti_gather_elements(in[0], in[1], 0)));
     tutti_sym loss = tutti_add(tutti_sum(tutti_square(y)), taken);
-    tutti_sym grads[] = {tutti_gradient_of(loss, in[0]), tutti_gradient_of(loss, in[2])};
+    tutti_sym grads[] = {tutti_gradient(loss, in[0]), tutti_gradient(loss, in[2])};
     CHECK_OK(tutti_session_open(&s, g, .device = device));
     CHECK_OK(tutti_run(s,
                        .feed = TUTTI_FEED({in[0], given[0]}, {in[1], given[1]}, {in[2], given[2]}),

@@ -104,7 +104,7 @@ static void check_values(const char *device)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, COLUMNS);
     tutti_sym rows = tutti_slice(x, .begin = TUTTI_INDEX(3), .end = TUTTI_INDEX(8)),
-              doubled = tutti_scale(rows, 2);
+              doubled = tutti_mul(rows, 2);
     CHECK_OK(tutti_session_open(&s, g, .device = device));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}),
                        .fetch = TUTTI_FETCH({rows, &taken}, {doubled, &twice})));

@@ -34,9 +34,9 @@ static void check_gradients(const char *const *devices, int which, const double 
     for (int r = 0; r < 2; r++)
         TUTTI_WITH_DEVICE(g, devices[r]) {
             x[r] = tutti_placeholder(g, TUTTI_F32, 2);
-            losses[r] = tutti_sum(tutti_scale(collective(which, tutti_square(x[r])), r + 1));
+            losses[r] = tutti_sum(tutti_mul(collective(which, tutti_square(x[r])), r + 1));
         }
-    tutti_differentiate(tutti_add(losses[0], losses[1]), 2, x, grads);
+    tutti_gradients(tutti_add(losses[0], losses[1]), 2, x, grads);
     CHECK_OK(tutti_session_open(
         &s, g, .deadline_seconds = 10,
         .mesh = {.axis_count = 1, .axes = {"data"}, .sizes = {2}, .devices = devices}));
@@ -88,7 +88,7 @@ TUTTI_TEST(gradients_of_layers_stay_with_them)
             }
         if (around[a])
             tutti_device_push(g, around[a]);
-        tutti_differentiate(tutti_sum(x), 2, weights, grads);
+        tutti_gradients(tutti_sum(x), 2, weights, grads);
         if (around[a])
             tutti_device_pop(g);
         CHECK_OK(tutti_graph_check(g));

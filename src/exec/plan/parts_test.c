@@ -50,17 +50,17 @@ static void build(job *j, kind what)
     tutti_tensor *start = numbers(IN, OUT);
     tutti_grad grad;
     j->x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, IN));
-    j->w = tutti_variable(g, tutti_from_tensor(start), .name = "w");
+    j->w = tutti_variable(g, tutti_tensor_init(start), .name = "w");
     tutti_sym loss = tutti_mean(tutti_square(tutti_matmul(j->x, j->w)));
     tutti_sym rate = tutti_scalar(g, TUTTI_F32, 0.1);
-    tutti_differentiate(loss, 1, &j->w, &grad);
+    tutti_gradients(loss, 1, &j->w, &grad);
     tutti_sym gradient = what == TAKES_ITSELF ? tutti_read(j->w) : grad.value;
     j->fetch = what == FETCHES_BEFORE ? tutti_read(j->w) : loss;
     j->update = j->target = tutti_sgd_update(j->w, gradient, rate);
     if (what == FETCHES_UPDATE)
         j->fetch = j->update;
     if (what == USES_UPDATE)
-        j->fetch = tutti_scale(j->update, 2);
+        j->fetch = tutti_mul(j->update, 2);
     if (what == UPDATES_TWICE) {
         tutti_sym again;
         TUTTI_WITH_CONTROL(g, j->update)
@@ -68,7 +68,7 @@ static void build(job *j, kind what)
         j->target = again;
     }
     if (what == MAY_FAIL_AFTER)
-        j->fetch = tutti_check_numerics(tutti_scale(tutti_sum(j->update), 2), "sum");
+        j->fetch = tutti_check_numerics(tutti_mul(tutti_sum(j->update), 2), "sum");
     tutti_tensor_release(start);
 }
 
@@ -102,8 +102,8 @@ static outcome run(kind what, int parts)
     CHECK_OK(tutti_graph_create(&j.graph));
     CHECK_OK(tutti_session_open(&j.session, j.graph, .strategy = j.strategy));
     build(&j, what);
-    tutti_sym more = tutti_assign_add(j.w, tutti_scale(tutti_read(j.w), 0.5));
-    CHECK_OK(tutti_run(j.session, .target = tutti_initialize_all(j.graph)));
+    tutti_sym more = tutti_assign_add(j.w, tutti_mul(tutti_read(j.w), 0.5));
+    CHECK_OK(tutti_run(j.session, .target = tutti_initialize_variables(j.graph)));
     CHECK(!is_shared(&j));
     for (int i = 0; i < STEPS; i++)
         step(&j, &o);
@@ -145,7 +145,7 @@ TUTTI_TEST(parts_need_one_memory)
         CHECK_OK(tutti_graph_create(&j.graph));
         CHECK_OK(tutti_session_open(&j.session, j.graph, .strategy = j.strategy));
         build(&j, PLAIN);
-        CHECK_OK(tutti_run(j.session, .target = tutti_initialize_all(j.graph)));
+        CHECK_OK(tutti_run(j.session, .target = tutti_initialize_variables(j.graph)));
         step(&j, &o);
         const tutti_state_variable *w =
             tutti__state_find(tutti__engine_state(tutti__session_engine(j.session)), "w");

@@ -97,7 +97,7 @@ TUTTI_TEST(what_ran_before_the_cut_does_not_run_again)
     tutti_sym queue = tutti_fifo_queue(j.graph, 4, TUTTI_TYPE(TUTTI_F32, 4));
     tutti_sym put = tutti_enqueue(queue, j.x);
     TUTTI_WITH_CONTROL(j.graph, put)
-        j.y[0] = tutti_scale(j.some, 2);
+        j.y[0] = tutti_mul(j.some, 2);
     TUTTI_WITH_CONTROL(j.graph, j.y[0])
         j.y[1] = tutti_cast(tutti_queue_arrived(queue), TUTTI_F32);
     check(&j, 16, 1);

@@ -28,7 +28,7 @@ TUTTI_TEST(gradients_flow_back_through_send_and_recv)
             came = tutti_recv(g, "squares", devices[d][0], TUTTI_TYPE(TUTTI_F64, 3));
             y = tutti_add(tutti_square(came), sent);
         }
-        tutti_sym gradient = tutti_gradient_of(y, x);
+        tutti_sym gradient = tutti_gradient(y, x);
         CHECK_OK(tutti_graph_check(g));
         CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 20));
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, x_value}),
@@ -57,7 +57,7 @@ TUTTI_TEST(gradients_that_find_no_way_back_are_refused)
         tutti_send(tutti_square(x), "squares", "far:1");
         if (!first)
             came = tutti_recv(g, "squares", "far:0", TUTTI_TYPE(TUTTI_F64, 4));
-        tutti_gradient_of(tutti_square(came), x);
+        tutti_gradient(tutti_square(came), x);
         CHECK(tutti_graph_check(g) != TUTTI_OK);
         CHECK_CONTAINS(tutti_error_message(), "recv");
         CHECK_CONTAINS(tutti_error_message(), first ? "on channel 'squares'" : "f64[4]");

@@ -37,18 +37,18 @@ static replica build(tutti_graph *g, int number, const char *first, const char *
         tutti_sym h = TUTTI_NO_SYM;
         TUTTI_WITH_DEVICE(g, first) {
             r.x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 5);
-            r.variables[0] = tutti_variable(g, tutti_from_tensor(w1), .name = "w1");
+            r.variables[0] = tutti_variable(g, tutti_tensor_init(w1), .name = "w1");
             r.variables[1] = tutti_variable(g, tutti_zeros(16), .name = "b1");
             h = tutti_tanh(tutti_add(tutti_matmul(r.x, r.variables[0]), r.variables[1]));
         }
         TUTTI_WITH_DEVICE(g, second) {
             r.y = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 3);
-            r.variables[2] = tutti_variable(g, tutti_from_tensor(w2), .name = "w2");
+            r.variables[2] = tutti_variable(g, tutti_tensor_init(w2), .name = "w2");
             r.variables[3] = tutti_variable(g, tutti_zeros(3), .name = "b2");
             tutti_sym out = tutti_add(tutti_matmul(h, r.variables[2]), r.variables[3]);
             r.loss = tutti_mean(tutti_square(tutti_sub(out, r.y)));
         }
-        tutti_differentiate(r.loss, 4, r.variables, r.grads);
+        tutti_gradients(r.loss, 4, r.variables, r.grads);
         tutti_tensor_release(w1);
         tutti_tensor_release(w2);
     }
@@ -63,7 +63,7 @@ static double train_alone(const char *device, double *ret_weight)
     replica r = build(g, 0, device, device);
     tutti_sym step = tutti_apply_gradients(tutti_sgd(0.1), 4, r.variables, r.grads);
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *x = rows(2 * ROWS, 5, 3, 0), *y = rows(2 * ROWS, 3, 4, 0), *loss = NULL, *w;
     double last = 0;
     for (int i = 0; i < STEPS; i++) {
@@ -104,7 +104,7 @@ static double train_slice(const char *const devices[4], double *ret_weight)
     CHECK_OK(tutti_session_open(
         &s, g,
         .mesh = {.axis_count = 2, .axes = {"data", "stage"}, .sizes = {2, 2}, .devices = devices}));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     double last = 0;
     for (int i = 0; i < STEPS; i++) {
         CHECK_OK(tutti_run(

@@ -15,7 +15,7 @@ static void refuse(const char *device, tutti_sym x, int rank, const int64_t *dim
     tutti_tensor *in, *out = NULL;
     CHECK_OK(tutti_graph_check(tutti_sym_graph(x)));
     CHECK_OK(tutti_session_open(&s, tutti_sym_graph(x), .device = device));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(tutti_sym_graph(x))));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(tutti_sym_graph(x))));
     CHECK_OK(tutti_tensor_create(tutti_sym_type(x).dtype, rank, dims, &in));
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y, &out})),
                  TUTTI_TOO_LARGE);
@@ -76,7 +76,7 @@ static tutti_status grow(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status do_nothing(const tutti_call *call)
+static tutti_status do_nothing(const tutti_kernel_call *call)
 {
     (void)call;
     return TUTTI_OK;

@@ -39,7 +39,7 @@ static void tell(world *w, const char *const *devices, story *build)
     CHECK_OK(tutti_session_open(
         &w->session, w->graph, .device = devices[0], .deadline_seconds = 10,
         .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = devices}));
-    CHECK_OK(tutti_run(w->session, .target = tutti_initialize_all(w->graph)));
+    CHECK_OK(tutti_run(w->session, .target = tutti_initialize_variables(w->graph)));
     tutti_tensor *x, *values[4] = {0};
     tutti_fetch fetches[4];
     int fetched = 0, targets = 0;

@@ -73,7 +73,7 @@ static void check_counting(const char *first_device, const char *second_device)
     both = tutti_group(g, on_a, on_b);
     tutti_sym plain = tutti_assign_add(a, tutti_scalar(g, TUTTI_F32, 1000)); /* no shadows */
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 120));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_INT(run_all(s, 4, (tutti_sym[]){both, on_b, both, plain}), 0);
     CHECK_NEAR(value_of(s, a), 2 * ROUNDS + 1000.0 * ROUNDS, 0);
     CHECK_NEAR(value_of(s, b), 3 * ROUNDS, 0);
@@ -116,7 +116,7 @@ TUTTI_TEST(claims_keep_what_was_set)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym v = tutti_variable(g, tutti_zeros(), .name = "v"), step = add_and_check(g, v, 1);
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 60));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     setter other = {s, v};
     pthread_t thread;
     CHECK_INT(pthread_create(&thread, NULL, set_often, &other), 0);
@@ -137,7 +137,7 @@ TUTTI_TEST(claims_end_with_the_run_that_fails)
               x = tutti_placeholder(g, TUTTI_F32),
               step = tutti_check_numerics(tutti_assign_add(v, x), "sum");
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 60));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *bad, *good;
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_inff()}, &bad));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){2}, &good));

@@ -69,7 +69,7 @@ static void triple(tutti_graph *body, int count, const tutti_sym *args, tutti_sy
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
-    ret[0] = tutti_scale(args[0], 3);
+    ret[0] = tutti_mul(args[0], 3);
 }
 
 static void branch(const char *device, bool deterministic)
@@ -78,7 +78,7 @@ static void branch(const char *device, bool deterministic)
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, TUTTI_ANY);
     tutti_sym big = tutti_greater(tutti_sum(x), tutti_scalar(b.graph, TUTTI_F32, 4));
     tutti_sym y = tutti_cond(big, square, triple, NULL, TUTTI_SYMS(x), 1, NULL);
-    tutti_sym slope = tutti_gradient_of(tutti_sum(y), x);
+    tutti_sym slope = tutti_gradient(tutti_sum(y), x);
     for (int64_t n = 1; n < 4; n++) {
         tutti_tensor *in = vector(n, (float[]){2, 2, 2}), *out, *g;
         CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
@@ -127,7 +127,7 @@ static void power(const char *device, bool deterministic)
         SKIP("no ones_like");
     tutti_while(below, multiply, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), one),
                 TUTTI_SYMS(x, n), results);
-    tutti_sym slope = tutti_gradient_of(tutti_sum(results[1]), x);
+    tutti_sym slope = tutti_gradient(tutti_sum(results[1]), x);
     for (int rounds = 0; rounds < 4; rounds++) {
         tutti_tensor *in = vector(rounds + 1, (float[]){2, 2, 2, 2}),
                      *limit = scalar((float)rounds), *out, *g;
@@ -158,7 +158,7 @@ static void doubles(tutti_graph *body, int count, const tutti_sym *args, tutti_s
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
-    ret[1] = tutti_concat(0, args[1], args[1]);
+    ret[1] = tutti_concatenate(TUTTI_SYMS(args[1], args[1]));
 }
 
 /* Doubled in every round; so is the gradient of its sum. */
@@ -170,7 +170,7 @@ static void grow(const char *device, bool deterministic)
     tutti_while(below, doubles, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
                 TUTTI_SYMS(n), results);
     tutti_sym total = tutti_sum(tutti_square(results[1])); /* behind a value of unknown size */
-    tutti_sym slope = tutti_gradient_of(total, x);
+    tutti_sym slope = tutti_gradient(total, x);
     for (int rounds = 0; rounds < 4; rounds++) {
         tutti_tensor *in = vector(3, (float[]){1, 2, 3}), *limit = scalar((float)rounds), *out,
                      *sum, *g;
@@ -212,7 +212,7 @@ static void sum_first(const char *device)
               n = tutti_placeholder(b.graph, TUTTI_F32), results[2];
     tutti_while(below, sum_up, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
                 TUTTI_SYMS(n), results);
-    tutti_sym slope = tutti_gradient_of(tutti_sum(results[1]), x);
+    tutti_sym slope = tutti_gradient(tutti_sum(results[1]), x);
     for (int size = 1; size < 4; size++)
         for (int rounds = 0; rounds < 3; rounds++) {
             tutti_tensor *in = vector(size, (float[]){3, 1, 2}), *limit = scalar((float)rounds),
@@ -262,7 +262,7 @@ TUTTI_TEST(control_differentiates_a_loop_that_uses_up_words)
     tutti_sym words = tutti_placeholder(b.graph, TUTTI_STRING, TUTTI_ANY),
               x = tutti_placeholder(b.graph, TUTTI_F32), results[2];
     tutti_while(words_left, one_word_less, NULL, TUTTI_SYMS(words, x), 0, NULL, results);
-    tutti_sym slope = tutti_gradient_of(results[1], x);
+    tutti_sym slope = tutti_gradient(results[1], x);
     for (int64_t count = 0; count < 4; count++) {
         tutti_tensor *list, *two = scalar(2), *g;
         CHECK_OK(tutti_tensor_create(TUTTI_STRING, 1, &count, &list));
@@ -290,7 +290,7 @@ TUTTI_TEST(control_keeps_all_bodies_of_a_program)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 1), y = x;
     for (int i = 0; i < BODIES / 2; i++) {
         tutti_sym yes = tutti_greater(tutti_sum(y), tutti_scalar(g, TUTTI_F32, i % 2));
-        y = tutti_cond(yes, triple, square, NULL, TUTTI_SYMS(tutti_scale(y, 0.5)), 1, NULL);
+        y = tutti_cond(yes, triple, square, NULL, TUTTI_SYMS(tutti_mul(y, 0.5)), 1, NULL);
     }
     tutti_tensor *in = vector(1, (float[]){2}), *out;
     for (int run = 0; run < 3; run++) {
@@ -311,7 +311,7 @@ static void appends(tutti_graph *body, int count, const tutti_sym *args, tutti_s
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_F32, 1));
-    ret[1] = tutti_concat(0, args[1], tutti_reshape(args[0], 1));
+    ret[1] = tutti_concatenate(TUTTI_SYMS(args[1], tutti_reshape(args[0], 1)));
 }
 
 /* A value that grows makes a program for each of its shapes, of the step and not of the condition,
@@ -382,7 +382,7 @@ TUTTI_TEST(control_nests_and_checks_inside)
     tutti_sym x = tutti_placeholder(b.graph, TUTTI_F32, 2), results[2];
     tutti_while(below, inner, NULL, TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 0), x),
                 TUTTI_SYMS(tutti_scalar(b.graph, TUTTI_F32, 2)), results);
-    tutti_sym slope = tutti_gradient_of(tutti_sum(results[1]), x);
+    tutti_sym slope = tutti_gradient(tutti_sum(results[1]), x);
     tutti_tensor *in = vector(2, (float[]){-2, -1}), *out, *g;
     CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
                        .fetch = TUTTI_FETCH({results[1], &out}, {slope, &g})));
@@ -419,7 +419,7 @@ static void starve(const char *hungry, const char *busy, bool loop)
             y[1] = tutti_cond(tutti_greater(tutti_sum(w), zero), square, triple, NULL,
                               TUTTI_SYMS(w), 1, NULL);
     }
-    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
     int64_t many = INT64_C(1) << 23; /* whose square no address space has */
     tutti_tensor *in, *little = vector(2, (float[]){1, 2}), *out[2];
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 1, &many, &in));
@@ -456,7 +456,7 @@ TUTTI_TEST(control_edges_order_what_has_effects)
         done = tutti_no_op(b.graph);
         size = tutti_size(x); /* known ahead, but asked for after the update */
     }
-    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
     tutti_tensor *in = vector(3, (float[]){1, 2, 3}), *out;
     CHECK_OK(tutti_run(b.session, .target = done));
     CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({size, &out})));
@@ -509,8 +509,8 @@ static void append(tutti_graph *body, int count, const tutti_sym *args, tutti_sy
 {
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
-    ret[0] = tutti_add_scalar(args[0], 1);
-    ret[1] = tutti_concat(0, args[1], tutti_fill(body, TUTTI_F32, 7, 1));
+    ret[0] = tutti_add(args[0], 1);
+    ret[1] = tutti_concatenate(TUTTI_SYMS(args[1], tutti_fill(body, TUTTI_F32, 7, 1)));
 }
 
 /* The same value, of whose length the builder knows nothing. */
@@ -526,7 +526,7 @@ static void append_three(tutti_graph *body, int count, const tutti_sym *args, tu
     tutti_sym inner[2], start[2] = {tutti_scalar(body, TUTTI_I64, 0), of_any_length(args[1])};
     TUTTI_UNUSED(count);
     (tutti_while)(below_three, append, context, 2, start, 0, NULL, inner);
-    ret[0] = tutti_add_scalar(args[0], 1);
+    ret[0] = tutti_add(args[0], 1);
     ret[1] = inner[1];
 }
 
@@ -563,7 +563,7 @@ static void one_more(tutti_graph *body, int count, const tutti_sym *args, tutti_
                      void *context)
 {
     (void)body, (void)count, (void)context;
-    ret[0] = tutti_add_scalar(args[0], 1);
+    ret[0] = tutti_add(args[0], 1);
 }
 
 TUTTI_TEST(loops_have_the_line_of_their_call)
@@ -587,7 +587,7 @@ static void fails_inside(tutti_graph *body, int count, const tutti_sym *args, tu
     (void)count, (void)context;
     tutti_sym small = tutti_assert(tutti_less(args[0], tutti_scalar(body, TUTTI_I64, 1)), "small");
     TUTTI_WITH_CONTROL(body, small)
-        ret[0] = tutti_add_scalar(args[0], 1);
+        ret[0] = tutti_add(args[0], 1);
 }
 
 /* Of the loop and of the node in it, whichever device runs them. */
@@ -630,7 +630,7 @@ static void is_below_one(tutti_graph *g, int count, const tutti_sym *args, tutti
 static void adds_one_and_draws(tutti_graph *g, int count, const tutti_sym *args, tutti_sym *ret,
                                void *context)
 {
-    ret[0] = tutti_add_scalar(args[0], 1);
+    ret[0] = tutti_add(args[0], 1);
     draws(g, count, args, &ret[1], context);
 }
 
@@ -657,7 +657,7 @@ TUTTI_TEST(unrelated_nodes_do_not_change_what_bodies_draw)
             tutti_placeholder(g, TUTTI_F32);
         draw_in_bodies(g, y);
         CHECK_OK(tutti_session_open(&s, g));
-        CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+        CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
         CHECK_OK(tutti_run(
             s, .fetch = TUTTI_FETCH({y[0], &values[0]}, {y[1], &values[1]}, {y[2], &values[2]})));
         for (int i = 0; i < 3; i++) {
@@ -687,8 +687,8 @@ TUTTI_TEST(steps_of_a_tape_draw_the_same_in_bodies_whatever_else_they_do)
                 tutti_scalar(g, TUTTI_F32, i);
             draw_in_bodies(g, y);
             for (int i = 0; i < 3; i++)
-                drawn[unrelated][step][i] = tutti_item(y[i]);
-            CHECK_OK(tutti_step(e));
+                drawn[unrelated][step][i] = tutti_scalar_value(y[i]);
+            CHECK_OK(tutti_eager_step(e));
         }
         tutti_eager_close(e);
     }

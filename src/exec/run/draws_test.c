@@ -52,7 +52,7 @@ static void draw_at_once(tutti_session *s, tutti_graph *g, tutti_sym drawn, tutt
 {
     static worker workers[THREADS];
     static double all[DRAWS];
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     for (int t = 0; t < THREADS; t++) {
         workers[t] = (worker){.session = s, .drawn = drawn, .target = target};
         CHECK_INT(pthread_create(&workers[t].thread, NULL, work, &workers[t]), 0);
@@ -158,7 +158,7 @@ TUTTI_TEST(a_run_that_fails_does_not_advance_the_counter)
     tutti_sym sum = tutti_sum(draw(g));
     tutti_sym bad = tutti_check_numerics(tutti_log(tutti_neg(sum)), "sum");
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({sum, &first})));
     CHECK(tutti_run(s, .target = bad) != TUTTI_OK);
     CHECK_INT(counter_of(s, g), 1);

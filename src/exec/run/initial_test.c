@@ -18,21 +18,21 @@ static void check_chain(const char *first, const char *second)
     tutti_sym a, b, c;
     CHECK_OK(tutti_graph_create(&g));
     TUTTI_WITH_DEVICE(g, first)
-        a = tutti_variable(g, tutti_from_sym(tutti_ints(g, 3, 5)), .name = "a");
+        a = tutti_variable(g, tutti_sym_init(tutti_ints(g, 3, 5)), .name = "a");
     tutti_sym twice = tutti_add(a, a);
     TUTTI_WITH_DEVICE(g, second)
-        b = tutti_variable(g, tutti_from_sym(twice), .name = "b");
-    c = tutti_variable(g, tutti_from_sym(tutti_add(tutti_mul(b, a), twice)), .name = "c");
-    tutti_sym copy = tutti_variable(g, tutti_from_sym(b), .name = "copy");
+        b = tutti_variable(g, tutti_sym_init(twice), .name = "b");
+    c = tutti_variable(g, tutti_sym_init(tutti_add(tutti_mul(b, a), twice)), .name = "c");
+    tutti_sym copy = tutti_variable(g, tutti_sym_init(b), .name = "copy");
     tutti_sym checked, shown = tutti_print(a, "the first value");
     TUTTI_WITH_CONTROL(g, tutti_group(g, tutti_add(a, b)))
         checked = tutti_neg(b);
-    tutti_sym behind = tutti_variable(g, tutti_from_sym(tutti_add(shown, checked)), .name = "d");
+    tutti_sym behind = tutti_variable(g, tutti_sym_init(tutti_add(shown, checked)), .name = "d");
     tutti_sym raise = tutti_assign_add(a, tutti_ints(g, 1, 1));
     CHECK_OK(tutti_graph_verify(g));
     CHECK_OK(tutti_session_open(&s, g));
     for (int i = 0; i < 2; i++) { /* also when they have values already */
-        CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+        CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
         check_value(s, a, 3, 5);
         check_value(s, b, 6, 10);
         check_value(s, c, 24, 60);
@@ -60,9 +60,9 @@ TUTTI_TEST(initial_values_follow_random_ones)
     tutti_tensor *initial, *base;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym a = tutti_variable(g, tutti_uniform_init(-1, 1, 4), .name = "a");
-    tutti_sym b = tutti_variable(g, tutti_from_sym(tutti_neg(a)), .name = "b");
+    tutti_sym b = tutti_variable(g, tutti_sym_init(tutti_neg(a)), .name = "b");
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({a, &base}, {b, &initial})));
     for (int i = 0; i < 4; i++)
         CHECK_NEAR(tutti_tensor_get(initial, i), -tutti_tensor_get(base, i), 0);

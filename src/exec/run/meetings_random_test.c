@@ -131,7 +131,7 @@ static tutti_sym sum(tutti_graph *g, tutti_sym a, tutti_sym b)
     for (int i = 0; i < 2; i++)
         TUTTI_WITH_DEVICE(g, devices[i])
             sums[i] = tutti_all_reduce(i ? b : a, "batch", 2, TUTTI_SUM);
-    return tutti_scale(tutti_add(sums[0], sums[1]), 0.25);
+    return tutti_mul(tutti_add(sums[0], sums[1]), 0.25);
 }
 
 static tutti_sym pass(story *s, step *me, tutti_sym a)
@@ -156,9 +156,9 @@ static tutti_sym make(story *s, step *me)
     case READ:
         return tutti_read(v);
     case MEAN:
-        return tutti_scale(tutti_add(a, b), 0.5);
+        return tutti_mul(tutti_add(a, b), 0.5);
     case SQUASH:
-        return tutti_div(a, tutti_add_scalar(tutti_abs(a), 1));
+        return tutti_div(a, tutti_add(tutti_abs(a), 1));
     case ASSIGN:
         return tutti_assign(v, a);
     case ASSIGN_ADD:
@@ -235,7 +235,7 @@ static void tell(uint64_t seed, bool picks)
     CHECK_OK(tutti_session_open(
         &session, s.graph, .device = devices[0], .deadline_seconds = 20,
         .mesh = {.axis_count = 1, .axes = {"batch"}, .sizes = {2}, .devices = devices}));
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(s.graph)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(s.graph)));
     check_run(&s, session);
     tutti_session_close(session);
     tutti_graph_destroy(s.graph);

@@ -39,7 +39,7 @@ TUTTI_TEST(print_reaches_the_log_that_the_user_installed)
     tutti_tensor *fed = pair(1.5F, -2), *out;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2);
-    tutti_sym y = tutti_print(tutti_scale(x, 2), "twice x"), z = tutti_neg(y);
+    tutti_sym y = tutti_print(tutti_mul(x, 2), "twice x"), z = tutti_neg(y);
     CHECK_OK(tutti_session_open(&s, g));
     tutti_log_install(listen, &h);
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .fetch = TUTTI_FETCH({z, &out})));
@@ -67,8 +67,8 @@ TUTTI_TEST(print_on_a_tape_prints_once)
     CHECK_OK(tutti_eager_open(&e));
     tutti_log_install(listen, &h);
     TUTTI_STEP(e) {
-        tutti_sym x = tutti_print(tutti_use(e, given), "x");
-        CHECK_NEAR(tutti_item(tutti_sum(x)), 3, 0);
+        tutti_sym x = tutti_print(tutti_eager_feed(e, given), "x");
+        CHECK_NEAR(tutti_scalar_value(tutti_sum(x)), 3, 0);
     }
     CHECK_OK(tutti_eager_check(e));
     CHECK_INT(h.count, 1);
@@ -120,7 +120,7 @@ static void check_trace(const char *device, const char *lane)
     }
     tutti_sym sorted = tutti_cumsum(product, 1);
     CHECK_OK(tutti_session_open(&s, g, .device = device));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     for (int i = 0; i < 3; i++) {
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, fed}), .fetch = TUTTI_FETCH({sorted, &out})));
         tutti_tensor_release(out);

@@ -22,7 +22,7 @@ static void start(counting *c)
 {
     c->more = tutti_assign_add(c->v, tutti_scalar(c->graph, TUTTI_F32, 10));
     CHECK_OK(tutti_session_open(&c->session, c->graph));
-    CHECK_OK(tutti_run(c->session, .target = tutti_initialize_all(c->graph)));
+    CHECK_OK(tutti_run(c->session, .target = tutti_initialize_variables(c->graph)));
 }
 
 static void end(counting *c)
@@ -121,7 +121,8 @@ TUTTI_TEST(variables_of_one_name_on_two_devices_are_refused)
         begin(&c);
         make_twice(&c, pairs[i][0], pairs[i][1]);
         CHECK_OK(tutti_session_open(&c.session, c.graph));
-        CHECK_STATUS(tutti_run(c.session, .target = tutti_initialize_all(c.graph)), TUTTI_INVALID);
+        CHECK_STATUS(tutti_run(c.session, .target = tutti_initialize_variables(c.graph)),
+                     TUTTI_INVALID);
         CHECK_CONTAINS(tutti_error_message(), pairs[i][0]);
         CHECK_CONTAINS(tutti_error_message(), pairs[i][1]);
         CHECK_CONTAINS(tutti_error_message(), "one_device_test.c");

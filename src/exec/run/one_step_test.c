@@ -47,7 +47,7 @@ static void check_pair(const char *first, const char *second, int steps)
     tutti_sym both = tutti_group(g, tutti_assign_add(a, one), tutti_assign_add(b, one));
     tutti_sym difference = tutti_sub(a, b);
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     writer other = {.session = s, .step = both, .steps = steps};
     pthread_t thread;
     CHECK_INT(pthread_create(&thread, NULL, write_often, &other), 0);
@@ -90,7 +90,7 @@ static void check_rows(const char *devices, int steps)
               x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY)),
               y = tutti_mul(x, w), step = tutti_assign_add(w, tutti_scalar(g, TUTTI_F32, 1));
     CHECK_OK(tutti_session_open(&s, g, .strategy = strategy));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){ROWS},
                                (float[ROWS]){1, 1, 1, 1, 1, 1, 1, 1}, &ones));
     writer other = {.session = s, .step = step, .steps = steps};

@@ -65,7 +65,7 @@ static void same(tutti_graph *body, int count, const tutti_sym *args, tutti_sym 
     TUTTI_UNUSED(body);
     TUTTI_UNUSED(count);
     TUTTI_UNUSED(context);
-    ret[0] = tutti_scale(args[0], 0.5);
+    ret[0] = tutti_mul(args[0], 0.5);
 }
 
 TUTTI_TEST(loops_at_the_deadline_are_named_with_their_place)
@@ -153,7 +153,7 @@ TUTTI_TEST(what_a_run_is_given_is_named_with_its_place)
     CHECK_STATUS(tutti_session_get(s, v, &value), TUTTI_UNINITIALIZED);
     check_place(__LINE__ - 2);
     tutti_variable(g, tutti_zeros(3), .name = "longer", .shared_name = "shared");
-    CHECK_STATUS(tutti_run(s, .target = tutti_initialize_all(g)), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run(s, .target = tutti_initialize_variables(g)), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "variable 'longer'");
     check_place(__LINE__ - 3);
     tutti_tensor_release(two);

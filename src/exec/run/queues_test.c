@@ -54,7 +54,7 @@ TUTTI_TEST(queues_carry_values_from_thread_to_thread)
               get = tutti_dequeue(queue);
     tutti_sym total = tutti_variable(g, tutti_zeros(), .name = "total", .dtype = TUTTI_I64);
     tutti_sym add = tutti_assign_add(total, get), close = tutti_queue_close(queue, false);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     producer p = {s, x, put, close, TUTTI_OK};
     pthread_t thread;
     CHECK_INT(pthread_create(&thread, NULL, produce, &p), 0);
@@ -116,13 +116,13 @@ TUTTI_TEST(queues_take_and_give_many)
               pairs = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 2);
     tutti_sym put = tutti_enqueue_many(queue, n, pairs), get = tutti_dequeue_many(queue, 3),
               rest = tutti_dequeue_up_to(queue, 3);
-    tutti_sym sum = tutti_sum(tutti_output_of(rest, 1)), close = tutti_queue_close(queue, false);
+    tutti_sym sum = tutti_sum(tutti_sym_output(rest, 1)), close = tutti_queue_close(queue, false);
     tutti_tensor *numbers = ints(5, (int64_t[]){1, 2, 3, 4, 5}), *values, *out[3];
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){5, 2},
                                (float[]){1, 1, 2, 2, 3, 3, 4, 4, 5, 5}, &values));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({n, numbers}, {pairs, values}), .target = put));
     CHECK_OK(
-        tutti_run(s, .fetch = TUTTI_FETCH({get, &out[0]}, {tutti_output_of(get, 1), &out[1]})));
+        tutti_run(s, .fetch = TUTTI_FETCH({get, &out[0]}, {tutti_sym_output(get, 1), &out[1]})));
     CHECK_INT(tutti_tensor_dims(out[1])[0], 3);
     CHECK_NEAR(tutti_tensor_get(out[1], 5), 3, 0);
     CHECK_INT(take(out[0]), 1);
@@ -250,12 +250,13 @@ TUTTI_TEST(strings_travel_through_a_session)
     tutti_tensor *fixed = words(2, (const char *[]){"constant", "of the graph"});
     tutti_sym x = tutti_placeholder(g, TUTTI_STRING, TUTTI_ANY), c = tutti_constant(g, fixed);
     tutti_tensor_release(fixed);
-    tutti_sym both = tutti_concat(0, x, c), second = tutti_gather(both, tutti_ints(g, 1), 0);
-    tutti_sym v = tutti_variable(g, tutti_from_sym(c), .name = "v", .dtype = TUTTI_STRING),
+    tutti_sym both = tutti_concatenate(TUTTI_SYMS(x, c)),
+              second = tutti_gather(both, tutti_ints(g, 1), 0);
+    tutti_sym v = tutti_variable(g, tutti_sym_init(c), .name = "v", .dtype = TUTTI_STRING),
               set = tutti_assign(v, x);
     tutti_sym queue = tutti_fifo_queue(g, 4, TUTTI_TYPE(TUTTI_STRING, 2)),
               put = tutti_enqueue(queue, x), get = tutti_dequeue(queue);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *fed = words(
                      2, (const char *[]){"fed", "a longer text that needs memory of its own"}),
                  *out[5];
@@ -291,12 +292,12 @@ TUTTI_TEST(strings_of_a_variable_change_places)
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = 5));
     tutti_tensor *first =
         words(2, (const char *[]){"a long enough first text", "another text of some length"});
-    tutti_sym v = tutti_variable(g, tutti_from_tensor(first), .name = "v");
+    tutti_sym v = tutti_variable(g, tutti_tensor_init(first), .name = "v");
     tutti_sym turn = tutti_scatter_update(v, tutti_ints(g, 1, 0), v),
               x = tutti_placeholder(g, TUTTI_STRING, 2);
     tutti_sym old = tutti_identity(v), set = tutti_assign(v, x);
     tutti_tensor_release(first);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *out, *fed = words(2, (const char *[]){"one", "two"});
     for (int i = 0; i < 3; i++)
         CHECK_OK(tutti_run(s, .target = turn));

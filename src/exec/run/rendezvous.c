@@ -185,7 +185,7 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
 }
 
 /* Ranks that do not ask for the same get no answer, rather than different ones. */
-static tutti_status rendezvous_compare(const slot *s, int rank, const tutti_call *call)
+static tutti_status rendezvous_compare(const slot *s, int rank, const tutti_kernel_call *call)
 {
     for (int i = 0; i < call->attr_count; i++)
         if (!tutti__attr_equal(&call->attrs[i], &s->first_attrs[i]))
@@ -195,7 +195,7 @@ static tutti_status rendezvous_compare(const slot *s, int rank, const tutti_call
     return TUTTI_OK;
 }
 
-static tutti_status missing(const slot *s, const char *channel, const tutti_call *call)
+static tutti_status missing(const slot *s, const char *channel, const tutti_kernel_call *call)
 {
     tutti_text text = {0};
     for (int i = 0; i < s->size; i++)
@@ -211,7 +211,7 @@ static tutti_status missing(const slot *s, const char *channel, const tutti_call
 }
 
 tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
-                                    const tutti_call *call, tutti_tensor *mine,
+                                    const tutti_kernel_call *call, tutti_tensor *mine,
                                     tutti_tensor **ret_all)
 {
     tutti_rendezvous *r = run->rendezvous;

@@ -35,7 +35,7 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
 /* Gives a value as member `rank` of `size` and gets everybody's (retained). Blocks until all have
  * come. The operator's attributes must be the same for all. */
 tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
-                                    const tutti_call *call, tutti_tensor *mine,
+                                    const tutti_kernel_call *call, tutti_tensor *mine,
                                     tutti_tensor **ret_all);
 /* Ends all waiting with the first error. */
 void tutti__rendezvous_fail(tutti_run *run, tutti_status status);

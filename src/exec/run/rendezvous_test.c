@@ -9,7 +9,7 @@ TUTTI_TEST(meetings_without_memory_say_so)
     tutti__shortage_or_skip();
     tutti_rendezvous rendezvous;
     tutti_run run = {.rendezvous = &rendezvous};
-    tutti_call call = {.name = "all"};
+    tutti_kernel_call call = {.name = "all"};
     tutti_tensor *value = NULL, *all[2] = {0};
     tutti_status status[3];
     char messages[3][128];

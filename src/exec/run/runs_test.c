@@ -31,9 +31,9 @@ TUTTI_TEST(runs_fetch_whatever_has_a_value)
     CHECK_OK(tutti_session_open(&s, g, .deadline_seconds = __builtin_inf()));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), c = tutti_scalar(g, TUTTI_F32, 4),
               v = tutti_variable(g, tutti_full(9, 1));
-    tutti_sym middle = tutti_scale(x, 2), end = tutti_add(middle, c),
+    tutti_sym middle = tutti_mul(x, 2), end = tutti_add(middle, c),
               view = tutti_reshape(middle, 1, 2);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *in = vector(2, (float[]){1, 2}), *other = vector(2, (float[]){10, 20}), *out[8];
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
                        .fetch = TUTTI_FETCH({x, &out[0]}, {c, &out[1]}, {v, &out[2]},
@@ -76,7 +76,7 @@ TUTTI_TEST(runs_take_tiny_numbers_for_zero)
         values[i] = i % 2 ? 1e-30f : 1;
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, COUNT), y = tutti_scale(x, 1e-10);
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, COUNT), y = tutti_mul(x, 1e-10);
     tutti_tensor *in = vector(COUNT, values), *out;
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y, &out})));
     const float *made = tutti_tensor_data(out);
@@ -99,7 +99,7 @@ TUTTI_TEST(runs_take_feeds_that_are_views)
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g));
-    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 3), y = tutti_scale(x, 10);
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 3), y = tutti_mul(x, 10);
     tutti_tensor *in = vector(6, (float[]){0, 1, 2, 3, 4, 5}), *odd, *out;
     CHECK_OK(tutti_tensor_slice(in, 0, 1, 3, 2, &odd));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, odd}), .fetch = TUTTI_FETCH({y, &out})));
@@ -159,7 +159,7 @@ TUTTI_TEST(runs_cross_devices)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), a = TUTTI_NO_SYM, b = TUTTI_NO_SYM,
               v = TUTTI_NO_SYM, count, late = TUTTI_NO_SYM;
     TUTTI_WITH_DEVICE(g, "/cpu:1")
-        a = tutti_scale(x, 3);
+        a = tutti_mul(x, 3);
     TUTTI_WITH_DEVICE(g, "/job:worker/task:0/device:far:2") {
         v = tutti_variable(g, tutti_zeros(), .name = "v");
         b = tutti_add(a, x);
@@ -167,8 +167,8 @@ TUTTI_TEST(runs_cross_devices)
     }
     TUTTI_WITH_DEVICE(g, "cpu:0")
         TUTTI_WITH_CONTROL(g, count)
-            late = tutti_scale(b, 2);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+            late = tutti_mul(b, 2);
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *in = vector(2, (float[]){1, 2}), *out[3];
     for (int i = 1; i < 4; i++) {
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
@@ -185,7 +185,7 @@ TUTTI_TEST(runs_cross_devices)
     CHECK_CONTAINS(text, "program on far:2");
     free(text);
     TUTTI_WITH_DEVICE(g, "cpu:7")
-        a = tutti_scale(x, 5);
+        a = tutti_mul(x, 5);
     CHECK_STATUS(tutti_run(s, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({a, &out[0]})),
                  TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "cpu:7");
@@ -253,17 +253,15 @@ static void exchange(const char *one, const char *other, bool after_update)
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 2), a = TUTTI_NO_SYM, b = TUTTI_NO_SYM, c = a,
               d = a;
     TUTTI_WITH_DEVICE(g, one)
-        a = tutti_scale(after_update ? tutti_assign_add(tutti_variable(g, tutti_zeros(2)), x) : x,
-                        3);
+        a = tutti_mul(after_update ? tutti_assign_add(tutti_variable(g, tutti_zeros(2)), x) : x, 3);
     TUTTI_WITH_DEVICE(g, other)
-        b = tutti_scale(after_update ? tutti_assign_add(tutti_variable(g, tutti_zeros(2)), x) : x,
-                        5);
+        b = tutti_mul(after_update ? tutti_assign_add(tutti_variable(g, tutti_zeros(2)), x) : x, 5);
     TUTTI_WITH_DEVICE(g, one)
         c = tutti_add(a, tutti_square(b));
     TUTTI_WITH_DEVICE(g, other)
         d = tutti_add(b, tutti_square(a));
     tutti_tensor *in = vector(2, (float[]){1, 2}), *out[2];
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
                        .fetch = TUTTI_FETCH({c, &out[0]}, {d, &out[1]})));
     CHECK_NEAR(take(out[0]), 28, 0);
@@ -302,7 +300,7 @@ TUTTI_TEST(runs_of_several_threads_train_and_read)
               step = tutti_group(g, tutti_minimize(tutti_sgd(0.01), loss),
                                  tutti_assign_add(pair[0], one), tutti_assign_add(pair[1], one));
     tutti_tensor_release(ones);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     worker workers[4];
     pthread_t threads[4];
     for (int i = 0; i < 4; i++) {

@@ -104,8 +104,8 @@ tutti_status tutti__engine_options_of(const tutti_session_options *options,
     return TUTTI_OK;
 }
 
-tutti_status tutti_session_create(tutti_graph *graph, const tutti_session_options *options,
-                                  tutti_session **ret_session)
+tutti_status tutti_session_open_with(tutti_graph *graph, const tutti_session_options *options,
+                                     tutti_session **ret_session)
 {
     TUTTI_REQUIRE(ret_session);
     tutti_engine_options engine;
@@ -346,7 +346,7 @@ static tutti_status session_run(tutti_session *session, const tutti_run_options 
     return status;
 }
 
-tutti_status tutti_session_run(tutti_session *session, const tutti_run_options *options)
+tutti_status tutti_run_with(tutti_session *session, const tutti_run_options *options)
 {
     TUTTI_REQUIRE(session);
     TUTTI_REQUIRE(options);
@@ -403,9 +403,10 @@ tutti_status tutti__session_variable(tutti_session *session, tutti_sym sym,
         TUTTI_TRY(make_variable(session, sym.node, ret));
     char place[TUTTI_PLACE_TEXT];
     if (!*ret)
-        return tutti_fail(TUTTI_UNINITIALIZED,
-                          "variable '%s' has no value yet; run tutti_initialize_all(graph) first%s",
-                          name, tutti__node_place(sym.node, place));
+        return tutti_fail(
+            TUTTI_UNINITIALIZED,
+            "variable '%s' has no value yet; run tutti_initialize_variables(graph) first%s", name,
+            tutti__node_place(sym.node, place));
     return TUTTI_OK;
 }
 
@@ -466,7 +467,7 @@ tutti_status tutti_session_print(tutti_session *session, char **ret_text)
 
 tutti_sym(tutti_split_batch)(tutti_sym placeholder)
 {
-    static const tutti_shard rows = {TUTTI_BATCH_AXIS, TUTTI_SPLIT, 0};
+    static const tutti_axis_shard rows = {TUTTI_BATCH_AXIS, TUTTI_SPLIT, 0};
     static const tutti_sharding batch = {1, &rows};
     if (!placeholder.node)
         return placeholder;

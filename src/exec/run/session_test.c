@@ -90,7 +90,7 @@ TUTTI_TEST(session_trains_a_line)
     tutti_sym loss = tutti_mean(tutti_square(tutti_sub(tutti_add(tutti_mul(x, w), b), y)));
     tutti_sym step = tutti_minimize(tutti_sgd(0.1), loss);
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *xs = vector(4, (float[]){0, 1, 2, 3}), *ys = vector(4, (float[]){1, 3, 5, 7}),
                  *value;
     for (int i = 0; i < 500; i++)
@@ -113,13 +113,13 @@ TUTTI_TEST(session_reads_old_values_and_follows_updates)
     tutti_session *s;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym v = tutti_variable(g, tutti_full(5), .name = "v");
-    tutti_sym before = tutti_scale(v, 3);
+    tutti_sym before = tutti_mul(v, 3);
     tutti_sym add = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 2));
     tutti_sym after = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(g, add)
-        after = tutti_scale(tutti_read(v), 10);
+        after = tutti_mul(tutti_read(v), 10);
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *out[4];
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({before, &out[0]}, {add, &out[1]}, {after, &out[2]},
                                                {v, &out[3]})));
@@ -145,7 +145,7 @@ TUTTI_TEST(session_changes_nothing_when_a_step_fails)
         tutti_check_numerics(add, "the new value"); /* follows the update, and may fail */
     tutti_sym other = tutti_check_numerics(x, "x");
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_tensor *good, *bad, *value;
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){3}, &good));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 0, NULL, &(float){__builtin_inff()}, &bad));
@@ -193,7 +193,7 @@ TUTTI_TEST(session_names_what_is_wrong)
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_graph_create(&other));
     tutti_sym x = tutti_placeholder_named(g, "images", TUTTI_F32, TUTTI_ANY, 3),
-              y = tutti_scale(x, 2);
+              y = tutti_mul(x, 2);
     tutti_sym v = tutti_variable(g, tutti_zeros(3), .name = "weights");
     tutti_sym foreign = tutti_placeholder(other, TUTTI_F32);
     CHECK_OK(tutti_session_open(&s, g));
@@ -212,12 +212,12 @@ TUTTI_TEST(session_names_what_is_wrong)
     CHECK_CONTAINS(tutti_error_message(), "weights");
     tutti_tensor_release(a);
     tutti_run_options many = {.struct_size = sizeof many, .targets = {.count = INT_MAX}};
-    CHECK_STATUS(tutti_session_run(s, &many), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run_with(s, &many), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "2147483647 targets");
     many.targets.count = -1;
-    CHECK_STATUS(tutti_session_run(s, &many), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run_with(s, &many), TUTTI_INVALID);
     many.targets.count = 1;
-    CHECK_STATUS(tutti_session_run(s, &many), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run_with(s, &many), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "is NULL");
     CHECK_STATUS(tutti_run(s, .deadline_seconds = -1), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "a deadline of -1 seconds");
@@ -255,7 +255,7 @@ TUTTI_TEST(sessions_refuse_options_that_cannot_be)
         tutti_session_options options = cases[i].options;
         options.struct_size = sizeof options;
         tutti_session *s = NULL;
-        CHECK(tutti_session_create(g, &options, &s) != TUTTI_OK);
+        CHECK(tutti_session_open_with(g, &options, &s) != TUTTI_OK);
         CHECK_CONTAINS(tutti_error_message(), cases[i].message);
         CHECK(s == NULL);
     }
@@ -275,7 +275,7 @@ TUTTI_TEST(session_compiles_again_when_a_shape_depends_on_data)
     tutti_sym sum = tutti_sum(tutti_square(numbers));
     tutti_sym update = tutti_assign_add(total, sum);
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     double expected = 0;
     for (int round = 1; round < 6; round++) {
         tutti_tensor *limit, *out, *list;
@@ -327,7 +327,7 @@ TUTTI_TEST(session_runs_from_several_threads)
     tutti_sym step = tutti_assign_add(v, tutti_constant(g, one));
     tutti_tensor_release(one);
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     worker workers[4];
     pthread_t threads[4];
     for (int i = 0; i < 4; i++) {
@@ -381,7 +381,7 @@ TUTTI_TEST(sessions_take_devices_without_a_kind)
         CHECK_OK(tutti_graph_create(&g));
         tutti_sym w = tutti_variable(g, tutti_ones(2));
         CHECK_OK(tutti_session_open(&s, g, .device = wishes[i]));
-        CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+        CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
         CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({w, &value})));
         tutti_tensor_release(value);
         tutti_session_close(s);
@@ -427,22 +427,22 @@ TUTTI_TEST(session_options_may_be_left_out)
     tutti_eager *eager;
     tutti_tensor *value;
     CHECK_OK(tutti_graph_create(&g));
-    tutti_sym w = (tutti_variable)(g, tutti_ones(3), NULL);
-    tutti_sym same = (tutti_get_variable)(g, "other", tutti_ones(2), NULL);
-    tutti_sym random = (tutti_random_uniform)(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 4), NULL);
+    tutti_sym w = tutti_variable_with(g, tutti_ones(3), NULL);
+    tutti_sym same = tutti_get_variable_with(g, "other", tutti_ones(2), NULL);
+    tutti_sym random = tutti_random_uniform_with(g, 0, 1, TUTTI_TYPE(TUTTI_F32, 4), NULL);
     tutti_sym all = tutti_add(tutti_add(tutti_sum(tutti_read(w)), tutti_sum(tutti_read(same))),
-                              tutti_scale(tutti_sum((tutti_random_shuffle)(random, NULL)), 0));
-    CHECK_OK(tutti_session_create(g, NULL, &s));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+                              tutti_mul(tutti_sum(tutti_random_shuffle_with(random, NULL)), 0));
+    CHECK_OK(tutti_session_open_with(g, NULL, &s));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({all, &value})));
     CHECK_NEAR(tutti_tensor_get(value, 0), 5, 1e-6);
     tutti_tensor_release(value);
-    CHECK_STATUS(tutti_session_run(s, NULL), TUTTI_INVALID);
+    CHECK_STATUS(tutti_run_with(s, NULL), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "options");
     CHECK_STATUS(tutti_session_get(s, w, NULL), TUTTI_INVALID);
     tutti_session_close(s);
     tutti_graph_destroy(g);
-    CHECK_OK(tutti_eager_create(NULL, &eager));
+    CHECK_OK(tutti_eager_open_with(NULL, &eager));
     tutti_eager_close(eager);
 }
 
@@ -472,7 +472,7 @@ TUTTI_TEST(random_numbers_need_no_initialiser)
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({noise, &first})));
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({noise, &second})));
     CHECK(!tutti_tensor_same(first, second));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({noise, &again})));
     CHECK(tutti_tensor_same(first, again)); /* the initialiser begins with 0 as well */
     tutti_tensor_release(first);

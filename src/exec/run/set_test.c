@@ -48,7 +48,7 @@ static void check_set(const char *device, const char *place)
         beside = tutti_variable(g, tutti_zeros(), .name = "beside");
     TUTTI_WITH_COLOCATION(g, beside)
         v = tutti_variable(g, tutti_ones(), .name = "v");
-    tutti_sym twice = tutti_scale(v, 2), there = tutti_is_initialized(v),
+    tutti_sym twice = tutti_mul(v, 2), there = tutti_is_initialized(v),
               more = tutti_assign_add(v, tutti_scalar(g, TUTTI_F32, 10));
     CHECK_OK(tutti_session_open(&s, g, .device = device));
     set(s, v, 3);
@@ -62,7 +62,7 @@ static void check_set(const char *device, const char *place)
     check_run(s, twice, 10);
     set(s, beside, 7);
     check_run(s, tutti_add(v, beside), 12);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     check_run(s, twice, 2);
     tutti_session_close(s);
     tutti_graph_destroy(g);
@@ -87,7 +87,7 @@ TUTTI_TEST(initialising_sets_anew_what_was_set_before_any_run)
     tutti_sym v = tutti_variable(g, tutti_ones(), .name = "v");
     CHECK_OK(tutti_session_open(&s, g));
     set(s, v, 3);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     check_get(s, v, 1);
     tutti_session_close(s);
     tutti_graph_destroy(g);
@@ -104,7 +104,7 @@ TUTTI_TEST(what_cannot_be_set_before_any_run_is_refused)
     wrong = scalar(1);
     CHECK_STATUS(tutti_session_set(s, v, wrong), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "variable 'v' is f32[2], the value is f32[]");
-    CHECK_STATUS(tutti_session_set(s, tutti_scale(v, 2), wrong), TUTTI_INVALID);
+    CHECK_STATUS(tutti_session_set(s, tutti_mul(v, 2), wrong), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "is no variable");
     CHECK_STATUS(tutti_session_get(s, v, &value), TUTTI_UNINITIALIZED);
     tutti_tensor_release(wrong);
@@ -151,7 +151,7 @@ TUTTI_TEST(strings_are_set_before_a_run)
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_tensor_create(TUTTI_STRING, 0, NULL, &word));
     CHECK_OK(tutti_tensor_set_string(word, 0, "first", 5));
-    tutti_sym v = tutti_variable(g, tutti_from_tensor(word), .name = "v", .dtype = TUTTI_STRING,
+    tutti_sym v = tutti_variable(g, tutti_tensor_init(word), .name = "v", .dtype = TUTTI_STRING,
                                  .not_trainable = true);
     CHECK_OK(tutti_tensor_set_string(word, 0, "second", 6));
     CHECK_OK(tutti_session_open(&s, g));

@@ -18,8 +18,8 @@ static void convolve(float corner, tutti_tensor **ret_y, tutti_tensor **ret_dx)
     tutti_tensor_set(value, 0, corner);
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 1, SIDE, SIDE, CHANNELS);
     tutti_sym kernel = tutti_fill(g, TUTTI_F32, 1, 3, 3, CHANNELS, CHANNELS);
-    tutti_sym y = tutti_conv2d_of(x, kernel, .padding = "same");
-    tutti_sym dx = tutti_gradient_of(tutti_scale(tutti_sum(tutti_square(y)), 0.5), x);
+    tutti_sym y = tutti_nn_conv2d(x, kernel, .padding = "same");
+    tutti_sym dx = tutti_gradient(tutti_mul(tutti_sum(tutti_square(y)), 0.5), x);
     CHECK_OK(tutti_session_open(&s, g));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}),
                        .fetch = TUTTI_FETCH({y, ret_y}, {dx, ret_dx})));

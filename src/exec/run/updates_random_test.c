@@ -94,7 +94,7 @@ static void build(story *s, step *me)
         me->sym = tutti_read(v);
         break;
     case ADD:
-        me->sym = tutti_scale(tutti_add(a, s->steps[me->inputs[1]].sym), 0.5);
+        me->sym = tutti_mul(tutti_add(a, s->steps[me->inputs[1]].sym), 0.5);
         break;
     case ASSIGN:
         me->sym = tutti_assign(v, a);
@@ -154,7 +154,7 @@ static void tell(uint64_t seed, const char *device, const char *second, bool may
         choose(&s, n, may_fail);
         build(&s, &s.steps[n]);
     }
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(s.graph)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(s.graph)));
     check_run(&s, session, 0);
     tutti_session_close(session);
     tutti_graph_destroy(s.graph);

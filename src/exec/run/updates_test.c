@@ -21,7 +21,7 @@ static bench start(void)
 
 static void initialize(bench b)
 {
-    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
 }
 
 static void end(bench b)
@@ -65,7 +65,7 @@ TUTTI_TEST(updates_of_one_variable_each_give_their_value)
         second = tutti_assign_add(v, number(b, 100));
     tutti_sym twice = TUTTI_NO_SYM;
     TUTTI_WITH_CONTROL(b.graph, second)
-        twice = tutti_scale(first, 2);
+        twice = tutti_mul(first, 2);
     initialize(b);
     tutti_tensor *out[4];
     CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({first, &out[0]}, {second, &out[1]},
@@ -110,8 +110,8 @@ TUTTI_TEST(updates_leave_old_values_to_those_who_ask_for_them)
     tutti_sym counted = tutti_assign_add(w, number(b, 1));
     tutti_sym product = tutti_mul(tutti_read(v), counted);
     tutti_sym checked = tutti_check_numerics(product, "product");
-    tutti_sym plain = tutti_assign(v, tutti_scale(product, 2)),
-              careful = tutti_assign(v, tutti_scale(checked, 3));
+    tutti_sym plain = tutti_assign(v, tutti_mul(product, 2)),
+              careful = tutti_assign(v, tutti_mul(checked, 3));
     initialize(b);
     tutti_tensor *out;
     CHECK_OK(tutti_run(b.session, .fetch = TUTTI_FETCH({product, &out}),
@@ -154,7 +154,7 @@ TUTTI_TEST(updates_by_rows_may_take_the_variable_itself)
     tutti_tensor *start_value, *value;
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){3, 2}, (float[]){1, 2, 3, 4, 5, 6},
                                &start_value));
-    tutti_sym v = tutti_variable(b.graph, tutti_from_tensor(start_value), .name = "v");
+    tutti_sym v = tutti_variable(b.graph, tutti_tensor_init(start_value), .name = "v");
     tutti_sym turn = tutti_scatter_update(v, tutti_ints(b.graph, 1, 2, 0), v);
     initialize(b);
     CHECK_OK(tutti_run(b.session, .target = turn));
@@ -230,7 +230,7 @@ TUTTI_TEST(updates_and_views)
     TUTTI_WITH_CONTROL(b.graph, counted)
         flat_late = tutti_reshape(v, 6);
     tutti_sym checked = tutti_check_numerics(tutti_sum(flat_late), "sum");
-    tutti_sym update = tutti_assign(v, tutti_reshape(tutti_scale(flat, 5), 2, 3));
+    tutti_sym update = tutti_assign(v, tutti_reshape(tutti_mul(flat, 5), 2, 3));
     tutti_sym flat_new = tutti_reshape(update, 3, 2);
     initialize(b);
     tutti_tensor *out[4];
@@ -262,7 +262,7 @@ static void fail_across(const char *first, const char *second)
     TUTTI_WITH_DEVICE(b.graph, second) {
         other = tutti_variable(b.graph, tutti_zeros(), .name = "other");
         count = tutti_assign_add(other, number(b, 1));
-        checked = tutti_check_numerics(tutti_scale(add, 2), "the new value");
+        checked = tutti_check_numerics(tutti_mul(add, 2), "the new value");
     }
     initialize(b);
     tutti_tensor *good = scalar(3), *bad = scalar(__builtin_inff()), *out;
@@ -354,7 +354,7 @@ TUTTI_TEST(updates_travel_through_sends_of_the_user)
     bench b = start();
     tutti_sym got = TUTTI_NO_SYM, sent = TUTTI_NO_SYM, v = TUTTI_NO_SYM, add;
     TUTTI_WITH_DEVICE(b.graph, "far:1")
-        got = tutti_scale(tutti_recv(b.graph, "news", "cpu:0", TUTTI_TYPE(TUTTI_F32)), 10);
+        got = tutti_mul(tutti_recv(b.graph, "news", "cpu:0", TUTTI_TYPE(TUTTI_F32)), 10);
     TUTTI_WITH_DEVICE(b.graph, "cpu:0") {
         v = tutti_variable(b.graph, tutti_full(2), .name = "v");
         add = tutti_assign_add(v, number(b, 1));

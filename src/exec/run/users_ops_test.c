@@ -11,7 +11,7 @@ static tutti_status some_rows(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status take_rows(const tutti_call *call)
+static tutti_status take_rows(const tutti_kernel_call *call)
 {
     if (now == FORGETS)
         return TUTTI_OK;
@@ -19,7 +19,7 @@ static tutti_status take_rows(const tutti_call *call)
         return TUTTI_CLOSED;
     int rank = now == WRONG_RANK ? 1 : 2;
     int64_t dims[] = {2, now == WRONG_SIZE ? 4 : 3};
-    tutti_status status = tutti_call_allocate(call, 0, rank, now == NO_DIMS ? NULL : dims);
+    tutti_status status = tutti_kernel_call_allocate(call, 0, rank, now == NO_DIMS ? NULL : dims);
     for (int64_t i = 0; status == TUTTI_OK && i < 6; i++)
         tutti_view_set(&call->outputs[0], i, (double)i);
     return status;
@@ -82,13 +82,13 @@ TUTTI_TEST(users_kernels_of_unknown_shape_are_checked)
     check_rows("whole:0");
 }
 
-static tutti_status copy_it(const tutti_call *call)
+static tutti_status copy_it(const tutti_kernel_call *call)
 {
     tutti_view_set(&call->outputs[0], 0, tutti_view_get(&call->inputs[0], 0));
     return TUTTI_OK;
 }
 
-static tutti_status no_gradient(tutti_gradient *node)
+static tutti_status no_gradient(tutti_gradient_call *node)
 {
     return now == BARE_STATUS
                ? TUTTI_UNSUPPORTED
@@ -113,7 +113,7 @@ TUTTI_TEST(users_gradient_rules_that_fail_are_named)
         CHECK_OK(tutti_graph_create(&g));
         tutti_sym x = tutti_placeholder(g, TUTTI_F32);
         now = said ? NONE : BARE_STATUS;
-        tutti_gradient_of(tutti_apply_op(g, "test.steep", 1, &x, 0, NULL), x);
+        tutti_gradient(tutti_apply_op(g, "test.steep", 1, &x, 0, NULL), x);
         CHECK_STATUS(tutti_graph_check(g), TUTTI_UNSUPPORTED);
         CHECK_CONTAINS(tutti_error_message(), "test.steep 'test.steep'");
         CHECK_CONTAINS(tutti_error_message(), "users_ops_test.c:");
@@ -124,7 +124,7 @@ TUTTI_TEST(users_gradient_rules_that_fail_are_named)
     now = NONE;
 }
 
-static tutti_status refuse(const tutti_call *call)
+static tutti_status refuse(const tutti_kernel_call *call)
 {
     return tutti_fail(TUTTI_INVALID, "%s '%s': no", call->op->name, call->name);
 }
@@ -146,11 +146,11 @@ static void check_kept(const char *device)
     tutti_tensor *value;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym w = tutti_variable(g, tutti_full(2, 3), .name = "w");
-    tutti_sym update = tutti_assign(w, tutti_scale(w, 3)), after;
+    tutti_sym update = tutti_assign(w, tutti_mul(w, 3)), after;
     TUTTI_WITH_CONTROL(g, update)
         after = tutti_apply_op(g, "test.refuses", 1, &w, 0, NULL);
     CHECK_OK(tutti_session_open(&s, g, .device = device));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_STATUS(tutti_run(s, .target = after), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "): no");
     CHECK_OK(tutti_session_get(s, w, &value));

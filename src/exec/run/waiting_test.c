@@ -90,7 +90,7 @@ TUTTI_TEST(reads_do_not_follow_updates_by_being_fused)
     TUTTI_WITH_CONTROL(b.graph, tutti_neg(after))
         later = tutti_read(w);
     tutti_tensor *in, *old, *new, *other, *sum;
-    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[]){0, 0, 0, 0}, &in));
     CHECK_OK(tutti_run(
         b.session, .feed = TUTTI_FEED({x, in}),
@@ -124,9 +124,9 @@ TUTTI_TEST(many_reads_follow_their_own_updates)
     for (int i = 0; i < MANY; i++)
         again[i] = tutti_read(variables[i]);
     tutti_control_pop(b.graph);
-    tutti_sym some = (tutti_concat)(0, MANY, reads), all = (tutti_concat)(0, MANY, again);
+    tutti_sym some = tutti_concatenate(MANY, reads), all = tutti_concatenate(MANY, again);
     tutti_tensor *in, *first, *second;
-    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){1}, (float[]){100}, &in));
     CHECK_OK(tutti_run(b.session, .feed = TUTTI_FEED({x, in}),
                        .fetch = TUTTI_FETCH({some, &first}, {all, &second})));
@@ -153,7 +153,7 @@ TUTTI_TEST(long_chains_of_views_are_saved_from_updates)
     TUTTI_WITH_CONTROL(b.graph, tutti_assign_add(v, one))
         both = tutti_add(view, tutti_read(v));
     tutti_tensor *in, *out;
-    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[]){1, 1, 1, 1}, &in));
     CHECK_OK(
         tutti_run(b.session, .feed = TUTTI_FEED({one, in}), .fetch = TUTTI_FETCH({both, &out})));
@@ -180,7 +180,7 @@ static void fuse_by_another(const char *device, const char *other)
     TUTTI_WITH_DEVICE(b.graph, other)
         sent = tutti_assign_add(w, tutti_neg(before));
     tutti_tensor *zeros, *more, *out[4];
-    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[4]){0}, &zeros));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){3, 4}, (float[12]){0}, &more));
     CHECK_OK(tutti_run(
@@ -234,7 +234,7 @@ static void wait_by_what_is_known(const char *device)
     for (size_t i = 0; i < TUTTI_COUNT(known); i++)
         TUTTI_WITH_CONTROL(b.graph, known[i])
             reads[i] = tutti_read(v);
-    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+    CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
     for (size_t i = 0; i < TUTTI_COUNT(known); i++)
         CHECK_INT(run_once(&b, reads[i]), i + 1);
     end(b);
@@ -257,7 +257,7 @@ TUTTI_TEST(updates_run_though_only_their_shape_is_asked_for)
         tutti_sym queue = tutti_fifo_queue(b.graph, 4, number),
                   put = tutti_enqueue(queue, tutti_scalar(b.graph, TUTTI_F32, 1)),
                   size = tutti_size(tutti_dequeue(queue));
-        CHECK_OK(tutti_run(b.session, .target = tutti_initialize_all(b.graph)));
+        CHECK_OK(tutti_run(b.session, .target = tutti_initialize_variables(b.graph)));
         CHECK_INT(run_once(&b, shape), 4);
         CHECK_INT(run_once(&b, v), 1);
         CHECK_OK(tutti_run(b.session, .target = put));
@@ -311,13 +311,13 @@ TUTTI_TEST(scopes_of_a_tape_ask_for_nothing)
     tutti_graph *graph = tutti_eager_graph(eager);
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){1}, (float[]){INFINITY}, &in));
     TUTTI_STEP(eager) {
-        tutti_sym x = tutti_use(eager, in), checks[MANY];
+        tutti_sym x = tutti_eager_feed(eager, in), checks[MANY];
         for (int i = 0; i < MANY; i++)
             checks[i] = tutti_check_numerics(x, "bad");
         tutti_control_push(graph, MANY, checks);
         (void)tutti_square(x);
         tutti_control_pop(graph);
-        CHECK_NEAR(tutti_item(tutti_clip(x, 0, 1)), 1, 0);
+        CHECK_NEAR(tutti_scalar_value(tutti_clip(x, 0, 1)), 1, 0);
     }
     CHECK_OK(tutti_eager_check(eager));
     tutti_tensor_release(in);

@@ -43,7 +43,7 @@ static tutti_status create(tutti_engine *engine, bool shared, tutti_eager **ret_
     return TUTTI_OK;
 }
 
-tutti_status tutti_eager_create(const tutti_session_options *options, tutti_eager **ret_eager)
+tutti_status tutti_eager_open_with(const tutti_session_options *options, tutti_eager **ret_eager)
 {
     TUTTI_REQUIRE(ret_eager);
     tutti_engine_options engine_options;
@@ -125,12 +125,12 @@ static bool is_whole(const tutti_eager *eager, tutti_type *type)
     return true;
 }
 
-tutti_sym(tutti_use)(tutti_eager *eager, tutti_tensor *value)
+tutti_sym(tutti_eager_feed)(tutti_eager *eager, tutti_tensor *value)
 {
     if (tutti__require(eager, __func__, "eager") != TUTTI_OK)
         return TUTTI_NO_SYM;
     if (!value)
-        return tutti__poison(eager->graph, TUTTI_INVALID, "tutti_use: the tensor is NULL");
+        return tutti__poison(eager->graph, TUTTI_INVALID, "tutti_eager_feed: the tensor is NULL");
     tutti_type type = *tutti_tensor_type(value);
     bool own = is_whole(eager, &type);
     tutti_sym sym = (tutti_placeholder)(eager->graph, type);
@@ -156,10 +156,10 @@ tutti_status tutti_value(tutti_sym sym, tutti_tensor **ret_value)
                                      sym.node->name)
                         : tutti_fail(TUTTI_INVALID,
                                      "there is no such value: a gradient that does not exist, or "
-                                     "what a call gave that failed (tutti_step says why)");
+                                     "what a call gave that failed (tutti_eager_step says why)");
     if (sym.generation != sym.node->generation)
         return tutti_fail(TUTTI_INVALID,
-                          "the value is of an earlier step; read it before tutti_step");
+                          "the value is of an earlier step; read it before tutti_eager_step");
     tutti_edge edge = tutti__edge(sym);
     if ((int)sym.index >= sym.node->output_count)
         return tutti_fail(TUTTI_INVALID, "%s '%s' has no value", sym.node->op->name,
@@ -187,7 +187,7 @@ static void note_failure(tutti_eager *eager, tutti_status status)
         tutti__error_capture(status, &eager->first);
 }
 
-double tutti_item(tutti_sym sym)
+double tutti_scalar_value(tutti_sym sym)
 {
     tutti_tensor *value;
     tutti_status status = tutti_value(sym, &value);
@@ -200,7 +200,7 @@ double tutti_item(tutti_sym sym)
     return item;
 }
 
-tutti_status tutti_step(tutti_eager *eager)
+tutti_status tutti_eager_step(tutti_eager *eager)
 {
     TUTTI_REQUIRE(eager);
     tutti_status status = tutti__eager_flush(eager, (tutti_edge){0});

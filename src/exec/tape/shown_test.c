@@ -24,19 +24,19 @@ static void show(const char *device)
             tutti_grad dw;
             TUTTI_TAPE(tape, e) {
                 distance = tutti_mean(tutti_square(tutti_sub(w, v)));
-                penalty = tutti_scale(tutti_mean(v), 0.5);
+                penalty = tutti_mul(tutti_mean(v), 0.5);
                 a = tutti_add(distance, penalty);
                 b = tutti_mean(tutti_mul(w, v));
             }
-            tutti_gradients(&tape, a, 1, &w, &dw);
+            tutti_tape_gradients(&tape, a, 1, &w, &dw);
             tutti_sym largest = tutti_max(w);
             tutti_assign_sub(w, tutti_ones_like(w));
-            CHECK_NEAR(tutti_item(a), gap * gap + 0.5, 1e-6);
-            CHECK_NEAR(tutti_item(distance), gap * gap, 1e-6);
-            CHECK_NEAR(tutti_item(penalty), 0.5, 1e-6);
-            CHECK_NEAR(tutti_item(b), 2 - step, 1e-6);
-            CHECK_NEAR(tutti_item(largest), 2 - step, 1e-6);
-            CHECK_NEAR(tutti_item(tutti_max(w)), 1 - step, 1e-6); /* anew */
+            CHECK_NEAR(tutti_scalar_value(a), gap * gap + 0.5, 1e-6);
+            CHECK_NEAR(tutti_scalar_value(distance), gap * gap, 1e-6);
+            CHECK_NEAR(tutti_scalar_value(penalty), 0.5, 1e-6);
+            CHECK_NEAR(tutti_scalar_value(b), 2 - step, 1e-6);
+            CHECK_NEAR(tutti_scalar_value(largest), 2 - step, 1e-6);
+            CHECK_NEAR(tutti_scalar_value(tutti_max(w)), 1 - step, 1e-6); /* anew */
         }
     }
     CHECK_OK(tutti_eager_check(e));
@@ -60,11 +60,11 @@ TUTTI_TEST(a_number_that_cannot_be_read_counts_as_a_failure)
     CHECK_OK(tutti_eager_open(&e));
     tutti_sym w = tutti_variable(tutti_eager_graph(e), tutti_ones(LARGE), .name = "w");
     TUTTI_STEP(e) {
-        tutti_sym twice = tutti_scale(w, 2);
+        tutti_sym twice = tutti_mul(w, 2);
         tutti_sym sum = tutti_sum(twice);
         tutti_assign(w, twice);
-        CHECK_NEAR(tutti_item(sum), 2 * LARGE, 1e-3);
-        CHECK(isnan(tutti_item(twice)));
+        CHECK_NEAR(tutti_scalar_value(sum), 2 * LARGE, 1e-3);
+        CHECK(isnan(tutti_scalar_value(twice)));
     }
     CHECK_STATUS(tutti_eager_check(e), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "before the update runs");
@@ -83,7 +83,7 @@ TUTTI_TEST(a_loss_that_is_made_behind_the_tape_is_named)
             a = tutti_sum(w);
             b = tutti_mean(w);
         }
-        tutti_gradients(&tape, tutti_add(a, b), 1, &w, &grad);
+        tutti_tape_gradients(&tape, tutti_add(a, b), 1, &w, &grad);
         CHECK(!tutti_grad_ok(grad));
     }
     CHECK_STATUS(tutti_eager_check(e), TUTTI_INVALID);

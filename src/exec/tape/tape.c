@@ -59,11 +59,11 @@ static bool is_of_this_step(const tutti_tape *tape)
     return false;
 }
 
-void(tutti_watch)(tutti_tape *tape, tutti_sym sym)
+void(tutti_tape_watch)(tutti_tape *tape, tutti_sym sym)
 {
     if (!sym.node || !tape || !tape->graph || !is_of_this_step(tape) || watches(tape, sym))
         return;
-    if (tutti__sym_usable(tape->graph, sym, "tutti_watch: the symbol", -1) != TUTTI_OK) {
+    if (tutti__sym_usable(tape->graph, sym, "tutti_tape_watch: the symbol", -1) != TUTTI_OK) {
         tutti__poison(tape->graph, TUTTI_INVALID, "%s", tutti_error_message());
         return;
     }
@@ -99,8 +99,8 @@ static bool is_late(const tutti_tape *tape, tutti_sym y)
     return true;
 }
 
-void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs,
-                      tutti_grad *ret_grads)
+void(tutti_tape_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym *xs,
+                           tutti_grad *ret_grads)
 {
     if (ret_grads && count > 0)
         memset(ret_grads, 0, (size_t)count * sizeof *ret_grads);
@@ -122,7 +122,7 @@ void(tutti_gradients)(tutti_tape *tape, tutti_sym y, int count, const tutti_sym 
     uint32_t end = tape->last ? tape->last : (uint32_t)tape->graph->nodes.count;
     tape->graph->recorded.first = tape->first;
     tape->graph->recorded.last = end;
-    (tutti_differentiate)(y, count, xs, ret_grads);
+    (tutti_gradients)(y, count, xs, ret_grads);
     tape->graph->recorded.first = first;
     tape->graph->recorded.last = last;
     for (int i = 0; xs && ret_grads && i < count; i++)

@@ -34,15 +34,15 @@ static void drop(bool read_first)
     double kept[3] = {0};
     for (int step = 0; step < 3; step++) {
         TUTTI_STEP(e) {
-            tutti_sym x = tutti_use(e, ones), y;
+            tutti_sym x = tutti_eager_feed(e, ones), y;
             TUTTI_TAPE(tape, e) {
-                tutti_watch(&tape, x);
-                y = tutti_dropout_of(x, TUTTI_NO_SYM, 0.5);
+                tutti_tape_watch(&tape, x);
+                y = tutti_nn_dropout(x, 0.5);
             }
             if (read_first)
                 CHECK_OK(tutti_value(y, &y_value));
             tutti_grad grad;
-            tutti_gradients(&tape, y, 1, &x, &grad);
+            tutti_tape_gradients(&tape, y, 1, &x, &grad);
             CHECK_OK(tutti_value(grad.value, &g_value));
             if (!read_first)
                 CHECK_OK(tutti_value(y, &y_value));
@@ -74,20 +74,21 @@ TUTTI_TEST(tape_reads_values_before_it_asks_for_gradients)
     double expected = 3;
     for (int i = 0; i < 4; i++) {
         TUTTI_STEP(e) {
-            tutti_sym x = tutti_use(e, t), loss;
+            tutti_sym x = tutti_eager_feed(e, t), loss;
             TUTTI_TAPE(tape, e)
                 loss = tutti_sum(tutti_mul(x, tutti_square(w)));
-            CHECK_NEAR(
-                tutti_item(loss),
-                1 * expected * expected +
-                    2 * pow(tutti_item(tutti_gather(w, tutti_ints(tutti_eager_graph(e), 1), 0)), 2),
-                1e-4);
+            CHECK_NEAR(tutti_scalar_value(loss),
+                       1 * expected * expected +
+                           2 * pow(tutti_scalar_value(
+                                       tutti_gather(w, tutti_ints(tutti_eager_graph(e), 1), 0)),
+                                   2),
+                       1e-4);
             tutti_grad grad;
-            tutti_gradients(&tape, loss, 1, &w, &grad);
-            CHECK_NEAR(tutti_item(grad.value), 2 * expected, 1e-4);
+            tutti_tape_gradients(&tape, loss, 1, &w, &grad);
+            CHECK_NEAR(tutti_scalar_value(grad.value), 2 * expected, 1e-4);
             tutti_apply_gradients(tutti_sgd(0.1), 1, &w, &grad);
             expected -= 0.1 * 2 * expected;
-            CHECK_NEAR(tutti_item(w), expected, 1e-4);
+            CHECK_NEAR(tutti_scalar_value(w), expected, 1e-4);
         }
     }
     tutti_tensor_release(t);
@@ -103,10 +104,10 @@ TUTTI_TEST(tape_traces_anew_when_the_flow_changes)
     for (int round = 0; round < 3; round++)
         for (int depth = 1; depth < 5; depth++) {
             TUTTI_STEP(e) {
-                tutti_sym x = tutti_use(e, t);
+                tutti_sym x = tutti_eager_feed(e, t);
                 for (int i = 0; i < depth; i++)
-                    x = i % 2 ? tutti_scale(x, 2) : tutti_square(x);
-                CHECK_NEAR(tutti_item(tutti_sum(x)),
+                    x = i % 2 ? tutti_mul(x, 2) : tutti_square(x);
+                CHECK_NEAR(tutti_scalar_value(tutti_sum(x)),
                            depth == 1   ? 14
                            : depth == 2 ? 28
                            : depth == 3 ? 4 * 98
@@ -134,7 +135,7 @@ TUTTI_TEST(tape_makes_variables_in_the_middle_of_a_loop)
             for (int k = 0; k <= i; k++)
                 tutti_assign_add(vars[k], tutti_scalar(g, TUTTI_F32, 10));
             tutti_sym again = tutti_get_variable(g, "v0", tutti_full(77), .not_trainable = true);
-            CHECK_NEAR(tutti_item(again), 10 * (i + 1), 0);
+            CHECK_NEAR(tutti_scalar_value(again), 10 * (i + 1), 0);
         }
     }
     for (int i = 0; i < 6; i++)
@@ -151,13 +152,13 @@ TUTTI_TEST(tape_reads_twice_in_the_step_that_makes_a_variable)
     tutti_sym loss, w = tutti_variable(tutti_eager_graph(e), tutti_full(3, 1000), .name = "w");
     TUTTI_TAPE(tape, e)
         loss = tutti_sum(tutti_square(w));
-    CHECK_NEAR(tutti_item(loss), 9000, 0);
-    CHECK_NEAR(tutti_item(tutti_scale(w, 2)), 6, 0);
-    tutti_gradients(&tape, loss, 1, &w, &grad);
-    tutti_assign_sub(w, tutti_scale(grad.value, 0.5));
-    CHECK_NEAR(tutti_item(tutti_sum(w)), 0, 0);
-    CHECK_NEAR(tutti_item(tutti_add_scalar(w, 7)), 7, 0);
-    CHECK_OK(tutti_step(e));
+    CHECK_NEAR(tutti_scalar_value(loss), 9000, 0);
+    CHECK_NEAR(tutti_scalar_value(tutti_mul(w, 2)), 6, 0);
+    tutti_tape_gradients(&tape, loss, 1, &w, &grad);
+    tutti_assign_sub(w, tutti_mul(grad.value, 0.5));
+    CHECK_NEAR(tutti_scalar_value(tutti_sum(w)), 0, 0);
+    CHECK_NEAR(tutti_scalar_value(tutti_add(w, 7)), 7, 0);
+    CHECK_OK(tutti_eager_step(e));
     tutti_eager_close(e);
 }
 
@@ -167,23 +168,23 @@ TUTTI_TEST(tape_sees_what_was_set)
     CHECK_OK(tutti_eager_open(&e));
     tutti_sym v = tutti_variable(tutti_eager_graph(e), tutti_full(1, 1), .name = "v");
     tutti_tensor *five = vector(1, (float[]){5});
-    CHECK_NEAR(tutti_item(v), 1, 0);
-    tutti_sym old = tutti_scale(v, 3);
+    CHECK_NEAR(tutti_scalar_value(v), 1, 0);
+    tutti_sym old = tutti_mul(v, 3);
     CHECK_OK(tutti_eager_set(e, v, five));
-    CHECK_NEAR(tutti_item(v), 5, 0);
-    CHECK_NEAR(tutti_item(old), 3, 0);
+    CHECK_NEAR(tutti_scalar_value(v), 5, 0);
+    CHECK_NEAR(tutti_scalar_value(old), 3, 0);
     CHECK_STATUS(tutti_eager_set(e, v, NULL), TUTTI_INVALID);
-    CHECK_NEAR(tutti_item(tutti_scale(v, 2)), 10, 0);
-    CHECK_OK(tutti_step(e));
-    CHECK_NEAR(tutti_item(v), 5, 0);
-    CHECK_OK(tutti_step(e));
-    tutti_sym read = tutti_read(v), twice = tutti_scale(tutti_read(v), 2);
+    CHECK_NEAR(tutti_scalar_value(tutti_mul(v, 2)), 10, 0);
+    CHECK_OK(tutti_eager_step(e));
+    CHECK_NEAR(tutti_scalar_value(v), 5, 0);
+    CHECK_OK(tutti_eager_step(e));
+    tutti_sym read = tutti_read(v), twice = tutti_mul(tutti_read(v), 2);
     tutti_tensor *six = vector(1, (float[]){6});
     CHECK_OK(tutti_eager_set(e, v, six)); /* reads by hand see the old value too */
-    CHECK_NEAR(tutti_item(read), 5, 0);
-    CHECK_NEAR(tutti_item(twice), 10, 0);
-    CHECK_NEAR(tutti_item(v), 6, 0);
-    CHECK_OK(tutti_step(e));
+    CHECK_NEAR(tutti_scalar_value(read), 5, 0);
+    CHECK_NEAR(tutti_scalar_value(twice), 10, 0);
+    CHECK_NEAR(tutti_scalar_value(v), 6, 0);
+    CHECK_OK(tutti_eager_step(e));
     tutti_tensor_release(six);
     tutti_tensor_release(five);
     tutti_eager_close(e);
@@ -197,14 +198,14 @@ TUTTI_TEST(tape_goes_on_after_a_step_that_failed)
     tutti_sym v = tutti_variable(g, tutti_full(1, 1), .name = "v");
     tutti_tensor *good = vector(1, (float[]){2}), *bad = vector(1, (float[]){NAN});
     for (int i = 0; i < 4; i++) {
-        tutti_sym x = tutti_use(e, i % 2 ? bad : good);
+        tutti_sym x = tutti_eager_feed(e, i % 2 ? bad : good);
         tutti_assign_add(v, x);
         tutti_sym sum = tutti_check_numerics(tutti_sum(x), "sum");
         if (i % 2)
-            CHECK(isnan(tutti_item(sum)));
+            CHECK(isnan(tutti_scalar_value(sum)));
         else
-            CHECK_NEAR(tutti_item(sum), 2, 0);
-        tutti_status status = tutti_step(e);
+            CHECK_NEAR(tutti_scalar_value(sum), 2, 0);
+        tutti_status status = tutti_eager_step(e);
         if (i % 2) /* nothing was updated, and the step says so */
             CHECK_STATUS(status, TUTTI_CHECK_FAILED);
         else
@@ -226,11 +227,11 @@ TUTTI_TEST(tape_differentiates_after_the_update_or_says_why_not)
     TUTTI_TAPE(tape, e)
         loss = tutti_square(w);
     tutti_assign_add(w, tutti_scalar(tutti_eager_graph(e), TUTTI_F32, 1));
-    CHECK_NEAR(tutti_item(w), 4, 0); /* the update has run */
-    tutti_gradients(&tape, loss, 1, &w, &grad);
-    CHECK_NEAR(tutti_item(grad.value), 6, 0); /* of w = 3 */
-    CHECK_NEAR(tutti_item(loss), 9, 0);
-    CHECK_OK(tutti_step(e));
+    CHECK_NEAR(tutti_scalar_value(w), 4, 0); /* the update has run */
+    tutti_tape_gradients(&tape, loss, 1, &w, &grad);
+    CHECK_NEAR(tutti_scalar_value(grad.value), 6, 0); /* of w = 3 */
+    CHECK_NEAR(tutti_scalar_value(loss), 9, 0);
+    CHECK_OK(tutti_eager_step(e));
     tutti_eager_close(e);
 }
 
@@ -244,7 +245,7 @@ TUTTI_TEST(values_that_do_not_exist_are_named_as_such)
     tutti_grad grad;
     TUTTI_TAPE(tape, e)
         y = tutti_fill(tutti_eager_graph(e), TUTTI_F32, 2);
-    tutti_gradients(&tape, y, 1, &v, &grad);
+    tutti_tape_gradients(&tape, y, 1, &v, &grad);
     CHECK_STATUS(tutti_value(grad.value, &value), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "a gradient that does not exist");
     snprintf(first, sizeof first, "%s", tutti_error_message());
@@ -256,15 +257,15 @@ TUTTI_TEST(values_that_do_not_exist_are_named_as_such)
 static void train_step(tutti_eager *e, tutti_sym *vars, tutti_tensor *xs, tutti_tensor *ys)
 {
     TUTTI_STEP(e) {
-        tutti_sym x = tutti_use(e, xs), y = tutti_use(e, ys), loss;
+        tutti_sym x = tutti_eager_feed(e, xs), y = tutti_eager_feed(e, ys), loss;
         TUTTI_TAPE(tape, e) {
-            tutti_sym h = tutti_dropout_of(tutti_mul(x, vars[0]), TUTTI_NO_SYM, 0.1);
+            tutti_sym h = tutti_nn_dropout(tutti_mul(x, vars[0]), 0.1);
             loss = tutti_mean(tutti_square(tutti_sub(tutti_add(h, vars[1]), y)));
         }
         tutti_grad grads[2];
-        tutti_gradients(&tape, loss, 2, vars, grads);
+        tutti_tape_gradients(&tape, loss, 2, vars, grads);
         tutti_apply_gradients(tutti_adam(.learning_rate = 0.01), 2, vars, grads);
-        CHECK(!isnan(tutti_item(loss)));
+        CHECK(!isnan(tutti_scalar_value(loss)));
     }
 }
 
@@ -300,7 +301,8 @@ static tutti_status gradients_asked(int count, bool of_loss, bool anywhere)
         TUTTI_TAPE(tape, e)
             loss = tutti_sum(w);
         tutti_grad grad;
-        tutti_gradients(&tape, of_loss ? loss : TUTTI_NO_SYM, count, &w, anywhere ? &grad : NULL);
+        tutti_tape_gradients(&tape, of_loss ? loss : TUTTI_NO_SYM, count, &w,
+                             anywhere ? &grad : NULL);
     }
     tutti_status status = tutti_eager_check(e);
     tutti_eager_close(e);
@@ -325,6 +327,6 @@ TUTTI_TEST(tape_has_no_feeds)
     CHECK_OK(tutti_eager_open(&e));
     tutti_sym x = tutti_placeholder(tutti_eager_graph(e), TUTTI_F32);
     CHECK_STATUS(tutti_value(tutti_neg(x), &value), TUTTI_INVALID);
-    CHECK_CONTAINS(tutti_error_message(), "a tape takes values by tutti_use");
+    CHECK_CONTAINS(tutti_error_message(), "a tape takes values by tutti_eager_feed");
     tutti_eager_close(e);
 }

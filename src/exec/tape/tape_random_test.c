@@ -33,7 +33,7 @@ static void on_tape(const names *order, int64_t seed, double *ret)
     for (int i = 0; i < 3; i++) {
         made[i] = make(tutti_eager_graph(e), order->names[i], seed);
         if (order->steps)
-            CHECK_OK(tutti_step(e));
+            CHECK_OK(tutti_eager_step(e));
     }
     for (int i = 0; i < 3; i++) {
         tutti_tensor *value;
@@ -52,7 +52,7 @@ static void in_session(const names *order, int64_t seed, double *ret)
     for (int i = 0; i < 3; i++)
         made[i] = make(g, order->names[i], seed);
     CHECK_OK(tutti_session_open(&s, g));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     for (int i = 0; i < 3; i++) {
         tutti_tensor *value;
         CHECK_OK(tutti_session_get(s, made[i], &value));
@@ -108,15 +108,16 @@ TUTTI_TEST(tape_named_random_numbers_follow_the_name)
     for (int step = 0; step < 4; step++) {
         TUTTI_STEP(e) {
             if (step == 1) /* something that draws by the counter of the tape, and begins it */
-                CHECK(tutti_item(draw(g, "other", false)) >= 0);
+                CHECK(tutti_scalar_value(draw(g, "other", false)) >= 0);
             tutti_sym first = draw(g, step % 2 ? "b" : "a", true);
             tutti_sym unnamed = draw(g, NULL, true);
             tutti_sym second = draw(g, step % 2 ? "a" : "b", true);
             tutti_sym third = draw(g, "a", true);
-            CHECK_NEAR(tutti_item(first), expected[step % 2], 0);
-            CHECK_NEAR(tutti_item(second), expected[1 - step % 2], 0);
-            CHECK_NEAR(tutti_item(third), expected[2], 0);
-            CHECK(tutti_item(unnamed) != expected[0] && tutti_item(unnamed) != expected[1]);
+            CHECK_NEAR(tutti_scalar_value(first), expected[step % 2], 0);
+            CHECK_NEAR(tutti_scalar_value(second), expected[1 - step % 2], 0);
+            CHECK_NEAR(tutti_scalar_value(third), expected[2], 0);
+            CHECK(tutti_scalar_value(unnamed) != expected[0] &&
+                  tutti_scalar_value(unnamed) != expected[1]);
         }
     }
     CHECK_OK(tutti_eager_check(e));
@@ -134,11 +135,11 @@ TUTTI_TEST(tape_named_random_numbers_are_new_in_every_step)
     CHECK_OK(tutti_eager_open(&e));
     for (int step = 0; step < STEPS; step++) {
         TUTTI_STEP(e) {
-            tutti_sym both = tutti_add(tutti_scale(draw(tutti_eager_graph(e), "a", false), 1024),
+            tutti_sym both = tutti_add(tutti_mul(draw(tutti_eager_graph(e), "a", false), 1024),
                                        draw(tutti_eager_graph(e), "a", false));
-            double sum = tutti_item(both);
+            double sum = tutti_scalar_value(both);
             drawn[2 * step] = sum;
-            drawn[2 * step + 1] = tutti_item(draw(tutti_eager_graph(e), NULL, false));
+            drawn[2 * step + 1] = tutti_scalar_value(draw(tutti_eager_graph(e), NULL, false));
         }
         tutti_eager_describe(e, &info);
         if (step == 2)

@@ -23,14 +23,14 @@ TUTTI_TEST(tape_trains_a_line)
     double last = 0;
     for (int i = 0; i < 1000; i++) {
         TUTTI_STEP(e) {
-            tutti_sym x = tutti_use(e, xs), y = tutti_use(e, ys), loss;
+            tutti_sym x = tutti_eager_feed(e, xs), y = tutti_eager_feed(e, ys), loss;
             TUTTI_TAPE(tape, e)
                 loss = tutti_mean(
                     tutti_square(tutti_sub(tutti_add(tutti_mul(x, vars[0]), vars[1]), y)));
             tutti_grad grads[2];
-            tutti_gradients(&tape, loss, 2, vars, grads);
+            tutti_tape_gradients(&tape, loss, 2, vars, grads);
             tutti_apply_gradients(tutti_adam(.learning_rate = 0.05), 2, vars, grads);
-            last = tutti_item(loss);
+            last = tutti_scalar_value(loss);
         }
     }
     CHECK_NEAR(last, 0, 2e-3);
@@ -50,20 +50,20 @@ TUTTI_TEST(tape_nests)
     tutti_eager *e;
     CHECK_OK(tutti_eager_open(&e));
     tutti_tensor *t = vector(1, (float[]){3});
-    tutti_sym x = tutti_use(e, t), cube;
+    tutti_sym x = tutti_eager_feed(e, t), cube;
     tutti_grad first, second;
     TUTTI_TAPE(outer, e) {
-        tutti_watch(&outer, x);
+        tutti_tape_watch(&outer, x);
         TUTTI_TAPE(inner, e) {
-            tutti_watch(&inner, x);
+            tutti_tape_watch(&inner, x);
             cube = tutti_mul(x, tutti_mul(x, x));
         }
-        tutti_gradients(&inner, cube, 1, &x, &first);
+        tutti_tape_gradients(&inner, cube, 1, &x, &first);
     }
-    tutti_gradients(&outer, first.value, 1, &x, &second);
-    CHECK_NEAR(tutti_item(first.value), 27, 1e-4);
-    CHECK_NEAR(tutti_item(second.value), 18, 1e-4);
-    CHECK_OK(tutti_step(e));
+    tutti_tape_gradients(&outer, first.value, 1, &x, &second);
+    CHECK_NEAR(tutti_scalar_value(first.value), 27, 1e-4);
+    CHECK_NEAR(tutti_scalar_value(second.value), 18, 1e-4);
+    CHECK_OK(tutti_eager_step(e));
     tutti_tensor_release(t);
     tutti_eager_close(e);
 }
@@ -74,24 +74,24 @@ TUTTI_TEST(tape_nests_round_a_recurrent_network)
     tutti_eager *e;
     CHECK_OK(tutti_eager_open(&e));
     tutti_tensor *t = vector(1, (float[]){0.5F});
-    tutti_sym x = tutti_use(e, t), y;
+    tutti_sym x = tutti_eager_feed(e, t), y;
     tutti_sym zero = tutti_fill(tutti_eager_graph(e), TUTTI_F32, 0, 1, 1);
     tutti_sym w = tutti_fill(tutti_eager_graph(e), TUTTI_F32, 0.7, 1, 1);
     tutti_grad first, second;
     TUTTI_TAPE(outer, e) {
-        tutti_watch(&outer, x);
+        tutti_tape_watch(&outer, x);
         TUTTI_TAPE(inner, e) {
-            tutti_watch(&inner, x);
-            y = tutti_simple_rnn_of(tutti_reshape(x, 1, 1, 1), zero, w, zero,
+            tutti_tape_watch(&inner, x);
+            y = tutti_nn_simple_rnn(tutti_reshape(x, 1, 1, 1), zero, w, zero,
                                     tutti_reshape(zero, 1));
         }
-        tutti_gradients(&inner, y, 1, &x, &first);
+        tutti_tape_gradients(&inner, y, 1, &x, &first);
     }
-    tutti_gradients(&outer, first.value, 1, &x, &second);
+    tutti_tape_gradients(&outer, first.value, 1, &x, &second);
     double value = tanh(0.35), slope = 1 - value * value;
-    CHECK_NEAR(tutti_item(first.value), slope * 0.7, 1e-5);
-    CHECK_NEAR(tutti_item(second.value), -2 * value * slope * 0.49, 1e-5);
-    CHECK_OK(tutti_step(e));
+    CHECK_NEAR(tutti_scalar_value(first.value), slope * 0.7, 1e-5);
+    CHECK_NEAR(tutti_scalar_value(second.value), -2 * value * slope * 0.49, 1e-5);
+    CHECK_OK(tutti_eager_step(e));
     tutti_tensor_release(t);
     tutti_eager_close(e);
 }
@@ -101,20 +101,20 @@ TUTTI_TEST(tape_gives_no_gradient_to_what_it_does_not_watch)
     tutti_eager *e;
     CHECK_OK(tutti_eager_open(&e));
     tutti_tensor *t = vector(1, (float[]){3});
-    tutti_sym x = tutti_use(e, t), before = tutti_scale(x, 2), y;
+    tutti_sym x = tutti_eager_feed(e, t), before = tutti_mul(x, 2), y;
     TUTTI_TAPE(tape, e)
         y = tutti_square(before);
     tutti_grad grads[2];
-    tutti_gradients(&tape, y, 2, (tutti_sym[]){x, before}, grads);
+    tutti_tape_gradients(&tape, y, 2, (tutti_sym[]){x, before}, grads);
     CHECK(!tutti_grad_ok(grads[0]));
     CHECK(!tutti_grad_ok(grads[1]));
     TUTTI_TAPE(watching, e) {
-        tutti_watch(&watching, before);
+        tutti_tape_watch(&watching, before);
         y = tutti_square(before);
     }
-    tutti_gradients(&watching, y, 2, (tutti_sym[]){x, before}, grads);
+    tutti_tape_gradients(&watching, y, 2, (tutti_sym[]){x, before}, grads);
     CHECK(!tutti_grad_ok(grads[0]));
-    CHECK_NEAR(tutti_item(grads[1].value), 12, 1e-5);
+    CHECK_NEAR(tutti_scalar_value(grads[1].value), 12, 1e-5);
     tutti_tensor_release(t);
     tutti_eager_close(e);
 }
@@ -128,21 +128,21 @@ TUTTI_TEST(tape_watches_as_many_values_as_wished_and_as_often)
     CHECK_OK(tutti_eager_open(&e));
     tutti_tensor *t = vector(1, (float[]){3});
     for (int i = 0; i < COUNT; i++)
-        x[i] = tutti_use(e, t);
+        x[i] = tutti_eager_feed(e, t);
     sum = tutti_square(x[0]);
     TUTTI_TAPE(tape, e) {
         for (int i = 0; i < COUNT; i++)
             for (int again = 0; again < 20; again++)
-                tutti_watch(&tape, x[i]);
+                tutti_tape_watch(&tape, x[i]);
         for (int i = 0; i < COUNT; i++)
-            sum = tutti_add(sum, tutti_scale(x[i], i + 1));
+            sum = tutti_add(sum, tutti_mul(x[i], i + 1));
     }
-    tutti_gradients(&tape, sum, COUNT, x, grads);
+    tutti_tape_gradients(&tape, sum, COUNT, x, grads);
     for (int i = 0; i < COUNT; i++)
-        CHECK_NEAR(tutti_item(grads[i].value), i + 1, 0);
-    CHECK_OK(tutti_step(e));
-    tutti_watch(&tape, tutti_use(e, t)); /* its memory is gone */
-    CHECK_STATUS(tutti_step(e), TUTTI_INVALID);
+        CHECK_NEAR(tutti_scalar_value(grads[i].value), i + 1, 0);
+    CHECK_OK(tutti_eager_step(e));
+    tutti_tape_watch(&tape, tutti_eager_feed(e, t)); /* its memory is gone */
+    CHECK_STATUS(tutti_eager_step(e), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "the tape is of an earlier step");
     tutti_tensor_release(t);
     tutti_eager_close(e);
@@ -154,14 +154,14 @@ TUTTI_TEST(tape_reads_in_the_middle_of_a_step)
     CHECK_OK(tutti_eager_open(&e));
     tutti_sym v = tutti_variable(tutti_eager_graph(e), tutti_full(1), .name = "v");
     for (int i = 0; i < 3; i++) {
-        double before = tutti_item(v);
+        double before = tutti_scalar_value(v);
         tutti_assign_add(v, tutti_scalar(tutti_eager_graph(e), TUTTI_F32, 2));
-        CHECK_NEAR(tutti_item(v), before + 2, 0);
+        CHECK_NEAR(tutti_scalar_value(v), before + 2, 0);
         tutti_assign_add(v, v);
-        CHECK_NEAR(tutti_item(v), 2 * (before + 2), 0);
-        CHECK_OK(tutti_step(e));
+        CHECK_NEAR(tutti_scalar_value(v), 2 * (before + 2), 0);
+        CHECK_OK(tutti_eager_step(e));
     }
-    CHECK_NEAR(tutti_item(v), 36, 0); /* 1 → 6 → 16 → 36 */
+    CHECK_NEAR(tutti_scalar_value(v), 36, 0); /* 1 → 6 → 16 → 36 */
     tutti_eager_close(e);
 }
 
@@ -170,13 +170,13 @@ TUTTI_TEST(tape_says_what_is_wrong_and_goes_on)
     tutti_eager *e;
     CHECK_OK(tutti_eager_open(&e));
     tutti_tensor *a = vector(2, (float[]){1, 2}), *b = vector(3, (float[]){1, 2, 3});
-    tutti_sym sum = tutti_add(tutti_use(e, a), tutti_use(e, b));
-    CHECK(isnan(tutti_item(sum)));
-    CHECK_STATUS(tutti_step(e), TUTTI_INVALID);
+    tutti_sym sum = tutti_add(tutti_eager_feed(e, a), tutti_eager_feed(e, b));
+    CHECK(isnan(tutti_scalar_value(sum)));
+    CHECK_STATUS(tutti_eager_step(e), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "tape_test.c");
-    tutti_sym old = tutti_use(e, a);
-    CHECK_NEAR(tutti_item(tutti_sum(old)), 3, 1e-6);
-    CHECK_OK(tutti_step(e));
+    tutti_sym old = tutti_eager_feed(e, a);
+    CHECK_NEAR(tutti_scalar_value(tutti_sum(old)), 3, 1e-6);
+    CHECK_OK(tutti_eager_step(e));
     tutti_tensor *value;
     CHECK_STATUS(tutti_value(old, &value), TUTTI_INVALID);
     tutti_tensor_release(a);
@@ -194,16 +194,17 @@ TUTTI_TEST(tape_keeps_the_first_failure_of_its_steps)
     CHECK_OK(tutti_eager_check(e));
     for (int i = 0; i < 4; i++)
         TUTTI_STEP(e)
-            tutti_item(tutti_check_numerics(tutti_use(e, values[i % 3]), names[i % 3]));
+            tutti_scalar_value(
+                tutti_check_numerics(tutti_eager_feed(e, values[i % 3]), names[i % 3]));
     tutti_fail(TUTTI_INVALID, "something else");
     CHECK_STATUS(tutti_eager_check(e), TUTTI_CHECK_FAILED);
     CHECK_CONTAINS(tutti_error_message(), "first");
     CHECK_OK(tutti_eager_check(e)); /* it was told */
     TUTTI_STEP(e)
-        tutti_add(tutti_use(e, values[0]), TUTTI_NO_SYM);
+        tutti_add(tutti_eager_feed(e, values[0]), TUTTI_NO_SYM);
     CHECK_STATUS(tutti_eager_check(e), TUTTI_INVALID);
     TUTTI_STEP(e)
-        CHECK_NEAR(tutti_item(tutti_use(e, values[0])), 2, 0);
+        CHECK_NEAR(tutti_scalar_value(tutti_eager_feed(e, values[0])), 2, 0);
     CHECK_OK(tutti_eager_check(e));
     for (int i = 0; i < 3; i++)
         tutti_tensor_release(values[i]);

@@ -144,7 +144,8 @@ TUTTI_TEST(callbacks_schedule_sets_the_rate_of_each_epoch)
     training t = training_begin(NULL);
     seen s = {0};
     CHECK(tutti_fit(t.model, t.data, .epochs = 3,
-                    .callbacks = TUTTI_LIST(watch(&s), tutti_schedule(decay)), .quiet = true));
+                    .callbacks = TUTTI_LIST(watch(&s), tutti_learning_rate_scheduler(decay)),
+                    .quiet = true));
     CHECK_NEAR(s.rates[0], 0.2, 1e-9);
     CHECK_NEAR(s.rates[1], 0.1, 1e-9);
     CHECK_NEAR(s.rates[2], 0.05, 1e-9);
@@ -158,7 +159,8 @@ TUTTI_TEST(callbacks_schedule_takes_schedules_by_step)
     seen s = {0};
     tutti_schedule steps = tutti_step_decay(.learning_rate = 0.4, .every = 4, .factor = 0.5);
     CHECK(tutti_fit(t.model, t.data, .epochs = 3,
-                    .callbacks = TUTTI_LIST(watch(&s), tutti_schedule(steps)), .quiet = true));
+                    .callbacks = TUTTI_LIST(watch(&s), tutti_learning_rate_scheduler(steps)),
+                    .quiet = true));
     CHECK_NEAR(s.rates[0], 0.4, 1e-9);
     CHECK_NEAR(s.rates[1], 0.2, 1e-9);
     CHECK_NEAR(s.rates[2], 0.1, 1e-9);
@@ -174,7 +176,8 @@ TUTTI_TEST(callbacks_schedule_refuses_rates_that_are_none)
 {
     training t = training_begin(NULL);
     CHECK(!tutti_fit(t.model, t.data, .epochs = 3,
-                     .callbacks = TUTTI_LIST(tutti_schedule(nonsense)), .quiet = true));
+                     .callbacks = TUTTI_LIST(tutti_learning_rate_scheduler(nonsense)),
+                     .quiet = true));
     CHECK_STATUS(tutti_job_check(t.job), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "no learning rate");
     CHECK_CONTAINS(tutti_error_message(), "schedule");

@@ -94,8 +94,8 @@ static tutti_status add_callbacks(tutti_progress *p)
                                           : tutti__fit_add(&p->fit, tutti_progress_bar());
 }
 
-tutti_progress *tutti_progress_create(tutti_job *job, int epochs, int64_t steps,
-                                      const tutti_progress_options *options)
+tutti_progress *tutti_progress_open_with(tutti_job *job, int epochs, int64_t steps,
+                                         const tutti_progress_options *options)
 {
     if (!tutti__job_able(job))
         return NULL;
@@ -239,7 +239,7 @@ int64_t tutti_progress_steps(const tutti_progress *p)
     return p ? p->fit.event.step : 0;
 }
 
-int tutti_progress_at(const tutti_progress *p)
+int tutti_progress_current_epoch(const tutti_progress *p)
 {
     return p ? p->fit.event.epoch : -1;
 }

@@ -216,7 +216,7 @@ tutti_status tutti__loop_kept_end(tutti_progress *p)
     if (tutti_job_check(p->job) != TUTTI_OK)
         return TUTTI_OK;
     if (k->model && k->path)
-        return tutti_save(k->model, k->path);
+        return tutti_save_model(k->model, k->path);
     TUTTI_TRY(loop_keep_join(p, true));
     return writes(p) ? save_weights(k) : TUTTI_OK;
 }
@@ -340,7 +340,7 @@ static tutti_status find_engine(tutti_loop_saving *k, const tutti_progress_optio
     }
     /* Variables that were made are initialised when the step ends: not after they were restored. */
     tutti_eager *eager = options->model ? options->model->eager : options->eager;
-    return eager ? tutti_step(eager) : TUTTI_OK;
+    return eager ? tutti_eager_step(eager) : TUTTI_OK;
 }
 
 tutti_status tutti__loop_keep(tutti_progress *p, const tutti_progress_options *options)

@@ -53,7 +53,7 @@ static tutti_dataset *make_data(tutti_job *job)
         tutti_tensor_set(x, i, sin(i * 1.7));
     for (int i = 0; i < ROWS; i++)
         tutti_tensor_set(y, i, cos(i * 0.9));
-    tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_from(job, x, y), 0), BATCH);
+    tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_from_tensor_slices(job, x, y), 0), BATCH);
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     return data;
@@ -90,9 +90,8 @@ static bool end_step(const way *how, tutti_progress *p, double loss, result *ret
 /* A loss that cannot be. */
 static tutti_sym spoil(bool building, tutti_sym loss)
 {
-    return building
-               ? tutti_matmul(loss, loss)
-               : tutti_check_numerics(tutti_div(loss, tutti_scalar_like(loss, 0)), "on purpose");
+    return building ? tutti_matmul(loss, loss)
+                    : tutti_check_numerics(tutti_div(loss, 0), "on purpose");
 }
 
 static void run_tape(const way *how, tutti_job *job, result *ret)
@@ -109,14 +108,15 @@ static void run_tape(const way *how, tutti_job *job, result *ret)
             TUTTI_STEP(e) {
                 tutti_sym loss;
                 TUTTI_TAPE(tape, e) {
-                    loss = loss_of(tutti_eager_graph(e), w, tutti_use(e, x), tutti_use(e, y));
+                    loss = loss_of(tutti_eager_graph(e), w, tutti_eager_feed(e, x),
+                                   tutti_eager_feed(e, y));
                     if (how->fail == tutti_progress_steps(p) + 1)
                         loss = spoil(how->building, loss);
                 }
                 tutti_grad grad;
-                tutti_gradients(&tape, loss, 1, &w, &grad);
+                tutti_tape_gradients(&tape, loss, 1, &w, &grad);
                 tutti_apply_gradients(adam, 1, &w, &grad);
-                value = tutti_item(loss);
+                value = tutti_scalar_value(loss);
             }
             if (!end_step(how, p, value, ret))
                 break;
@@ -149,9 +149,9 @@ static void run_session(const way *how, tutti_job *job, result *ret)
         tutti_fifo_queue(g, 10, TUTTI_TYPE(TUTTI_F32, BATCH, 3), TUTTI_TYPE(TUTTI_F32, BATCH, 1));
     tutti_sym put = tutti_enqueue(q, x, y), arrived = tutti_queue_arrived(q),
               taken = tutti_dequeue(q);
-    tutti_sym loss = loss_of(g, w, taken, tutti_output_of(taken, 1));
+    tutti_sym loss = loss_of(g, w, taken, tutti_sym_output(taken, 1));
     tutti_sym step = tutti_minimize(tutti_sgd(0.05, .momentum = 0.9), loss);
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     tutti_progress *p = tutti_progress_open(job, EPOCHS, 5, .session = s);
     while (tutti_progress_epoch(p)) {
         do {

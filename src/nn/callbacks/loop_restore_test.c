@@ -50,7 +50,7 @@ static void build(const way *how, program *p)
     const tutti_string first[2] = {{"", 0}, {"\0\xff", 2}}, next[2] = {{"a", 1}, {"", 0}};
     CHECK_OK(tutti_tensor_from(TUTTI_STRING, 1, (int64_t[]){2}, first, &words));
     CHECK_OK(tutti_tensor_from(TUTTI_STRING, 1, (int64_t[]){2}, next, &letter));
-    p->words = tutti_variable(p->g, tutti_from_tensor(words), .name = "words",
+    p->words = tutti_variable(p->g, tutti_tensor_init(words), .name = "words",
                               .dtype = TUTTI_STRING, .not_trainable = true);
     p->note = tutti_assign(p->words, tutti_string_join("", p->words, tutti_constant(p->g, letter)));
     p->sum = tutti_variable(p->g, tutti_zeros(how->width), .name = "sum");
@@ -103,7 +103,7 @@ static void check_closed(const way *how, const program *p)
 
 static void train(const way *how, program *p)
 {
-    CHECK_OK(tutti_run(p->s, .target = tutti_initialize_all(p->g)));
+    CHECK_OK(tutti_run(p->s, .target = tutti_initialize_variables(p->g)));
     tutti_progress *progress = tutti_progress_open(p->job, 1, STEPS, .session = p->s);
     if (!tutti_job_ok(p->job))
         return;

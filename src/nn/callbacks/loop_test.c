@@ -21,7 +21,7 @@ static int count_steps(tutti_job *job, int epochs, int64_t steps, int bad, int *
     int count = 0;
     *ret_epochs = 0;
     while (tutti_progress_epoch(p)) {
-        CHECK_INT(tutti_progress_at(p), *ret_epochs);
+        CHECK_INT(tutti_progress_current_epoch(p), *ret_epochs);
         for (int i = 0; i < 5; i++) {
             count++;
             tutti_progress_mean(p, "loss", i);

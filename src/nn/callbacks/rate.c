@@ -4,7 +4,7 @@
 #include "nn/callbacks/common.h"
 
 typedef struct rating {
-    tutti_rate_fn *fn; /* NULL: `schedule` */
+    tutti_learning_rate_fn *fn; /* NULL: `schedule` */
     tutti_schedule schedule;
 } rating;
 
@@ -51,7 +51,7 @@ static const tutti_callback_kind kind = {
     .destroy = free,
 };
 
-static tutti_callback *rate_make(tutti_rate_fn *fn, const tutti_schedule *schedule)
+static tutti_callback *rate_make(tutti_learning_rate_fn *fn, const tutti_schedule *schedule)
 {
     rating *r = calloc(1, sizeof *r);
     if (!r)
@@ -62,12 +62,12 @@ static tutti_callback *rate_make(tutti_rate_fn *fn, const tutti_schedule *schedu
     return tutti_callback_make(&kind, r);
 }
 
-tutti_callback *tutti_rate_by_epoch(tutti_rate_fn *fn)
+tutti_callback *tutti_learning_rate_by_epoch(tutti_learning_rate_fn *fn)
 {
     return rate_make(fn, NULL);
 }
 
-tutti_callback *tutti_rate_by_step(tutti_schedule schedule)
+tutti_callback *tutti_learning_rate_by_step(tutti_schedule schedule)
 {
     return rate_make(NULL, &schedule);
 }

@@ -75,7 +75,7 @@ static const tutti_callback_kind kind = {
     .recall = recall,
 };
 
-tutti_callback *tutti_reduce_lr_with(const tutti_reduce_lr_options *options)
+tutti_callback *tutti_reduce_lr_on_plateau_with(const tutti_reduce_lr_on_plateau_options *options)
 {
     reducing *r = calloc(1, sizeof *r);
     if (!r)

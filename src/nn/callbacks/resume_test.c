@@ -38,9 +38,9 @@ static void train_by_hand(tutti_job *job, tutti_model *m, tutti_dataset *data, i
             TUTTI_STEP(e) {
                 tutti_sym value;
                 TUTTI_TAPE(tape, e)
-                    value = tutti_loss_of(&loss, tutti_use(e, y), tutti_apply(m, tutti_use(e, x)),
-                                          TUTTI_NO_SYM);
-                tutti_descend(m, adam, &tape, value);
+                    value = tutti_compute_loss(&loss, tutti_eager_feed(e, y),
+                                               tutti_apply(m, tutti_eager_feed(e, x)));
+                tutti_tape_minimize(&tape, adam, value, m);
             }
             if (!tutti_progress_step(p, BATCH))
                 break;

@@ -124,7 +124,7 @@ static tutti_status save_training(void *self, tutti_event *event)
 static tutti_status save_model(void *self, tutti_event *event)
 {
     const save_resume *k = self;
-    return tutti_save(event->model, k->path);
+    return tutti_save_model(event->model, k->path);
 }
 
 static void save_resume_destroy(void *self)

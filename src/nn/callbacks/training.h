@@ -40,7 +40,7 @@ static inline training training_begin(const char *const *flags)
     tutti_tensor *inputs, *targets;
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){8, 1}, x, &inputs));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){8, 1}, y, &targets));
-    t.data = tutti_batch(tutti_from(t.job, inputs, targets), 2);
+    t.data = tutti_batch(tutti_from_tensor_slices(t.job, inputs, targets), 2);
     tutti_tensor_release(inputs);
     tutti_tensor_release(targets);
     t.model = tutti_sequential(t.job, tutti_dense(1, .name = "d", .kernel_initializer = "zeros"));

@@ -4,7 +4,7 @@
 static tutti_sym activation_call(tutti_layer_call *call)
 {
     const tutti_activation_settings *s = call->settings;
-    return tutti_activate(tutti_identity(call->inputs[0]), s->activation);
+    return tutti_nn_activation(tutti_identity(call->inputs[0]), s->activation);
 }
 
 static const tutti_field fields[] = {

@@ -1,5 +1,6 @@
 /* attention.c: attention by heads, with the layer's weights. */
 #include "nn/layers/common.h"
+#include "ops/build.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,8 +51,8 @@ static tutti_sym to_heads(tutti_layer_call *call, const tutti_multi_head_attenti
         return tutti_expand_dims(y, 1);
     tutti_sym cut = tutti_split_into(y, 2, (int)heads);
     for (int i = 0; i < heads; i++)
-        parts[i] = tutti_output_of(cut, i);
-    return (tutti_stack)(1, (int)heads, parts);
+        parts[i] = tutti_sym_output(cut, i);
+    return tutti_stack((int)heads, parts, .axis = 1);
 }
 
 /* [batch, heads, time, size] to [batch, time, heads size]. */
@@ -65,8 +66,8 @@ static tutti_sym from_heads(tutti_sym y, int64_t heads, int64_t size)
         return tutti_squeeze(y, 1);
     tutti_sym cut = tutti_unstack(y, 1, (int)heads);
     for (int i = 0; i < heads; i++)
-        parts[i] = tutti_output_of(cut, i);
-    return (tutti_concat)(2, (int)heads, parts);
+        parts[i] = tutti_sym_output(cut, i);
+    return tutti_concatenate((int)heads, parts, .axis = 2);
 }
 
 /* 0 where all masks let a query see a key, else -inf: broadcasts to [batch, heads, queries, keys].
@@ -84,7 +85,7 @@ static tutti_sym added_mask(const tutti_heads *heads, tutti_sym like)
     }
     if (!all.node)
         return all;
-    return tutti_where(all, tutti_scalar_like(like, 0), tutti_scalar_like(like, -INFINITY));
+    return tutti_where(all, tutti__scalar_like(like, 0), tutti__scalar_like(like, -INFINITY));
 }
 
 tutti_sym tutti__layer_attention(tutti_layer_call *call, const tutti_heads *heads,
@@ -100,7 +101,7 @@ tutti_sym tutti__layer_attention(tutti_layer_call *call, const tutti_heads *head
     if (!q.node || !k.node || !v.node)
         return TUTTI_NO_SYM;
     tutti_sym y =
-        tutti_attention_of(q, k, v, .mask = added_mask(heads, q), .causal = s->use_causal_mask);
+        tutti_nn_attention(q, k, v, .mask = added_mask(heads, q), .causal = s->use_causal_mask);
     projection out = {.prefix = heads->prefix,
                       .name = "attention_output",
                       .in = s->num_heads * value_dim,

@@ -5,7 +5,7 @@ static tutti_sym average_call(tutti_layer_call *call)
 {
     call->ret_mask = tutti__layer_masks_and(call);
     tutti_sym sum = tutti__merge_fold(call->input_count, call->inputs, tutti_add);
-    return tutti_scale(sum, 1.0 / call->input_count);
+    return tutti_mul(sum, 1.0 / call->input_count);
 }
 
 const tutti_layer_kind tutti_layer_average = {

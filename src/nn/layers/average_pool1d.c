@@ -7,8 +7,8 @@ static tutti_sym average_pool1d_call(tutti_layer_call *call)
     int64_t window = s->pool_size > 0 ? s->pool_size : 2;
     if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
         return TUTTI_NO_SYM;
-    return tutti_average_pool1d_of(call->inputs[0], .window = window,
-                                   .stride = s->strides > 0 ? s->strides : window,
+    return tutti_nn_average_pool1d(call->inputs[0], .pool_size = window,
+                                   .strides = s->strides > 0 ? s->strides : window,
                                    .padding = s->padding);
 }
 

@@ -8,13 +8,13 @@ static tutti_sym factor(tutti_layer_call *call, bool absent, const char *name, d
     options.struct_size = sizeof options;
     options.full_precision = true;
     return absent ? tutti__layer_full(call, TUTTI_F32, fixed, channels)
-                  : (tutti_weight)(call, name, TUTTI_TYPE(TUTTI_F32, channels), &options);
+                  : tutti_weight_with(call, name, TUTTI_TYPE(TUTTI_F32, channels), &options);
 }
 
 /* m = m - (1 - momentum) (m - value) */
 static void move(tutti_layer_call *call, tutti_sym state, tutti_sym value, double momentum)
 {
-    tutti_sym step = tutti_scale(tutti_sub(tutti_read(state), value), 1 - momentum);
+    tutti_sym step = tutti_mul(tutti_sub(tutti_read(state), value), 1 - momentum);
     tutti_layer_update(call, tutti_assign_sub(state, tutti_stop_gradient(step)));
 }
 
@@ -50,11 +50,11 @@ static tutti_sym batch_norm_call(tutti_layer_call *call)
         type.dtype == TUTTI_F32 ? call->inputs[0] : tutti_cast(call->inputs[0], TUTTI_F32);
     tutti_sym y;
     if (call->training && !tutti__layer_frozen(call)) {
-        y = tutti_batch_norm_of(x, gamma, beta, .epsilon = epsilon);
-        move(call, mean, tutti_output_of(y, 1), momentum);
-        move(call, variance, tutti_output_of(y, 2), momentum);
+        y = tutti_nn_batch_norm(x, gamma, beta, .epsilon = epsilon);
+        move(call, mean, tutti_sym_output(y, 1), momentum);
+        move(call, variance, tutti_sym_output(y, 2), momentum);
     } else {
-        y = tutti_batch_norm_inference_of(x, gamma, beta, mean, variance, .epsilon = epsilon);
+        y = tutti_nn_batch_norm_inference(x, gamma, beta, mean, variance, .epsilon = epsilon);
     }
     return type.dtype == TUTTI_F32 ? y : tutti_cast(y, type.dtype);
 }

@@ -61,7 +61,7 @@ tutti_sym tutti__layer_dropout(tutti_layer_call *call, tutti_sym x, double rate,
     salt = tutti__hash_string(salt, tutti_layer_name(call->layer));
     if (which[0])
         salt = tutti__hash_string(salt, which);
-    return tutti_dropout_of(x, TUTTI_NO_SYM, rate, .seed = seed ? seed : (int64_t)building->seed,
+    return tutti_nn_dropout(x, rate, .seed = seed ? seed : (int64_t)building->seed,
                             .salt = (int64_t)(salt >> 1));
 }
 
@@ -75,7 +75,7 @@ tutti_sym tutti__layer_dropout_shared(tutti_layer_call *call, tutti_sym x, doubl
             one.begin.values[i] = i < first ? TUTTI_FIRST : 0;
             one.end.values[i] = i < first ? TUTTI_LAST : 1;
         }
-        tutti_sym ones = tutti_ones_like((tutti_slice)(x, &one));
+        tutti_sym ones = tutti_ones_like(tutti_slice_with(x, &one));
         return tutti_mul(x, tutti__layer_dropout(call, ones, rate, seed, ""));
     }
     return tutti__layer_dropout(call, x, rate, seed, "");
@@ -117,7 +117,7 @@ tutti_sym tutti__layer_affine(tutti_layer_call *call, tutti_sym x, const tutti_a
             y, tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, affine->units),
                             .initializer = tutti__text_or(affine->bias_initializer, "zeros")));
     }
-    return tutti_activate(y, affine->activation);
+    return tutti_nn_activation(y, affine->activation);
 }
 
 tutti_status tutti__numbers_parse(const char *text, tutti_tensor **ret)

@@ -22,7 +22,7 @@ static void join_masks(tutti_layer_call *call, int64_t axis)
         return;
     for (int i = 0; i < call->input_count; i++)
         all[i] = mask_or_all(call, i);
-    call->ret_mask = (tutti_concat)(1, call->input_count, all);
+    call->ret_mask = tutti_concatenate(call->input_count, all, .axis = 1);
 }
 
 static tutti_sym concatenate_call(tutti_layer_call *call)
@@ -34,7 +34,7 @@ static tutti_sym concatenate_call(tutti_layer_call *call)
         return tutti_layer_fail(call, "joins along axis 1 to %d, not %lld; axis 0 is the batch",
                                 rank - 1, (long long)s->axis);
     join_masks(call, axis);
-    return (tutti_concat)((int)axis, call->input_count, call->inputs);
+    return tutti_concatenate(call->input_count, call->inputs, .axis = (int)axis);
 }
 
 static const tutti_field fields[] = {

@@ -17,15 +17,15 @@ static tutti_sym conv1d_call(tutti_layer_call *call)
     tutti_sym kernel =
         tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
                      .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
-    tutti_sym y = tutti_conv1d_of(
-        call->inputs[0], kernel, .stride = s->strides > 0 ? s->strides : 1,
-        .dilation = s->dilations > 0 ? s->dilations : 1, .padding = s->padding, .groups = groups);
+    tutti_sym y = tutti_nn_conv1d(
+        call->inputs[0], kernel, .strides = s->strides > 0 ? s->strides : 1,
+        .dilations = s->dilations > 0 ? s->dilations : 1, .padding = s->padding, .groups = groups);
     if (!s->no_bias)
         y = tutti_add(y, tutti_weight(call, "bias", TUTTI_TYPE(TUTTI_F32, s->filters),
                                       .initializer = tutti__text_or(s->bias_initializer, "zeros"),
                                       .regularizer = s->bias_regularizer,
                                       .constraint = s->bias_constraint));
-    return tutti_activate(y, s->activation);
+    return tutti_nn_activation(y, s->activation);
 }
 
 static const tutti_field fields[] = {

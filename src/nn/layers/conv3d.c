@@ -20,7 +20,7 @@ static tutti_sym conv3d_call(tutti_layer_call *call)
         tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
                      .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
     tutti_sym y =
-        tutti_conv3d_of(call->inputs[0], kernel,
+        tutti_nn_conv3d(call->inputs[0], kernel,
                         .strides = {tutti__pair(strides, 0, 1), tutti__pair(strides, 1, 1),
                                     tutti__pair(strides, 2, 1)},
                         .dilations = {tutti__pair(dilations, 0, 1), tutti__pair(dilations, 1, 1),

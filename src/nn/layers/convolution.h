@@ -23,7 +23,7 @@
 
 /* activation(y + bias) with the settings `s` of any convolution layer. */
 #define CONVOLUTION_END(call, s, y)                                                                \
-    tutti_activate(                                                                                \
+    tutti_nn_activation(                                                                           \
         (s)->no_bias                                                                               \
             ? (y)                                                                                  \
             : tutti_add(                                                                           \

@@ -22,7 +22,7 @@ static tutti_sym dense_call(tutti_layer_call *call)
                                       .initializer = tutti__text_or(s->bias_initializer, "zeros"),
                                       .regularizer = s->bias_regularizer,
                                       .constraint = s->bias_constraint));
-    return tutti_activate(y, s->activation);
+    return tutti_nn_activation(y, s->activation);
 }
 
 static const tutti_field fields[] = {

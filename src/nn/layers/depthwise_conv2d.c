@@ -13,7 +13,7 @@ static tutti_sym depthwise_conv2d_call(tutti_layer_call *call)
     tutti_sym kernel = tutti_weight(call, "kernel", shape, .initializer = s->depthwise_initializer,
                                     .regularizer = s->depthwise_regularizer,
                                     .constraint = s->depthwise_constraint);
-    tutti_sym y = tutti_depthwise_conv2d_of(
+    tutti_sym y = tutti_nn_depthwise_conv2d(
         call->inputs[0], kernel,
         .strides = {tutti__pair(s->strides, 0, 1), tutti__pair(s->strides, 1, 1)},
         .dilations = {tutti__pair(s->dilations, 0, 1), tutti__pair(s->dilations, 1, 1)},
@@ -23,7 +23,7 @@ static tutti_sym depthwise_conv2d_call(tutti_layer_call *call)
                                       .initializer = tutti__text_or(s->bias_initializer, "zeros"),
                                       .regularizer = s->bias_regularizer,
                                       .constraint = s->bias_constraint));
-    return tutti_activate(y, s->activation);
+    return tutti_nn_activation(y, s->activation);
 }
 
 static const tutti_field fields[] = {

@@ -18,8 +18,8 @@ static int axis_of(tutti_layer_call *call, int i)
 
 static tutti_sym unit_length(tutti_sym x, int axis)
 {
-    tutti_sym norm = tutti_norm(x, .axes = TUTTI_AXES(axis), .keep_dims = true);
-    return tutti_div(x, tutti_maximum(norm, tutti_scalar_like(norm, 1e-6)));
+    tutti_sym norm = tutti_norm(x, .axes = TUTTI_AXES(axis), .keepdims = true);
+    return tutti_div(x, tutti_maximum(norm, 1e-6));
 }
 
 static tutti_sym dot_call(tutti_layer_call *call)

@@ -24,7 +24,7 @@ static tutti_sym embedding_call(tutti_layer_call *call)
                      .regularizer = s->embeddings_regularizer,
                      .constraint = s->embeddings_constraint, .full_precision = true);
     if (s->mask_zero)
-        call->ret_mask = tutti_not_equal(ids, tutti_scalar_like(ids, 0));
+        call->ret_mask = tutti_not_equal(ids, 0);
     tutti_sym rows = tutti_embedding_lookup(table, ids);
     return building->compute == TUTTI_F32 ? rows : tutti_cast(rows, building->compute);
 }

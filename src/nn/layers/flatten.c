@@ -3,7 +3,7 @@
 
 static tutti_sym flatten_call(tutti_layer_call *call)
 {
-    return tutti_flatten_of(call->inputs[0]);
+    return tutti_nn_flatten(call->inputs[0]);
 }
 
 const tutti_layer_kind tutti_layer_flatten = {

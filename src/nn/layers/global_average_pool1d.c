@@ -5,9 +5,9 @@
 static tutti_sym mean_of_shown(tutti_sym x, tutti_sym mask)
 {
     tutti_sym shown = tutti_cast(mask, tutti_sym_type(x).dtype);
-    tutti_sym count = tutti_sum(shown, .axes = TUTTI_AXES(1), .keep_dims = true);
+    tutti_sym count = tutti_sum(shown, .axes = TUTTI_AXES(1), .keepdims = true);
     tutti_sym total = tutti_sum(tutti_mul(x, tutti_expand_dims(shown, 2)), .axes = TUTTI_AXES(1));
-    return tutti_div(total, tutti_maximum(count, tutti_scalar_like(count, 1)));
+    return tutti_div(total, tutti_maximum(count, 1));
 }
 
 static tutti_sym global_average_pool1d_call(tutti_layer_call *call)
@@ -17,7 +17,7 @@ static tutti_sym global_average_pool1d_call(tutti_layer_call *call)
     if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
         return TUTTI_NO_SYM;
     tutti_sym y =
-        call->mask.node ? mean_of_shown(x, call->mask) : tutti_global_average_pool1d_of(x);
+        call->mask.node ? mean_of_shown(x, call->mask) : tutti_nn_global_average_pool1d(x);
     return s->keepdims ? tutti_expand_dims(y, 1) : y;
 }
 

@@ -6,7 +6,7 @@ static tutti_sym global_average_pool3d_call(tutti_layer_call *call)
     const tutti_global_pool_settings *s = call->settings;
     if (!tutti__layer_takes(call, 5, TUTTI_VOLUMES))
         return TUTTI_NO_SYM;
-    tutti_sym y = tutti_global_average_pool3d_of(call->inputs[0]);
+    tutti_sym y = tutti_nn_global_average_pool3d(call->inputs[0]);
     for (int i = 0; i < 3 && s->keepdims; i++)
         y = tutti_expand_dims(y, 1);
     return y;

@@ -10,8 +10,8 @@ static tutti_sym global_max_pool1d_call(tutti_layer_call *call)
     if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
         return TUTTI_NO_SYM;
     if (call->mask.node)
-        x = tutti_where(tutti_expand_dims(call->mask, 2), x, tutti_scalar_like(x, -INFINITY));
-    tutti_sym y = tutti_global_max_pool1d_of(x);
+        x = tutti_where(tutti_expand_dims(call->mask, 2), x, -INFINITY);
+    tutti_sym y = tutti_nn_global_max_pool1d(x);
     return s->keepdims ? tutti_expand_dims(y, 1) : y;
 }
 

@@ -6,7 +6,7 @@ static tutti_sym global_max_pool2d_call(tutti_layer_call *call)
     const tutti_global_pool_settings *s = call->settings;
     if (!tutti__layer_takes(call, 4, TUTTI_IMAGES))
         return TUTTI_NO_SYM;
-    tutti_sym y = tutti_global_max_pool2d_of(call->inputs[0]);
+    tutti_sym y = tutti_nn_global_max_pool2d(call->inputs[0]);
     return s->keepdims ? tutti_expand_dims(tutti_expand_dims(y, 1), 1) : y;
 }
 

@@ -15,7 +15,7 @@ static tutti_sym group_norm_call(tutti_layer_call *call)
         return tutti_layer_fail(call, "%lld channels cannot be cut into %lld groups",
                                 (long long)channels, (long long)groups);
     tutti_sym gamma = tutti__norm_factor(call, true), beta = tutti__norm_factor(call, false);
-    return tutti_group_norm_of(call->inputs[0], gamma, beta, groups,
+    return tutti_nn_group_norm(call->inputs[0], gamma, beta, groups,
                                .epsilon = tutti__number_or(s->epsilon, 1e-3));
 }
 

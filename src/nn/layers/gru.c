@@ -4,7 +4,7 @@
 static tutti_sym gru_run(tutti_sym x, const tutti_sym *states, const tutti_sym *weights,
                          const tutti_rnn_options *options)
 {
-    return (tutti_gru_of)(x, states[0], weights[0], weights[1], weights[2], options);
+    return tutti_nn_gru_with(x, states[0], weights[0], weights[1], weights[2], options);
 }
 
 static const tutti_recurrence recurrence = {

@@ -10,7 +10,7 @@ static tutti_sym instance_norm_call(tutti_layer_call *call)
     if (!tutti__layer_knows(call, type.rank - 1))
         return TUTTI_NO_SYM;
     tutti_sym gamma = tutti__norm_factor(call, true), beta = tutti__norm_factor(call, false);
-    return tutti_instance_norm_of(call->inputs[0], gamma, beta,
+    return tutti_nn_instance_norm(call->inputs[0], gamma, beta,
                                   .epsilon = tutti__number_or(s->epsilon, 1e-3));
 }
 

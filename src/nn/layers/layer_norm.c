@@ -8,7 +8,7 @@ static tutti_sym layer_norm_call(tutti_layer_call *call)
     if (type.rank < 2 || !tutti__layer_takes(call, type.rank, "[batch, …, features]"))
         return tutti_layer_fail(call, "takes floats [batch, …, features]");
     tutti_sym gamma = tutti__norm_factor(call, true), beta = tutti__norm_factor(call, false);
-    return tutti_layer_norm_of(call->inputs[0], gamma, beta,
+    return tutti_nn_layer_norm(call->inputs[0], gamma, beta,
                                .epsilon = tutti__number_or(s->epsilon, 1e-3));
 }
 

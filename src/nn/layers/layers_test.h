@@ -113,7 +113,7 @@ static inline void expect(int count, tutti_layer **layers, tutti_tensor *input, 
                           const int64_t *dims, const double *expected)
 {
     tutti_job *job = tutti_open(NULL, NULL);
-    tutti_model *model = tutti_sequential_of(job, count, layers);
+    tutti_model *model = (tutti_sequential)(job, count, layers);
     expect_model(model, 1, &input, rank, dims, expected);
     CHECK_INT(tutti_close(job), 0);
 }
@@ -163,14 +163,14 @@ static inline tutti_sym squares(const tutti_loss *loss, tutti_sym truth, tutti_s
 {
     tutti_type type = tutti_sym_type(guess);
     tutti_sym all = tutti_square(tutti_sub(guess, truth));
-    return type.rank > 1 ? tutti_mean(tutti_flatten_of(all), .axes = TUTTI_AXES(1)) : all;
+    return type.rank > 1 ? tutti_mean(tutti_nn_flatten(all), .axes = TUTTI_AXES(1)) : all;
 }
 
 /* Trains layers to give zeros and checks that the loss falls to `part` of its first value. */
 static inline void learns(int count, tutti_layer **layers, tutti_tensor *input, double part)
 {
     tutti_job *job = tutti_open(NULL, NULL);
-    tutti_model *model = tutti_sequential_of(job, count, layers);
+    tutti_model *model = (tutti_sequential)(job, count, layers);
     tutti_tensor *y, *target;
     double first = 0, last = 0;
     CHECK_OK(tutti_predict_on_batch(model, 1, &input, 1, &y));

@@ -4,7 +4,7 @@
 static tutti_sym lstm_run(tutti_sym x, const tutti_sym *states, const tutti_sym *weights,
                           const tutti_rnn_options *options)
 {
-    return (tutti_lstm_of)(x, states[0], states[1], weights[0], weights[1], weights[2], options);
+    return tutti_nn_lstm_with(x, states[0], states[1], weights[0], weights[1], weights[2], options);
 }
 
 static const tutti_recurrence recurrence = {

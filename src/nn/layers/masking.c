@@ -7,8 +7,7 @@ static tutti_sym masking_call(tutti_layer_call *call)
     tutti_sym x = call->inputs[0];
     if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
         return TUTTI_NO_SYM;
-    tutti_sym mask =
-        tutti_any(tutti_not_equal(x, tutti_scalar_like(x, s->mask_value)), .axes = TUTTI_AXES(2));
+    tutti_sym mask = tutti_any(tutti_not_equal(x, s->mask_value), .axes = TUTTI_AXES(2));
     call->ret_mask = call->mask.node ? tutti_logical_and(mask, call->mask) : mask;
     return tutti_mul(x, tutti_expand_dims(tutti_cast(mask, tutti_sym_type(x).dtype), 2));
 }

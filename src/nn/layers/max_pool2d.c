@@ -7,8 +7,8 @@ static tutti_sym max_pool2d_call(tutti_layer_call *call)
     int64_t height = tutti__pair(s->pool_size, 0, 2), width = tutti__pair(s->pool_size, 1, 2);
     if (!tutti__layer_takes(call, 4, TUTTI_IMAGES))
         return TUTTI_NO_SYM;
-    return tutti_max_pool2d_of(
-        call->inputs[0], .window = {height, width},
+    return tutti_nn_max_pool2d(
+        call->inputs[0], .pool_size = {height, width},
         .strides = {tutti__pair(s->strides, 0, height), tutti__pair(s->strides, 1, width)},
         .padding = s->padding);
 }

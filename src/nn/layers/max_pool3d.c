@@ -11,7 +11,7 @@ static tutti_sym max_pool3d_call(tutti_layer_call *call)
         window[i] = tutti__pair(s->pool_size, i, 2);
         strides[i] = tutti__pair(s->strides, i, window[i]);
     }
-    return tutti_max_pool3d_of(call->inputs[0], .window = {window[0], window[1], window[2]},
+    return tutti_nn_max_pool3d(call->inputs[0], .pool_size = {window[0], window[1], window[2]},
                                .strides = {strides[0], strides[1], strides[2]},
                                .padding = s->padding);
 }

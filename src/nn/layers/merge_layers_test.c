@@ -39,11 +39,11 @@ TUTTI_TEST(merging_functions_do_what_layers_do)
     tutti_tensor *inputs[2] = {floats(DIMS(2, 2)), floats(DIMS(2, 2))}, *y[5];
     tutti_sym s[2];
     tutti_model *model = model_like(job, 2, inputs, s);
-    tutti_output(model, "concatenate", tutti_concatenate(s[0], s[1], s[0]));
-    tutti_output(model, "average", tutti_average(s[0], s[1]));
-    tutti_output(model, "multiply", tutti_multiply(s[0], s[1]));
-    tutti_output(model, "subtract", tutti_subtract(s[0], s[1]));
-    tutti_output(model, "dot", tutti_dot(s[0], s[1]));
+    tutti_output(model, "concatenate", tutti_call(tutti_concatenate_layer(), s[0], s[1], s[0]));
+    tutti_output(model, "average", tutti_call(tutti_average_layer(), s[0], s[1]));
+    tutti_output(model, "multiply", tutti_call(tutti_multiply_layer(), s[0], s[1]));
+    tutti_output(model, "subtract", tutti_call(tutti_subtract_layer(), s[0], s[1]));
+    tutti_output(model, "dot", tutti_call(tutti_dot_layer(), s[0], s[1]));
     CHECK_OK(tutti_predict_on_batch(model, 2, inputs, 5, y));
     for (int i = 0; i < 4; i++) {
         double x = rule(0, i);
@@ -67,7 +67,7 @@ TUTTI_TEST(merging_functions_need_no_model)
     tutti_graph *graph;
     CHECK_OK(tutti_graph_create(&graph));
     tutti_sym a = tutti_placeholder(graph, TUTTI_F32, 2, 3);
-    tutti_type type = tutti_sym_type(tutti_concatenate(a, a));
+    tutti_type type = tutti_sym_type(tutti_call(tutti_concatenate_layer(), a, a));
     CHECK_INT(type.dims[1], 6);
     CHECK_OK(tutti_graph_check(graph));
     tutti_graph_destroy(graph);
@@ -104,7 +104,7 @@ TUTTI_TEST(merging_layers_join_masks)
 
 static tutti_sym scaled(tutti_sym x, void *context)
 {
-    return tutti_scale(x, *(double *)context);
+    return tutti_mul(x, *(double *)context);
 }
 
 TUTTI_TEST(lambda_layer_calls_the_function)

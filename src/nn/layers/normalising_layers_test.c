@@ -111,7 +111,7 @@ static void check_noise(tutti_layer *layer, int rank, const int64_t *dims)
     tutti_tensor_release(y);
     tutti_eager *eager = tutti_model_eager(model);
     TUTTI_STEP(eager) {
-        tutti_sym given = tutti_use(eager, x);
+        tutti_sym given = tutti_eager_feed(eager, x);
         CHECK_OK(tutti_value(tutti_apply(model, given, .training = true), &y));
     }
     CHECK(!tutti_tensor_same(x, y));

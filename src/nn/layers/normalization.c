@@ -37,7 +37,7 @@ static tutti_sym normalization_call(tutti_layer_call *call)
     tutti_sym spread = tutti_sqrt(constant(call, tutti__text_or(s->variance, "1"), x, "variance"));
     if (!mean.node || !spread.node)
         return TUTTI_NO_SYM;
-    return tutti_div(tutti_sub(x, mean), tutti_maximum(spread, tutti_scalar_like(spread, 1e-7)));
+    return tutti_div(tutti_sub(x, mean), tutti_maximum(spread, 1e-7));
 }
 
 /* ---- from data ---- */

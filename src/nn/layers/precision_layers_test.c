@@ -11,7 +11,7 @@ static void learns_in(const char *precision, int count, tutti_layer **layers, tu
     int argc = 3;
     snprintf(value, sizeof value, "%s", precision);
     tutti_job *job = tutti_open(&argc, &argv);
-    tutti_model *model = tutti_sequential_of(job, count, layers);
+    tutti_model *model = (tutti_sequential)(job, count, layers);
     tutti_tensor *y, *target;
     double first = 0, last = 0;
     CHECK_OK(tutti_predict_on_batch(model, 1, &input, 1, &y));

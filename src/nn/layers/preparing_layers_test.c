@@ -14,7 +14,7 @@ TUTTI_TEST(normalization_layer_adapts_to_data)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *x = floats(DIMS(6, 2)), *y;
     tutti_layer *layer = tutti_normalization();
-    CHECK_OK(tutti_adapt_normalization(layer, tutti_batch(tutti_from(job, x), 4), 0));
+    CHECK_OK(tutti_adapt_normalization(layer, tutti_batch(tutti_from_tensor_slices(job, x), 4), 0));
     tutti_model *model = tutti_sequential(job, layer);
     CHECK_OK(tutti_predict_on_batch(model, 1, &x, 1, &y));
     for (int c = 0; c < 2; c++) {
@@ -27,7 +27,8 @@ TUTTI_TEST(normalization_layer_adapts_to_data)
         CHECK_NEAR(sum / 6, 0, 1e-6);
         CHECK_NEAR(square / 6, 1, 1e-5);
     }
-    CHECK_STATUS(tutti_adapt_normalization(layer, tutti_from(job, x), 0), TUTTI_INVALID);
+    CHECK_STATUS(tutti_adapt_normalization(layer, tutti_from_tensor_slices(job, x), 0),
+                 TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "before the model sees data");
     tutti_tensor_release(x);
     tutti_tensor_release(y);
@@ -74,12 +75,12 @@ TUTTI_TEST(text_layers_find_their_vocabulary_in_data)
     tutti_layer *words = tutti_text_vectorization(2),
                 *few = tutti_text_vectorization(2, .max_tokens = 4);
     tutti_layer *strings = tutti_string_lookup(NULL);
-    CHECK_OK(tutti_adapt_vocabulary(words, tutti_from(job, x), 0));
-    CHECK_STR(tutti_vocabulary(words), "b\na\nc\nd");
-    CHECK_OK(tutti_adapt_vocabulary(few, tutti_from(job, x), 0));
-    CHECK_STR(tutti_vocabulary(few), "b\na");
-    CHECK_OK(tutti_adapt_vocabulary(strings, tutti_batch(tutti_from(job, x), 2), 0));
-    CHECK_STR(tutti_vocabulary(strings), "B, d\na b\nb a c");
+    CHECK_OK(tutti_adapt_vocabulary(words, tutti_from_tensor_slices(job, x), 0));
+    CHECK_STR(tutti_get_vocabulary(words), "b\na\nc\nd");
+    CHECK_OK(tutti_adapt_vocabulary(few, tutti_from_tensor_slices(job, x), 0));
+    CHECK_STR(tutti_get_vocabulary(few), "b\na");
+    CHECK_OK(tutti_adapt_vocabulary(strings, tutti_batch(tutti_from_tensor_slices(job, x), 2), 0));
+    CHECK_STR(tutti_get_vocabulary(strings), "B, d\na b\nb a c");
     tutti_layer_release(words);
     tutti_layer_release(few);
     tutti_layer_release(strings);

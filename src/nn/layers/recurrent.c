@@ -58,13 +58,13 @@ static tutti_sym recurrent_join(tutti_layer_call *call, tutti_sym a, tutti_sym b
     const tutti_rnn_settings *s = call->settings;
     const char *mode = tutti__text_or(s->merge_mode, "concat");
     if (strcmp(mode, "concat") == 0)
-        return tutti_concat(-1, a, b);
+        return tutti_concatenate(TUTTI_SYMS(a, b), .axis = -1);
     if (strcmp(mode, "sum") == 0)
         return tutti_add(a, b);
     if (strcmp(mode, "mul") == 0)
         return tutti_mul(a, b);
     if (strcmp(mode, "ave") == 0)
-        return tutti_scale(tutti_add(a, b), 0.5);
+        return tutti_mul(tutti_add(a, b), 0.5);
     return tutti_layer_fail(call, "merge_mode is \"concat\", \"sum\", \"mul\" or \"ave\", not '%s'",
                             mode);
 }
@@ -174,12 +174,12 @@ tutti_sym tutti__layer_recurrent(tutti_layer_call *call, const tutti_recurrence 
         return TUTTI_NO_SYM;
     for (int i = 0; s->return_state && i < directions * kind->states; i++)
         call->extra[call->extra_count++] =
-            tutti_output_of(runs[i / kind->states], 1 + i % kind->states);
+            tutti_sym_output(runs[i / kind->states], 1 + i % kind->states);
     tutti_sym y[2];
     for (int i = 0; i < directions; i++)
         y[i] = s->return_sequences
-                   ? unpack(&packed, tutti_output_of(runs[i], 0), i == 1 || s->go_backwards)
-                   : tutti_output_of(runs[i], 1);
+                   ? unpack(&packed, tutti_sym_output(runs[i], 0), i == 1 || s->go_backwards)
+                   : tutti_sym_output(runs[i], 1);
     tutti_sym both = s->bidirectional ? recurrent_join(call, y[0], y[1]) : y[0];
     return s->return_sequences ? recurrent_finish(call, both) : both;
 }

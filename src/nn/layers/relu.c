@@ -11,10 +11,10 @@ static tutti_sym relu_call(tutti_layer_call *call)
         return tutti_relu(x);
     if (s->threshold == 0 && s->negative_slope == 0 && s->max_value == 6)
         return tutti_relu6(x);
-    tutti_sym above = tutti_greater_equal(x, tutti_scalar_like(x, s->threshold));
-    tutti_sym below = tutti_scale(tutti_add_scalar(x, -s->threshold), s->negative_slope);
+    tutti_sym above = tutti_greater_equal(x, s->threshold);
+    tutti_sym below = tutti_mul(tutti_add(x, -s->threshold), s->negative_slope);
     tutti_sym y = tutti_where(above, x, below);
-    return s->max_value > 0 ? tutti_minimum(y, tutti_scalar_like(x, s->max_value)) : y;
+    return s->max_value > 0 ? tutti_minimum(y, s->max_value) : y;
 }
 
 static const tutti_field fields[] = {

@@ -10,8 +10,8 @@ static tutti_sym rescaling_call(tutti_layer_call *call)
         return tutti_layer_fail(call, "takes numbers, the input is strings");
     tutti_sym x = tutti_dtype_is_float(type.dtype) ? call->inputs[0]
                                                    : tutti_cast(call->inputs[0], building->compute);
-    x = tutti_scale(x, tutti__number_or(s->scale, 1));
-    return s->offset != 0 ? tutti_add_scalar(x, s->offset) : x;
+    x = tutti_mul(x, tutti__number_or(s->scale, 1));
+    return s->offset != 0 ? tutti_add(x, s->offset) : x;
 }
 
 static const tutti_field fields[] = {

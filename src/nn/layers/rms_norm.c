@@ -14,7 +14,7 @@ static tutti_sym rms_norm_call(tutti_layer_call *call)
             : tutti_weight(call, "scale", TUTTI_TYPE(TUTTI_F32, size),
                            .initializer = tutti__text_or(s->gamma_initializer, "ones"),
                            .regularizer = s->gamma_regularizer, .constraint = s->gamma_constraint);
-    return tutti_rms_norm_of(call->inputs[0], scale, .epsilon = tutti__number_or(s->epsilon, 1e-6));
+    return tutti_nn_rms_norm(call->inputs[0], scale, .epsilon = tutti__number_or(s->epsilon, 1e-6));
 }
 
 const tutti_layer_kind tutti_layer_rms_norm = {

@@ -16,10 +16,10 @@ static tutti_sym separable_conv1d_call(tutti_layer_call *call)
     tutti_sym depthwise = SEPARABLE_KERNEL(call, s, depthwise, window);
     tutti_sym pointwise = SEPARABLE_KERNEL(call, s, pointwise, step);
     tutti_sym image = tutti_expand_dims(call->inputs[0], 1);
-    tutti_sym apart = tutti_depthwise_conv2d_of(
+    tutti_sym apart = tutti_nn_depthwise_conv2d(
         image, tutti_expand_dims(depthwise, 0), .strides = {1, s->strides > 0 ? s->strides : 1},
         .dilations = {1, s->dilations > 0 ? s->dilations : 1}, .padding = s->padding);
-    tutti_sym y = tutti_conv1d_of(tutti_squeeze(apart, 1), pointwise);
+    tutti_sym y = tutti_nn_conv1d(tutti_squeeze(apart, 1), pointwise);
     return CONVOLUTION_END(call, s, y);
 }
 

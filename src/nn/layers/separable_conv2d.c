@@ -15,12 +15,12 @@ static tutti_sym separable_conv2d_call(tutti_layer_call *call)
     tutti_type pixel = TUTTI_TYPE(TUTTI_F32, 1, 1, x.dims[3] * multiplier, s->filters);
     tutti_sym depthwise = SEPARABLE_KERNEL(call, s, depthwise, window);
     tutti_sym pointwise = SEPARABLE_KERNEL(call, s, pointwise, pixel);
-    tutti_sym channels = tutti_depthwise_conv2d_of(
+    tutti_sym channels = tutti_nn_depthwise_conv2d(
         call->inputs[0], depthwise,
         .strides = {tutti__pair(s->strides, 0, 1), tutti__pair(s->strides, 1, 1)},
         .dilations = {tutti__pair(s->dilations, 0, 1), tutti__pair(s->dilations, 1, 1)},
         .padding = s->padding);
-    tutti_sym y = tutti_conv2d_of(channels, pointwise);
+    tutti_sym y = tutti_nn_conv2d(channels, pointwise);
     return CONVOLUTION_END(call, s, y);
 }
 

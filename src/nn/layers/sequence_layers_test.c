@@ -147,10 +147,10 @@ TUTTI_TEST(lstm_layer_takes_and_gives_states)
     tutti_sym syms[3];
     tutti_model *model = model_like(job, 3, inputs, syms);
     tutti_sym h = tutti_layer_apply(tutti_lstm(2, .return_state = true), 3, syms);
-    CHECK_INT(tutti_output_count(h), 3);
+    CHECK_INT(tutti_sym_output_count(h), 3);
     tutti_output(model, "y", h);
-    tutti_output(model, "last", tutti_output_of(h, 1));
-    tutti_output(model, "carry", tutti_output_of(h, 2));
+    tutti_output(model, "last", tutti_sym_output(h, 1));
+    tutti_output(model, "carry", tutti_sym_output(h, 2));
     build_with(model, 3, inputs);
     CHECK_OK(tutti_predict_on_batch(model, 3, inputs, 3, y));
     check_tensor(y[0], DIMS(1, 2), (double[]){-0.2280907, 0.2976968});

@@ -4,7 +4,7 @@
 static tutti_sym simple_rnn_run(tutti_sym x, const tutti_sym *states, const tutti_sym *weights,
                                 const tutti_rnn_options *options)
 {
-    return (tutti_simple_rnn_of)(x, states[0], weights[0], weights[1], weights[2], options);
+    return tutti_nn_simple_rnn_with(x, states[0], weights[0], weights[1], weights[2], options);
 }
 
 static const tutti_recurrence recurrence = {

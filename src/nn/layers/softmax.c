@@ -4,7 +4,7 @@
 static tutti_sym softmax_call(tutti_layer_call *call)
 {
     const tutti_softmax_settings *s = call->settings;
-    return tutti_softmax_along(call->inputs[0], s->axis ? (int)s->axis : -1);
+    return tutti_softmax(call->inputs[0], .axes = TUTTI_AXES(s->axis ? (int)s->axis : -1));
 }
 
 static const tutti_field fields[] = {

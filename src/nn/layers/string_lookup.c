@@ -14,7 +14,7 @@ static tutti_sym string_lookup_call(tutti_layer_call *call)
                                       "tutti_adapt_vocabulary");
     if (tutti__vocabulary_parse(s->vocabulary, &vocabulary) != TUTTI_OK)
         return tutti_layer_fail(call, "%s", tutti_error_message());
-    tutti_sym y = tutti_string_lookup_of(call->inputs[0], vocabulary);
+    tutti_sym y = tutti_nn_string_lookup(call->inputs[0], vocabulary);
     tutti_tensor_release(vocabulary);
     return y;
 }

@@ -28,7 +28,7 @@ static tutti_sym text_vectorization_call(tutti_layer_call *call)
                              .keep_punctuation = s->keep_punctuation, .characters = s->characters);
     tutti_tensor_release(vocabulary);
     if (s->mask_zero && y.node)
-        call->ret_mask = tutti_not_equal(y, tutti_scalar_like(y, 0));
+        call->ret_mask = tutti_not_equal(y, 0);
     return y;
 }
 

@@ -12,7 +12,7 @@ static tutti_sym normalize(tutti_layer_call *call, tutti_sym x, const char *name
     snprintf(beta, sizeof beta, "%s/beta", name);
     tutti_sym scale = tutti_weight(call, gamma, vector, .initializer = "ones");
     tutti_sym offset = tutti_weight(call, beta, vector, .initializer = "zeros");
-    return tutti_layer_norm_of(x, scale, offset, .epsilon = tutti__number_or(s->epsilon, 1e-5));
+    return tutti_nn_layer_norm(x, scale, offset, .epsilon = tutti__number_or(s->epsilon, 1e-5));
 }
 
 static tutti_sym attend(tutti_layer_call *call, tutti_sym x)

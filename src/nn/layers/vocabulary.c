@@ -196,7 +196,7 @@ tutti_status tutti_adapt_vocabulary(tutti_layer *layer, tutti_dataset *data, int
     return tutti_job_fail(tutti_dataset_job(data), status);
 }
 
-const char *tutti_vocabulary(const tutti_layer *layer)
+const char *tutti_get_vocabulary(const tutti_layer *layer)
 {
     wish found;
     return layer && layer->settings && read_wish(layer, &found) == TUTTI_OK ? *found.vocabulary

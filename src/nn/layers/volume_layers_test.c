@@ -110,11 +110,11 @@ TUTTI_TEST(up_sampling_interpolates_along_time_and_in_volumes)
 static void comes_back(int count, tutti_layer **layers, tutti_tensor *input)
 {
     tutti_job *job = tutti_open(NULL, NULL);
-    tutti_model *model = tutti_sequential_of(job, count, layers), *again;
+    tutti_model *model = (tutti_sequential)(job, count, layers), *again;
     tutti_tensor *y, *z;
     char *text;
     build_with(model, 1, &input);
-    CHECK_OK(tutti_model_json(model, &text));
+    CHECK_OK(tutti_model_to_json(model, &text));
     again = tutti_model_from_json(job, text);
     free(text);
     CHECK_OK(tutti_job_check(job));

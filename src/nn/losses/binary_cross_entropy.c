@@ -5,7 +5,7 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     truth = tutti__smooth(truth, loss->label_smoothing, 0.5);
     if (loss->from_logits)
-        return tutti__last_mean(tutti_sigmoid_cross_entropy(guess, truth));
+        return tutti__last_mean(tutti_nn_sigmoid_cross_entropy(truth, guess));
     return tutti__last_mean(tutti__binary_cross(truth, guess));
 }
 

@@ -6,16 +6,16 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
     double gamma = loss->gamma != 0 ? loss->gamma : 2;
     truth = tutti__smooth(truth, loss->label_smoothing, 0.5);
     tutti_sym p = loss->from_logits ? tutti_sigmoid(guess) : guess;
-    tutti_sym not_truth = tutti_add_scalar(tutti_neg(truth), 1);
-    tutti_sym not_p = tutti_add_scalar(tutti_neg(p), 1);
-    tutti_sym cross = loss->from_logits ? tutti_sigmoid_cross_entropy(guess, truth)
+    tutti_sym not_truth = tutti_add(tutti_neg(truth), 1);
+    tutti_sym not_p = tutti_add(tutti_neg(p), 1);
+    tutti_sym cross = loss->from_logits ? tutti_nn_sigmoid_cross_entropy(truth, guess)
                                         : tutti__binary_cross(truth, p);
     /* 1 - t as y (1 - p) + (1 - y) p: nothing cancels. */
     tutti_sym missed = tutti_add(tutti_mul(truth, not_p), tutti_mul(not_truth, p));
-    tutti_sym focal = tutti_mul(tutti_pow(missed, tutti_scalar_like(missed, gamma)), cross);
+    tutti_sym focal = tutti_mul(tutti_pow(missed, gamma), cross);
     if (loss->alpha != 0)
-        focal = tutti_mul(focal, tutti_add(tutti_scale(truth, loss->alpha),
-                                           tutti_scale(not_truth, 1 - loss->alpha)));
+        focal = tutti_mul(
+            focal, tutti_add(tutti_mul(truth, loss->alpha), tutti_mul(not_truth, 1 - loss->alpha)));
     return tutti__last_mean(focal);
 }
 

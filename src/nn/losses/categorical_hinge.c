@@ -5,9 +5,9 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     (void)loss;
     tutti_sym right = tutti_sum(tutti_mul(truth, guess), .axes = TUTTI_AXES(-1));
-    tutti_sym others = tutti_mul(tutti_add_scalar(tutti_neg(truth), 1), guess);
+    tutti_sym others = tutti_mul(tutti_add(tutti_neg(truth), 1), guess);
     tutti_sym wrong = tutti_max(others, .axes = TUTTI_AXES(-1));
-    return tutti_relu(tutti_add_scalar(tutti_sub(wrong, right), 1));
+    return tutti_relu(tutti_add(tutti_sub(wrong, right), 1));
 }
 
 const tutti_loss_def tutti_loss_categorical_hinge = {

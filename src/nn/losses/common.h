@@ -4,6 +4,7 @@
 #define TUTTI_NN_LOSSES_COMMON_H
 
 #include "nn/losses/loss.h"
+#include "ops/build.h"
 
 #define TUTTI_LOSS_EPSILON 1e-7
 
@@ -23,7 +24,7 @@ static inline tutti_sym tutti__last_sum(tutti_sym x)
 
 static inline tutti_sym tutti__at_least(tutti_sym x, double least)
 {
-    return tutti_maximum(x, tutti_scalar_like(x, least));
+    return tutti_maximum(x, least);
 }
 
 /* Targets drawn to `even`, the value that says nothing: y (1 - s) + even s. */
@@ -31,7 +32,7 @@ static inline tutti_sym tutti__smooth(tutti_sym truth, double smoothing, double 
 {
     if (smoothing == 0)
         return truth;
-    return tutti_add_scalar(tutti_scale(truth, 1 - smoothing), even * smoothing);
+    return tutti_add(tutti_mul(truth, 1 - smoothing), even * smoothing);
 }
 
 /* -(y log p + (1 - y) log(1 - p)), p held in [e, 1 - e]. */
@@ -39,18 +40,17 @@ static inline tutti_sym tutti__binary_cross(tutti_sym truth, tutti_sym guess)
 {
     tutti_sym p = tutti_clip(guess, TUTTI_LOSS_EPSILON, 1 - TUTTI_LOSS_EPSILON);
     tutti_sym yes = tutti_mul(truth, tutti_log(p));
-    tutti_sym no = tutti_mul(tutti_add_scalar(tutti_neg(truth), 1),
-                             tutti_log(tutti_add_scalar(tutti_neg(p), 1)));
+    tutti_sym no = tutti_mul(tutti_add(tutti_neg(truth), 1), tutti_log(tutti_add(tutti_neg(p), 1)));
     return tutti_neg(tutti_add(yes, no));
 }
 
 /* Targets for hinge losses: where all are 0 or 1 they become -1 or 1. */
 static inline tutti_sym tutti__hinge_targets(tutti_sym truth)
 {
-    tutti_sym zero = tutti_scalar_like(truth, 0), one = tutti_scalar_like(truth, 1);
+    tutti_sym zero = tutti__scalar_like(truth, 0), one = tutti__scalar_like(truth, 1);
     tutti_sym binary =
         tutti_all(tutti_logical_or(tutti_equal(truth, zero), tutti_equal(truth, one)));
-    return tutti_where(binary, tutti_add_scalar(tutti_scale(truth, 2), -1), truth);
+    return tutti_where(binary, tutti_add(tutti_mul(truth, 2), -1), truth);
 }
 
 #endif

@@ -4,7 +4,7 @@
 /* x / |x|, and 0 for no length at all: the length counts as at least e. */
 static tutti_sym unit(tutti_sym x)
 {
-    tutti_sym squares = tutti_sum(tutti_square(x), .axes = TUTTI_AXES(-1), .keep_dims = true);
+    tutti_sym squares = tutti_sum(tutti_square(x), .axes = TUTTI_AXES(-1), .keepdims = true);
     double least = TUTTI_LOSS_EPSILON * TUTTI_LOSS_EPSILON;
     return tutti_mul(x, tutti_rsqrt(tutti__at_least(squares, least)));
 }

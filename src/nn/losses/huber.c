@@ -5,9 +5,9 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     double delta = loss->delta != 0 ? loss->delta : 1;
     tutti_sym error = tutti_sub(guess, truth), size = tutti_abs(error);
-    tutti_sym near = tutti_scale(tutti_square(error), 0.5);
-    tutti_sym far = tutti_add_scalar(tutti_scale(size, delta), -0.5 * delta * delta);
-    tutti_sym is_near = tutti_less_equal(size, tutti_scalar_like(size, delta));
+    tutti_sym near = tutti_mul(tutti_square(error), 0.5);
+    tutti_sym far = tutti_add(tutti_mul(size, delta), -0.5 * delta * delta);
+    tutti_sym is_near = tutti_less_equal(size, delta);
     return tutti__last_mean(tutti_where(is_near, near, far));
 }
 

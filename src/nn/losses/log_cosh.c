@@ -5,8 +5,8 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     (void)loss;
     tutti_sym error = tutti_sub(guess, truth);
-    tutti_sym bend = tutti_softplus(tutti_scale(error, -2));
-    return tutti__last_mean(tutti_add_scalar(tutti_add(error, bend), -0.69314718055994531));
+    tutti_sym bend = tutti_softplus(tutti_mul(error, -2));
+    return tutti__last_mean(tutti_add(tutti_add(error, bend), -0.69314718055994531));
 }
 
 const tutti_loss_def tutti_loss_log_cosh = {

@@ -5,7 +5,7 @@
 
 #include "tables/loss_def.h"
 
-tutti_loss tutti_loss_named(const char *name, const tutti_loss *like)
+tutti_loss tutti_loss_by_name(const char *name, const tutti_loss *like)
 {
     tutti_loss loss = like ? *like : (tutti_loss){0};
     loss.def = NULL;
@@ -83,7 +83,7 @@ static bool are_usable(tutti_graph *graph, const tutti_loss *loss, tutti_sym tru
     return status == TUTTI_OK;
 }
 
-tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
+tutti_sym(tutti_loss_per_example)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     if (!guess.node && !truth.node)
         return TUTTI_NO_SYM;
@@ -111,7 +111,7 @@ tutti_sym(tutti_loss_each)(const tutti_loss *loss, tutti_sym truth, tutti_sym gu
 tutti_loss_parts tutti__loss_parts(const tutti_loss *loss, tutti_sym truth, tutti_sym guess,
                                    tutti_sym weights)
 {
-    tutti_sym each = (tutti_loss_each)(loss, truth, guess);
+    tutti_sym each = (tutti_loss_per_example)(loss, truth, guess);
     tutti_loss_parts parts = {0};
     if (!each.node)
         return parts;
@@ -137,8 +137,8 @@ tutti_loss_parts tutti__loss_parts(const tutti_loss *loss, tutti_sym truth, tutt
     return parts;
 }
 
-tutti_sym(tutti_loss_of)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess,
-                         tutti_sym weights)
+tutti_sym(tutti_compute_loss)(const tutti_loss *loss, tutti_sym truth, tutti_sym guess,
+                              tutti_sym weights)
 {
     return tutti__loss_parts(loss, truth, guess, weights).value;
 }

@@ -88,7 +88,7 @@ static tutti_sym use(tutti_eager *eager, int rank, const int64_t *dims, const fl
 {
     tutti_tensor *tensor;
     CHECK_OK(tutti_tensor_from(TUTTI_F32, rank, dims, data, &tensor));
-    tutti_sym sym = tutti_use(eager, tensor);
+    tutti_sym sym = tutti_eager_feed(eager, tensor);
     tutti_tensor_release(tensor);
     return sym;
 }
@@ -111,26 +111,30 @@ TUTTI_TEST(losses_equal_those_of_keras)
     CHECK_OK(tutti_eager_open(&eager));
     for (int i = 0; i < EXAMPLES; i++) {
         const example *e = &examples[i];
-        tutti_loss loss = tutti_loss_named(e->name, &e->settings);
+        tutti_loss loss = tutti_loss_by_name(e->name, &e->settings);
         CHECK(loss.def);
         tutti_sym truth = use_matrix(eager, e->truth), guess = use_matrix(eager, e->guess);
         tutti_tensor *each;
-        CHECK_OK(tutti_value(tutti_loss_each(&loss, truth, guess), &each));
+        CHECK_OK(tutti_value(tutti_loss_per_example(&loss, truth, guess), &each));
         CHECK_INT(tutti_tensor_rank(each), 1);
         for (int row = 0; row < ROWS; row++)
             check_number(e->name, "a loss", tutti_tensor_get(each, row), e->each[row]);
         tutti_tensor_release(each);
         tutti_sym w = use(eager, 1, (int64_t[]){ROWS}, weights);
         check_number(e->name, "the mean",
-                     tutti_item(tutti_loss_of(&loss, truth, guess, TUTTI_NO_SYM)), e->mean);
+                     tutti_scalar_value(tutti_compute_loss(&loss, truth, guess)), e->mean);
         check_number(e->name, "the weighted mean",
-                     tutti_item(tutti_loss_of(&loss, truth, guess, w)), e->weighted);
+                     tutti_scalar_value(tutti_compute_loss(&loss, truth, guess, .weights = w)),
+                     e->weighted);
         loss.reduction = TUTTI_LOSS_SUM;
-        check_number(e->name, "the sum", tutti_item(tutti_loss_of(&loss, truth, guess, w)), e->sum);
+        check_number(e->name, "the sum",
+                     tutti_scalar_value(tutti_compute_loss(&loss, truth, guess, .weights = w)),
+                     e->sum);
         loss.reduction = TUTTI_LOSS_WEIGHTED_MEAN;
         check_number(e->name, "the mean by weight",
-                     tutti_item(tutti_loss_of(&loss, truth, guess, w)), e->by_weight);
-        CHECK_OK(tutti_step(eager));
+                     tutti_scalar_value(tutti_compute_loss(&loss, truth, guess, .weights = w)),
+                     e->by_weight);
+        CHECK_OK(tutti_eager_step(eager));
     }
     tutti_eager_close(eager);
 }
@@ -138,9 +142,9 @@ TUTTI_TEST(losses_equal_those_of_keras)
 static double loss_at(tutti_eager *eager, const tutti_loss *loss, const float *truth,
                       const float *guess)
 {
-    double value = tutti_item(
-        tutti_loss_of(loss, use_matrix(eager, truth), use_matrix(eager, guess), TUTTI_NO_SYM));
-    CHECK_OK(tutti_step(eager));
+    double value = tutti_scalar_value(
+        tutti_compute_loss(loss, use_matrix(eager, truth), use_matrix(eager, guess)));
+    CHECK_OK(tutti_eager_step(eager));
     return value;
 }
 
@@ -151,15 +155,15 @@ static void gradient_at(tutti_eager *eager, const tutti_loss *loss, const float 
     tutti_grad grad;
     tutti_tensor *dense;
     TUTTI_TAPE(tape, eager) {
-        tutti_watch(&tape, p);
-        value = tutti_loss_of(loss, y, p, TUTTI_NO_SYM);
+        tutti_tape_watch(&tape, p);
+        value = tutti_compute_loss(loss, y, p);
     }
-    tutti_gradients(&tape, value, 1, &p, &grad);
+    tutti_tape_gradients(&tape, value, 1, &p, &grad);
     CHECK_OK(tutti_value(tutti_grad_dense(grad, p), &dense));
     for (int i = 0; i < COUNT; i++)
         ret[i] = tutti_tensor_get(dense, i);
     tutti_tensor_release(dense);
-    CHECK_OK(tutti_step(eager));
+    CHECK_OK(tutti_eager_step(eager));
 }
 
 TUTTI_TEST(losses_have_the_gradient_of_their_differences)
@@ -168,7 +172,7 @@ TUTTI_TEST(losses_have_the_gradient_of_their_differences)
     CHECK_OK(tutti_eager_open(&eager));
     for (int i = 0; i < EXAMPLES; i++) {
         const example *e = &examples[i];
-        tutti_loss loss = tutti_loss_named(e->name, &e->settings);
+        tutti_loss loss = tutti_loss_by_name(e->name, &e->settings);
         double gradient[COUNT];
         matrix at;
         /* Away from kinks: msle below 0, poisson at 0, hinges and ties. */
@@ -197,12 +201,12 @@ TUTTI_TEST(losses_say_which_of_their_values_is_missing)
         for (int missing = 0; missing < 2; missing++) {
             char part[120];
             tutti_graph *g;
-            tutti_loss loss = tutti_loss_named(examples[i].name, &examples[i].settings);
+            tutti_loss loss = tutti_loss_by_name(examples[i].name, &examples[i].settings);
             CHECK_OK(tutti_graph_create(&g));
             tutti_sym x = tutti_placeholder(g, TUTTI_F32, 4, 3);
             tutti_sym truth = missing == 0 ? TUTTI_NO_SYM : x,
                       guess = missing == 1 ? TUTTI_NO_SYM : x;
-            CHECK(!tutti_sym_ok(tutti_loss_of(&loss, truth, guess, TUTTI_NO_SYM)));
+            CHECK(!tutti_sym_ok(tutti_compute_loss(&loss, truth, guess)));
             CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
             snprintf(part, sizeof part, "loss %s: the %s is not a symbol", examples[i].name,
                      missing == 0 ? "target" : "output");
@@ -221,7 +225,7 @@ TUTTI_TEST(losses_are_finite_at_extreme_outputs)
     CHECK_OK(tutti_eager_open(&eager));
     for (int i = 0; i < EXAMPLES; i++) {
         const example *e = &examples[i];
-        tutti_loss loss = tutti_loss_named(e->name, &e->settings);
+        tutti_loss loss = tutti_loss_by_name(e->name, &e->settings);
         bool likelihood = e->guess == P || e->guess == ABS_Z;
         const float *guess = likelihood ? shares : logits;
         double gradient[COUNT];
@@ -249,14 +253,14 @@ TUTTI_TEST(losses_sparse_cross_entropy_takes_class_numbers)
         /* [batch] and [batch, 1] */
         CHECK_OK(
             tutti_tensor_from(TUTTI_I64, k < 2 ? 1 : 2, (int64_t[]){ROWS, 1}, classes, &labels));
-        tutti_sym truth = tutti_use(eager, labels);
-        CHECK_OK(tutti_value(tutti_loss_each(&loss, truth, use_matrix(eager, k % 2 == 0 ? Z : P)),
-                             &values));
+        tutti_sym truth = tutti_eager_feed(eager, labels);
+        CHECK_OK(tutti_value(
+            tutti_loss_per_example(&loss, truth, use_matrix(eager, k % 2 == 0 ? Z : P)), &values));
         for (int i = 0; i < ROWS; i++)
             CHECK_NEAR(tutti_tensor_get(values, i), each[k % 2][i], 1e-5);
         tutti_tensor_release(labels);
         tutti_tensor_release(values);
-        CHECK_OK(tutti_step(eager));
+        CHECK_OK(tutti_eager_step(eager));
     }
     tutti_eager_close(eager);
 }
@@ -265,7 +269,7 @@ static tutti_sym cubes(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     tutti_sym error = tutti_abs(tutti_sub(truth, guess));
     tutti_sym cube = tutti_mul(tutti_square(error), error);
-    return tutti_scale(tutti_mean(cube, .axes = TUTTI_AXES(-1)), *(const double *)loss->context);
+    return tutti_mul(tutti_mean(cube, .axes = TUTTI_AXES(-1)), *(const double *)loss->context);
 }
 
 TUTTI_TEST(losses_of_the_user_and_names_that_are_none)
@@ -278,12 +282,12 @@ TUTTI_TEST(losses_of_the_user_and_names_that_are_none)
     double expected = 0;
     for (int i = 0; i < COUNT; i++)
         expected += factor * pow(fabs((double)R[i] - (double)Z[i]), 3) / COUNT;
-    CHECK_NEAR(tutti_item(tutti_loss_of(&loss, truth, guess, TUTTI_NO_SYM)), expected, 1e-4);
-    CHECK_OK(tutti_step(eager));
-    tutti_loss none = tutti_loss_named("no_such_loss", NULL);
+    CHECK_NEAR(tutti_scalar_value(tutti_compute_loss(&loss, truth, guess)), expected, 1e-4);
+    CHECK_OK(tutti_eager_step(eager));
+    tutti_loss none = tutti_loss_by_name("no_such_loss", NULL);
     CHECK(!none.def);
-    tutti_loss_each(&none, use_matrix(eager, R), use_matrix(eager, Z));
-    CHECK_STATUS(tutti_step(eager), TUTTI_NOT_FOUND);
+    tutti_loss_per_example(&none, use_matrix(eager, R), use_matrix(eager, Z));
+    CHECK_STATUS(tutti_eager_step(eager), TUTTI_NOT_FOUND);
     tutti_eager_close(eager);
 }
 
@@ -293,12 +297,12 @@ TUTTI_TEST(losses_refuse_targets_of_another_shape)
     tutti_eager *eager;
     tutti_loss mse = tutti_mse();
     CHECK_OK(tutti_eager_open(&eager));
-    tutti_loss_each(&mse, use(eager, 2, (int64_t[]){ROWS, 2}, two), use_matrix(eager, Z));
-    CHECK_STATUS(tutti_step(eager), TUTTI_INVALID);
+    tutti_loss_per_example(&mse, use(eager, 2, (int64_t[]){ROWS, 2}, two), use_matrix(eager, Z));
+    CHECK_STATUS(tutti_eager_step(eager), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "f32[4,2]");
     CHECK_CONTAINS(tutti_error_message(), "f32[4,3]");
     /* A column would broadcast, and mean something else. */
-    tutti_loss_each(&mse, use(eager, 2, (int64_t[]){ROWS, 1}, two), use_matrix(eager, Z));
-    CHECK_STATUS(tutti_step(eager), TUTTI_INVALID);
+    tutti_loss_per_example(&mse, use(eager, 2, (int64_t[]){ROWS, 1}, two), use_matrix(eager, Z));
+    CHECK_STATUS(tutti_eager_step(eager), TUTTI_INVALID);
     tutti_eager_close(eager);
 }

@@ -5,7 +5,7 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     double q = loss->delta != 0 ? loss->delta : 0.5;
     tutti_sym error = tutti_sub(truth, guess);
-    return tutti__last_mean(tutti_maximum(tutti_scale(error, q), tutti_scale(error, q - 1)));
+    return tutti__last_mean(tutti_maximum(tutti_mul(error, q), tutti_mul(error, q - 1)));
 }
 
 const tutti_loss_def tutti_loss_quantile = {

@@ -4,13 +4,13 @@
 static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     tutti_sym logits = loss->from_logits ? guess : tutti_log(tutti_clip(guess, 1e-7, 1 - 1e-7));
-    tutti_sym cross = tutti_sparse_cross_entropy_of(truth, logits);
+    tutti_sym cross = tutti_nn_sparse_cross_entropy(truth, logits);
     if (loss->label_smoothing == 0)
         return cross;
     /* The uniform part: -mean over classes of log softmax. */
     tutti_sym uniform = tutti_neg(tutti_mean(tutti_log_softmax(logits), .axes = TUTTI_AXES(-1)));
-    return tutti_add(tutti_scale(cross, 1 - loss->label_smoothing),
-                     tutti_scale(uniform, loss->label_smoothing));
+    return tutti_add(tutti_mul(cross, 1 - loss->label_smoothing),
+                     tutti_mul(uniform, loss->label_smoothing));
 }
 
 const tutti_loss_def tutti_loss_sparse_cross_entropy = {

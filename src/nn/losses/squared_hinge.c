@@ -5,7 +5,7 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     (void)loss;
     tutti_sym margin = tutti_mul(tutti__hinge_targets(truth), guess);
-    return tutti__last_mean(tutti_square(tutti_relu(tutti_add_scalar(tutti_neg(margin), 1))));
+    return tutti__last_mean(tutti_square(tutti_relu(tutti_add(tutti_neg(margin), 1))));
 }
 
 const tutti_loss_def tutti_loss_squared_hinge = {

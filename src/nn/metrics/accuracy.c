@@ -10,7 +10,7 @@ static void accuracy_build(tutti_metric_build *build)
     const char *kind = one       ? "binary_accuracy"
                        : classes ? "sparse_accuracy"
                                  : "categorical_accuracy";
-    tutti_metric metric = tutti_metric_named(kind, build->metric);
+    tutti_metric metric = tutti_metric_by_name(kind, build->metric);
     metric.def->build(build);
 }
 

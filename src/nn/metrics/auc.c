@@ -16,7 +16,7 @@ static void auc_build(tutti_metric_build *build)
     int64_t count = thresholds(build->metric);
     tutti_yes_no of = tutti__yes_no(build);
     tutti_sym p = build->metric->from_logits ? tutti_sigmoid(build->guess) : build->guess;
-    tutti_sym place = tutti_add_scalar(tutti_ceil(tutti_scale(p, (double)(count - 1))), -1);
+    tutti_sym place = tutti_add(tutti_ceil(tutti_mul(p, (double)(count - 1))), -1);
     place = tutti_cast(tutti_clip(place, 0, (double)(count - 1)), TUTTI_I64);
     build->adds[0] = tutti__tally(place, tutti_mul(of.is, of.weight), count);
     build->adds[1] = tutti__tally(place, tutti_mul(tutti__rest(of.is), of.weight), count);

@@ -10,8 +10,8 @@ static void binary_accuracy_build(tutti_metric_build *build)
     if (metric->from_logits) /* sigmoid(x) > t where x > log(t / (1 - t)) */
         threshold = log(threshold / (1 - threshold));
     tutti_sym truth = tutti__metric_targets(build, false);
-    tutti_sym yes = tutti_greater(build->guess, tutti_scalar_like(build->guess, threshold));
-    tutti_sym is = tutti_greater(truth, tutti_scalar_like(truth, 0.5));
+    tutti_sym yes = tutti_greater(build->guess, threshold);
+    tutti_sym is = tutti_greater(truth, 0.5);
     tutti__metric_mean(build, tutti_equal(yes, is));
 }
 

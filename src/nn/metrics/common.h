@@ -22,8 +22,8 @@ static inline tutti_yes_no tutti__yes_no(const tutti_metric_build *build)
 {
     tutti_sym truth = tutti__metric_targets(build, false);
     double threshold = tutti__metric_threshold(build->metric);
-    tutti_sym said = tutti_greater(build->guess, tutti_scalar_like(build->guess, threshold));
-    tutti_sym is = tutti_not_equal(truth, tutti_scalar_like(truth, 0));
+    tutti_sym said = tutti_greater(build->guess, threshold);
+    tutti_sym is = tutti_not_equal(truth, 0);
     tutti_yes_no result = {tutti_cast(said, TUTTI_F32), tutti_cast(is, TUTTI_F32), TUTTI_NO_SYM};
     result.weight =
         build->weights.node
@@ -35,7 +35,7 @@ static inline tutti_yes_no tutti__yes_no(const tutti_metric_build *build)
 /* 1 - x. */
 static inline tutti_sym tutti__rest(tutti_sym x)
 {
-    return tutti_add_scalar(tutti_neg(x), 1);
+    return tutti_add(tutti_neg(x), 1);
 }
 
 /* The sum of weights of elements where both are 1. */

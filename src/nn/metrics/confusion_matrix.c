@@ -24,7 +24,7 @@ static void confusion_matrix_build(tutti_metric_build *build)
         is = tutti__classes(build->truth, build->guess);
         said = tutti_argmax(build->guess, -1);
     }
-    tutti_sym place = tutti_add(tutti_scale(is, (double)classes), said);
+    tutti_sym place = tutti_add(tutti_mul(is, (double)classes), said);
     tutti_sym weight = tutti_cast(tutti_ones_like(place), TUTTI_F32);
     if (build->weights.node)
         weight = tutti_broadcast_like(tutti__weights_like(build->weights, weight), weight);

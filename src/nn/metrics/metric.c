@@ -18,7 +18,7 @@ tutti_status tutti__metric_missing(const char *name)
     return tutti_fail(TUTTI_NOT_FOUND, "there is no metric '%s'", name);
 }
 
-tutti_metric tutti_metric_named(const char *name, const tutti_metric *like)
+tutti_metric tutti_metric_by_name(const char *name, const tutti_metric *like)
 {
     tutti_metric metric = like ? *like : (tutti_metric){0};
     metric.def = NULL;

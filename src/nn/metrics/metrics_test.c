@@ -45,8 +45,8 @@ static double measure_outputs(tutti_metric metric, const float *outputs, const f
     tutti_tensor *x = tensor(TUTTI_F32, 2, ROWS, COLUMNS, outputs);
     tutti_tensor *y = truth ? tensor(TUTTI_F32, 2, ROWS, COLUMNS, truth) : classes();
     tutti_tensor *w = tensor(TUTTI_F32, 1, ROWS, 0, WEIGHTS);
-    tutti_dataset *data =
-        tutti_batch(weighted ? tutti_from(job, x, y, w) : tutti_from(job, x, y), 2);
+    tutti_dataset *data = tutti_batch(
+        weighted ? tutti_from_tensor_slices(job, x, y, w) : tutti_from_tensor_slices(job, x, y), 2);
     tutti_logs logs = {0};
     CHECK_OK(tutti_compile(m,
                            .loss = truth ? tutti_binary_cross_entropy(.from_logits = logits)
@@ -135,7 +135,7 @@ TUTTI_TEST(metrics_of_the_user)
 {
     check(tutti_custom_metric(largest, NULL, "largest"), R, (.7 + .6 + .5 + .9 + .4) / 5,
           (.35 + 1.2 + 0 + .9 + 1.2) / 6.5);
-    CHECK(!tutti_metric_named("no_such_metric", NULL).def);
+    CHECK(!tutti_metric_by_name("no_such_metric", NULL).def);
 }
 
 TUTTI_TEST(metrics_confusion_matrix_counts_classes)
@@ -146,8 +146,9 @@ TUTTI_TEST(metrics_confusion_matrix_counts_classes)
         tutti_model *m = identity(job);
         tutti_tensor *x = tensor(TUTTI_F32, 2, ROWS, COLUMNS, P), *y = classes(), *matrix;
         tutti_tensor *w = tensor(TUTTI_F32, 1, ROWS, 0, WEIGHTS);
-        tutti_dataset *data =
-            tutti_batch(weighted ? tutti_from(job, x, y, w) : tutti_from(job, x, y), 2);
+        tutti_dataset *data = tutti_batch(weighted ? tutti_from_tensor_slices(job, x, y, w)
+                                                   : tutti_from_tensor_slices(job, x, y),
+                                          2);
         tutti_logs logs = {0};
         CHECK_OK(
             tutti_compile(m, .loss = tutti_sparse_cross_entropy(), .metrics = "confusion_matrix"));
@@ -224,8 +225,10 @@ static tutti_logs evaluate_masked(tutti_loss loss, const char *metrics, bool num
     tutti_model *m = masked(job);
     sequences s = make_sequences();
     tutti_tensor *truth = numbers ? s.numbers : s.labels;
-    tutti_dataset *data = tutti_batch(
-        weighted ? tutti_from(job, s.ids, truth, s.weights) : tutti_from(job, s.ids, truth), batch);
+    tutti_dataset *data =
+        tutti_batch(weighted ? tutti_from_tensor_slices(job, s.ids, truth, s.weights)
+                             : tutti_from_tensor_slices(job, s.ids, truth),
+                    batch);
     tutti_logs logs = {0};
     CHECK_OK(tutti_compile(m, .loss = loss, .metrics = metrics));
     CHECK_OK(tutti_evaluate(m, data, &logs, .quiet = true));

@@ -11,7 +11,7 @@ static void top_k_accuracy_build(tutti_metric_build *build)
     tutti_sym larger =
         tutti_cast(tutti_logical_not(tutti_less_equal(build->guess, right)), TUTTI_F32);
     tutti_sym place = tutti_sum(larger, .axes = TUTTI_AXES(-1));
-    tutti__metric_mean(build, tutti_less(place, tutti_scalar_like(place, (double)k)));
+    tutti__metric_mean(build, tutti_less(place, (double)k));
 }
 
 const tutti_metric_def tutti_metric_top_k_accuracy = {

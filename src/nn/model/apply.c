@@ -42,7 +42,7 @@ static const tutti_building *last_applied(const tutti_model *model, const tutti_
                : NULL;
 }
 
-tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
+tutti_sym(tutti_model_losses)(tutti_model *model, tutti_sym like)
 {
     tutti_graph *graph = tutti_sym_graph(like);
     if (!model || !graph)
@@ -50,10 +50,11 @@ tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
     const tutti_building *noted = last_applied(model, graph);
     tutti_sym sum = TUTTI_NO_SYM;
     if (!noted)
-        return tutti__poison(graph, TUTTI_INVALID,
-                             "tutti_penalties: model '%s' was not applied in this step, or graph; "
-                             "call tutti_apply first",
-                             model->name);
+        return tutti__poison(
+            graph, TUTTI_INVALID,
+            "tutti_model_losses: model '%s' was not applied in this step, or graph; "
+            "call tutti_apply first",
+            model->name);
     for (size_t i = 0; i < noted->losses.count; i++) {
         tutti_sym term = tutti_cast(noted->losses.data[i], TUTTI_F32);
         sum = sum.node ? tutti_add(sum, term) : term;
@@ -61,7 +62,7 @@ tutti_sym(tutti_penalties)(tutti_model *model, tutti_sym like)
     return sum.node ? sum : tutti_scalar(graph, TUTTI_F32, 0);
 }
 
-tutti_sym(tutti_constrain)(tutti_model *model, tutti_sym update)
+tutti_sym(tutti_apply_constraints)(tutti_model *model, tutti_sym update)
 {
     tutti_graph *graph = tutti_sym_graph(update);
     tutti_sym all[1024];
@@ -94,7 +95,7 @@ tutti_status tutti_apply_many(tutti_model *model, int input_count, const tutti_s
     return TUTTI_OK;
 }
 
-tutti_sym tutti_apply_one(tutti_model *model, tutti_sym x, const tutti_apply_options *options)
+tutti_sym tutti_apply_with(tutti_model *model, tutti_sym x, const tutti_apply_options *options)
 {
     tutti_sym y = TUTTI_NO_SYM;
     if (tutti_apply_many(model, 1, &x, options && options->training, 1, &y) != TUTTI_OK)
@@ -117,7 +118,8 @@ tutti_eager *tutti_model_eager(tutti_model *model)
     return model->eager;
 }
 
-void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *tape, tutti_sym loss)
+void tutti_tape_minimize(tutti_tape *tape, tutti_optimizer optimizer, tutti_sym loss,
+                         tutti_model *model)
 {
     tutti_sym variables[1024];
     tutti_grad grads[1024];
@@ -128,8 +130,8 @@ void tutti_descend(tutti_model *model, tutti_optimizer optimizer, tutti_tape *ta
         tutti__poison(loss.node->graph, TUTTI_TOO_LARGE, "more than 1024 weights on a tape");
         return;
     }
-    (tutti_gradients)(tape, loss, count, variables, grads);
-    (tutti_constrain)(model, (tutti_apply_gradients)(optimizer, count, variables, grads));
+    (tutti_tape_gradients)(tape, loss, count, variables, grads);
+    (tutti_apply_constraints)(model, (tutti_apply_gradients)(optimizer, count, variables, grads));
 }
 
 /* ---- a model as a layer ---- */

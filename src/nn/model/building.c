@@ -115,8 +115,8 @@ static void set_trainable(tutti_node *variable, bool trainable)
             variable->attrs[i].value.i = trainable;
 }
 
-tutti_sym(tutti_weight)(tutti_layer_call *call, const char *name, tutti_type type,
-                        const tutti_weight_options *options)
+tutti_sym tutti_weight_with(tutti_layer_call *call, const char *name, tutti_type type,
+                            const tutti_weight_options *options)
 {
     tutti_building *building = call->graph->building;
     bool trainable = !tutti__layer_frozen(call) && !options->not_trainable;
@@ -132,8 +132,8 @@ tutti_sym(tutti_weight)(tutti_layer_call *call, const char *name, tutti_type typ
     return tutti_cast(tutti_read(variable), building->compute);
 }
 
-tutti_sym(tutti_layer_state)(tutti_layer_call *call, const char *name, tutti_type type,
-                             const tutti_weight_options *options)
+tutti_sym tutti_layer_state_with(tutti_layer_call *call, const char *name, tutti_type type,
+                                 const tutti_weight_options *options)
 {
     return make_variable(call, name, type, options, false);
 }
@@ -152,7 +152,7 @@ void tutti_layer_loss(tutti_layer_call *call, tutti_sym loss)
         no_memory(call->graph);
 }
 
-tutti_sym tutti_activate(tutti_sym x, const char *activation)
+tutti_sym tutti_nn_activation(tutti_sym x, const char *activation)
 {
     if (!x.node || !activation || !activation[0] || strcmp(activation, "linear") == 0)
         return x;

@@ -121,6 +121,6 @@ tutti_status tutti__initializer(const char *text, const tutti_type *type, uint64
         TUTTI_TRY(unit_forget(type, &tensor));
     else
         return tutti_fail(TUTTI_NOT_FOUND, "there is no initializer '%s'", spec.name);
-    *ret = tutti_from_tensor(tensor);
+    *ret = tutti_tensor_init(tensor);
     return TUTTI_OK;
 }

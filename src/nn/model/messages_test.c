@@ -28,7 +28,7 @@ TUTTI_TEST(training_and_saving_leave_no_message)
     CHECK_SILENT(fit(&t));
     CHECK_SILENT(tutti_evaluate(t.model, t.data, &logs));
     for (int i = 0; i < 2; i++) {
-        CHECK_SILENT(tutti_save(t.model, in(&t, "model", path)));
+        CHECK_SILENT(tutti_save_model(t.model, in(&t, "model", path)));
         CHECK_SILENT(tutti_save_checkpoint(t.model, in(&t, "kept/c", path)));
     }
     CHECK_SILENT(tutti_latest_checkpoint(in(&t, "kept", path), sizeof found, found));

@@ -15,7 +15,7 @@ static tutti_dataset *examples(tutti_job *job)
     CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, dims, &y));
     for (int64_t i = 0; i < 8; i++)
         tutti_tensor_set_int(y, i, i % 3);
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 4);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), 4);
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     return data;
@@ -103,8 +103,9 @@ TUTTI_TEST(weights_of_one_output_of_two_are_refused)
     tutti_output(m, "p", tutti_call(tutti_dense(1), a));
     tutti_output(m, "q", tutti_call(tutti_dense(1), a));
     tutti_compile(m, .loss = tutti_mse());
-    tutti_dataset *data =
-        tutti_batch(tutti_named(tutti_from(job, x, x, x, x), "x", "p", "q", "q_weight"), 2);
+    tutti_dataset *data = tutti_batch(
+        tutti_name_components(tutti_from_tensor_slices(job, x, x, x, x), "x", "p", "q", "q_weight"),
+        2);
     CHECK(tutti_fit(m, data, .quiet = true) == NULL);
     CHECK_CONTAINS(tutti_error_message(), "'q_weight' and no 'p_weight'");
     tutti_tensor_release(x);
@@ -120,7 +121,7 @@ TUTTI_TEST(single_examples_are_pointed_to_tutti_batch)
         CHECK_OK(tutti_tensor_create(TUTTI_F32, 4, (int64_t[]){10, 8, 8, 1}, &x));
         CHECK_OK(tutti_tensor_create(TUTTI_I64, 1, (int64_t[]){10}, &y));
         CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){10, 3}, &one_hot));
-        tutti_dataset *data = tutti_from(job, x, which == 4 ? one_hot : y);
+        tutti_dataset *data = tutti_from_tensor_slices(job, x, which == 4 ? one_hot : y);
         tutti_layer *first = which == 1 ? tutti_conv2d(4, 3) : tutti_flatten();
         tutti_model *m =
             which == 0 || which == 4

@@ -212,7 +212,7 @@ tutti_status tutti__port_add(tutti_model *model, tutti_ports *ports, const char 
 
 /* ---- the three ways ---- */
 
-tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_layer *const *layers)
+tutti_model *(tutti_sequential)(tutti_job *job, int count, tutti_layer *const *layers)
 {
     tutti_model *model = model_make(job, NULL, true);
     if (model)
@@ -226,7 +226,7 @@ tutti_model *tutti_sequential_of(tutti_job *job, int count, tutti_layer *const *
     /* Weights need no data where the first layer says the shape of an example. */
     if (model && count > 1 && layers && tutti__model_able(model) &&
         strcmp(tutti_layer_kind_name(layers[0]), "input") == 0)
-        tutti_model_build(model, 0, NULL);
+        (tutti_build)(model, 0, NULL);
     return model;
 }
 
@@ -256,7 +256,7 @@ void tutti_model_add(tutti_model *model, tutti_layer *layer)
         tutti_layer_release(layer);
 }
 
-tutti_model *tutti_functional_of(tutti_job *job, const tutti_model_options *options)
+tutti_model *tutti_functional_with(tutti_job *job, const tutti_model_options *options)
 {
     return model_make(job, options, true);
 }

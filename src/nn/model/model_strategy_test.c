@@ -151,9 +151,9 @@ static tutti_status convolve(tutti_strategy *strategy, double *ret_loss)
             tutti_dense(CLASSES, .bias_regularizer = "l1(0.1)"));
         tutti_compile(m, .optimizer = tutti_sgd(0.1),
                       .loss = tutti_sparse_cross_entropy(.from_logits = true));
-        const tutti_history *h =
-            tutti_fit(m, tutti_batch(tutti_from(job, x, y), 10), .epochs = 2,
-                      .validation = tutti_batch(tutti_from(job, x, y), 4), .quiet = true);
+        const tutti_history *h = tutti_fit(
+            m, tutti_batch(tutti_from_tensor_slices(job, x, y), 10), .epochs = 2,
+            .validation = tutti_batch(tutti_from_tensor_slices(job, x, y), 4), .quiet = true);
         *ret_loss = h ? tutti_history_get(h, "val_loss", -1) : NAN;
     }
     tutti_tensor_release(x);
@@ -299,8 +299,8 @@ static tutti_status diverge(tutti_strategy *strategy, void *context)
         tutti_model *m = tutti_sequential(job, tutti_dense(1));
         tutti_compile(m, .optimizer = tutti_sgd(why == LARGE_STEP ? 1e30 : 0.01),
                       .loss = tutti_mse());
-        tutti_fit(m, tutti_batch(tutti_from(job, x, y), why == LATE ? 2 : 10), .epochs = 9,
-                  .quiet = true);
+        tutti_fit(m, tutti_batch(tutti_from_tensor_slices(job, x, y), why == LATE ? 2 : 10),
+                  .epochs = 9, .quiet = true);
     }
     tutti_tensor_release(x);
     tutti_tensor_release(y);

@@ -53,7 +53,7 @@ TUTTI_TEST(a_sequential_model_learns_and_remembers)
     tutti_job *job = open_job();
     tutti_tensor *x, *y;
     make_data(512, 8, &x, &y);
-    tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_from(job, x, y), 0), 32);
+    tutti_dataset *data = tutti_batch(tutti_shuffle(tutti_from_tensor_slices(job, x, y), 0), 32);
     tutti_model *m = small_model(job);
     compile_small(m);
     const tutti_history *h = tutti_fit(m, data, .epochs = 8, .validation = data, .quiet = true);
@@ -118,7 +118,7 @@ static tutti_model *forked(tutti_job *job)
     tutti_layer *shared = tutti_dense(6, .activation = TUTTI_TANH, .name = "shared");
     tutti_sym sum = tutti_add(tutti_call(shared, a), tutti_call(shared, b));
     tutti_output(m, "class", tutti_call(tutti_dense(3), sum));
-    tutti_output(m, "double", tutti_scale(tutti_call(tutti_dense(1, .no_bias = true), sum), 2));
+    tutti_output(m, "double", tutti_mul(tutti_call(tutti_dense(1, .no_bias = true), sum), 2));
     return m;
 }
 
@@ -155,8 +155,9 @@ TUTTI_TEST(a_functional_model_has_named_inputs_and_outputs)
     CHECK(tutti_logs_get(&last, "class_accuracy") >= 0);
 
     /* The same by names of components, in any order. */
-    tutti_dataset *data = tutti_named(tutti_batch(tutti_from(job, t[3], t[1], t[2], t[0]), 20),
-                                      "double", "b", "class", "a");
+    tutti_dataset *data = tutti_name_components(
+        tutti_batch(tutti_from_tensor_slices(job, t[3], t[1], t[2], t[0]), 20), "double", "b",
+        "class", "a");
     tutti_logs logs, direct;
     CHECK_OK(tutti_evaluate(m, data, &logs));
     CHECK_OK(tutti_test_on_batch(m, 4, t, &direct));
@@ -225,7 +226,7 @@ static void train_two_outputs(bool built_first, double ret_numbers[PAIR_NUMBERS]
     if (built_first)
         CHECK_OK(tutti_build(m, TUTTI_F32, 8));
     tutti_compile(m, .optimizer = tutti_sgd(0.1), .loss = tutti_mse(), .metrics = "mae",
-                  .metric_list = TUTTI_METRICS({NULL, tutti_metric_named("mse", NULL)}));
+                  .metric_list = TUTTI_METRICS({NULL, tutti_metric_by_name("mse", NULL)}));
     tutti_tensor *x, *y, *t[3], *value;
     tutti_logs logs;
     make_data(64, 8, &x, &y);
@@ -295,14 +296,14 @@ TUTTI_TEST(models_and_losses_refuse_values_of_an_earlier_step)
     tutti_model *m = small_model(job);
     tutti_eager *e = tutti_model_eager(m);
     for (int way = 0; way < 3; way++) {
-        tutti_sym old = tutti_use(e, t[0]);
-        CHECK_OK(tutti_step(e));
-        tutti_sym now = tutti_use(e, t[0]);
+        tutti_sym old = tutti_eager_feed(e, t[0]);
+        CHECK_OK(tutti_eager_step(e));
+        tutti_sym now = tutti_eager_feed(e, t[0]);
         tutti_sym made = way == 0   ? tutti_apply(m, old)
-                         : way == 1 ? tutti_loss_of(&loss, old, now, TUTTI_NO_SYM)
-                                    : tutti_loss_of(&loss, now, old, TUTTI_NO_SYM);
+                         : way == 1 ? tutti_compute_loss(&loss, old, now)
+                                    : tutti_compute_loss(&loss, now, old);
         CHECK(!tutti_sym_ok(made));
-        CHECK_STATUS(tutti_step(e), TUTTI_INVALID);
+        CHECK_STATUS(tutti_eager_step(e), TUTTI_INVALID);
         CHECK_CONTAINS(tutti_error_message(), way == 0   ? "tutti_apply: input 0 is a value of an"
                                               : way == 1 ? "loss mse: the target is a value of an"
                                                          : "loss mse: the output is a value of an");
@@ -329,11 +330,12 @@ TUTTI_TEST(a_tape_trains_the_same_weights_as_fit)
                 continue;
             }
             TUTTI_STEP(e) {
-                tutti_sym x = tutti_use(e, t[0]), y = tutti_use(e, t[1]), loss = TUTTI_NO_SYM;
+                tutti_sym x = tutti_eager_feed(e, t[0]), y = tutti_eager_feed(e, t[1]),
+                          loss = TUTTI_NO_SYM;
                 TUTTI_TAPE(tape, e)
                     loss = tutti_mean(
-                        tutti_sparse_cross_entropy_of(y, tutti_apply(m, x, .training = true)));
-                tutti_descend(m, tutti_adam(.learning_rate = 0.01), &tape, loss);
+                        tutti_nn_sparse_cross_entropy(y, tutti_apply(m, x, .training = true)));
+                tutti_tape_minimize(&tape, tutti_adam(.learning_rate = 0.01), loss, m);
             }
             CHECK_OK(tutti_eager_check(e));
         }
@@ -355,7 +357,7 @@ static double train(int64_t batch, int accumulate, const char *precision, int st
     tutti_job *job = open_job();
     tutti_tensor *x, *y;
     make_data(96, 8, &x, &y);
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), batch);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), batch);
     tutti_model *m = tutti_functional(job, .precision = precision);
     tutti_sym h =
         tutti_call(tutti_dense(16, .activation = TUTTI_RELU), tutti_input(m, "x", TUTTI_F32, 8));
@@ -410,7 +412,7 @@ TUTTI_TEST(mistakes_are_told_with_layer_and_line)
     job = (tutti_close(job), open_job());
     m = small_model(job);
     CHECK_STATUS(tutti_get_weight(m, "dense/kernel", NULL), TUTTI_UNINITIALIZED);
-    CHECK(tutti_compile(m, .loss = tutti_loss_named("nonsense", NULL)) != TUTTI_OK);
+    CHECK(tutti_compile(m, .loss = tutti_loss_by_name("nonsense", NULL)) != TUTTI_OK);
     job = (tutti_close(job), open_job());
     m = small_model(job);
     CHECK(tutti_compile(m, .loss = tutti_mse(), .metrics = "beauty") != TUTTI_OK);

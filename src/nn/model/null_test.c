@@ -21,15 +21,15 @@ TUTTI_TEST(given_no_session_or_tape)
     CHECK_INT(tutti_mirrored_count(NULL, variable), 0);
     tutti_session_describe(NULL, &info);
     CHECK_INT(info.runs, 0);
-    CHECK(!tutti_sym_ok(tutti_use(NULL, NULL)));
-    CHECK_STATUS(tutti_step(NULL), TUTTI_INVALID);
+    CHECK(!tutti_sym_ok(tutti_eager_feed(NULL, NULL)));
+    CHECK_STATUS(tutti_eager_step(NULL), TUTTI_INVALID);
     CHECK_STATUS(tutti_eager_check(NULL), TUTTI_INVALID);
     CHECK_STATUS(tutti_eager_get(NULL, variable, &value), TUTTI_INVALID);
     CHECK(tutti_eager_graph(NULL) == NULL);
     tutti_tape tape = tutti_tape_begin(NULL);
     tutti_grad grad;
-    tutti_watch(&tape, variable);
-    tutti_gradients(&tape, variable, 1, &variable, &grad);
+    tutti_tape_watch(&tape, variable);
+    tutti_tape_gradients(&tape, variable, 1, &variable, &grad);
     tutti_tape_end(&tape);
     CHECK(!tutti_grad_ok(grad));
     CHECK_INT(tutti_trainable_variables(NULL, 0, NULL), 0);
@@ -83,7 +83,7 @@ static tutti_sym numbered_labels(tutti_graph *graph)
 static tutti_sym gradients_to_nowhere(tutti_graph *graph)
 {
     tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
-    tutti_differentiate(x, 1, &x, NULL);
+    tutti_gradients(x, 1, &x, NULL);
     return TUTTI_NO_SYM;
 }
 
@@ -116,20 +116,20 @@ static tutti_sym gradients_of_less_than_none(tutti_graph *graph)
 {
     tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
     tutti_grad grad;
-    tutti_differentiate(x, -1, &x, &grad);
+    tutti_gradients(x, -1, &x, &grad);
     return TUTTI_NO_SYM;
 }
 
 static tutti_sym gradients_of_nothing(tutti_graph *graph)
 {
     tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
-    return tutti_gradient_of(TUTTI_NO_SYM, x);
+    return tutti_gradient(TUTTI_NO_SYM, x);
 }
 
 static tutti_sym gradients_without_tape(tutti_graph *graph)
 {
     tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
-    tutti_gradients(NULL, x, 1, &x, NULL);
+    tutti_tape_gradients(NULL, x, 1, &x, NULL);
     return TUTTI_NO_SYM;
 }
 
@@ -138,7 +138,7 @@ static tutti_sym gradients_of_no_context(tutti_graph *graph)
     tutti_sym x = tutti_placeholder(graph, TUTTI_F32, 1);
     tutti_tape tape = {0};
     tutti_grad grad;
-    tutti_gradients(&tape, x, 1, &x, &grad);
+    tutti_tape_gradients(&tape, x, 1, &x, &grad);
     return TUTTI_NO_SYM;
 }
 
@@ -178,14 +178,14 @@ TUTTI_TEST(given_lists_of_none_make_no_target)
                   "apply_gradients: a list of -1 variables has none to move");
     refuse_target(graph, (tutti_apply_gradients)(tutti_sgd(0.1), 2, NULL, &grad),
                   "apply_gradients: the list of 2 variables is NULL");
-    refuse_target(graph, (tutti_concat)(0, -1, unset), "concat: -1 inputs are given");
-    refuse_target(graph, (tutti_concat)(0, 0, NULL), "concat: 0 inputs are given");
-    refuse_target(graph, (tutti_concat)(0, 2, NULL), "concat: the list of 2 inputs is NULL");
-    refuse_target(graph, (tutti_stack)(0, -1, unset), "stack: -1 inputs are given");
+    refuse_target(graph, tutti_concatenate(-1, unset), "concat: -1 inputs are given");
+    refuse_target(graph, tutti_concatenate(0, NULL), "concat: 0 inputs are given");
+    refuse_target(graph, tutti_concatenate(2, NULL), "concat: the list of 2 inputs is NULL");
+    refuse_target(graph, tutti_stack(-1, unset), "stack: -1 inputs are given");
     refuse_target(graph, (tutti_string_join)("", -1, unset), "string_join: -1 inputs are given");
-    refuse_target(graph, tutti_minimize(tutti_sgd(0.1), tutti_sum((tutti_stack)(0, 0, NULL))),
+    refuse_target(graph, tutti_minimize(tutti_sgd(0.1), tutti_sum(tutti_stack(0, NULL))),
                   "stack: 0 inputs are given");
-    tutti_assign(weight, (tutti_concat)(0, 0, NULL));
+    tutti_assign(weight, tutti_concatenate(0, NULL));
     CHECK_STATUS(tutti_graph_check(graph), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "input 1 is not a symbol");
     tutti_graph_destroy(graph);
@@ -239,13 +239,13 @@ TUTTI_TEST(given_symbols_that_were_never_set_make_no_target)
     refuse_target(graph, tutti_gather_elements(none, none, 0), unset);
     refuse_target(graph, tutti_random_shuffle(none), unset);
     refuse_target(graph, tutti_random_categorical(none, 1), unset);
-    refuse_target(graph, tutti_conv1d_of(none, none), unset);
+    refuse_target(graph, tutti_nn_conv1d(none, none), unset);
     refuse_target(graph, tutti_split_like(none, 0, none), unset);
     refuse_target(graph, tutti_minimize(tutti_sgd(0.1), none), "minimize: input 0 is not a symbol");
     refuse_target(graph, tutti_no_op(NULL), "no_op: the graph is NULL");
     refuse_target(graph, tutti_scalar(NULL, TUTTI_F32, 1), "constant: the graph is NULL");
     refuse_target(graph, tutti_placeholder(NULL, TUTTI_F32), "placeholder: the graph is NULL");
-    refuse_target(graph, tutti_initialize_all(NULL), "the graph is NULL");
+    refuse_target(graph, tutti_initialize_variables(NULL), "the graph is NULL");
     tutti_graph_destroy(graph);
 }
 
@@ -263,10 +263,10 @@ TUTTI_TEST(given_lists_that_are_null)
     CHECK_CONTAINS(mistake(gradients_to_nowhere), "the list of 1 gradients to return is NULL");
     CHECK_CONTAINS(mistake(enqueue_nothing), "enqueue: the list of 2 components is NULL");
     CHECK_CONTAINS(mistake(no_optimizer), "the optimizer is empty");
-    CHECK(!tutti_sym_ok((tutti_concat)(0, 2, NULL)));
-    CHECK(!tutti_sym_ok((tutti_stack)(0, 2, NULL)));
+    CHECK(!tutti_sym_ok(tutti_concatenate(2, NULL)));
+    CHECK(!tutti_sym_ok(tutti_stack(2, NULL)));
     CHECK(!tutti_sym_ok((tutti_einsum)("ab,bc->ac", 2, NULL)));
-    CHECK(tutti_dataset_zip(2, NULL) == NULL);
+    CHECK((tutti_zip)(2, NULL) == NULL);
     CHECK(!tutti_sym_ok(tutti_merge("add", 2, NULL)));
 }
 
@@ -293,16 +293,16 @@ TUTTI_TEST(given_no_place_for_a_result)
         tutti_take_rows(x, 1, (int64_t[]){0}, NULL),
         tutti_digits_draw(1, 0, 1, &x, NULL),
         tutti_digits_draw(1, 0, 1, NULL, &x),
-        tutti_idx_read("unused", NULL),
+        tutti_idx_load("unused", NULL),
         tutti_mnist_load(NULL, "test", 1, NULL, &x),
         tutti_graph_create(NULL),
         tutti_graph_serialize(graph, NULL, NULL),
-        tutti_session_create(graph, NULL, NULL),
+        tutti_session_open_with(graph, NULL, NULL),
         tutti_session_print(session, NULL),
-        tutti_eager_create(NULL, NULL),
+        tutti_eager_open_with(NULL, NULL),
         tutti_device_parse("cpu:0", NULL),
         tutti_dtype_parse("f32", NULL),
-        tutti_optimizer_named("sgd", 0, NULL),
+        tutti_optimizer_by_name("sgd", 0, NULL),
     };
     for (size_t i = 0; i < TUTTI_COUNT(statuses); i++)
         CHECK_STATUS(statuses[i], TUTTI_INVALID);

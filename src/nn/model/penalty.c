@@ -19,7 +19,7 @@ static tutti_sym orthogonal_term(tutti_sym w, double factor)
         tutti_tensor_set(identity, i * last + i, 1);
     tutti_sym difference = tutti_sub(gram, tutti_constant(w.node->graph, identity));
     tutti_tensor_release(identity);
-    return tutti_scale(tutti_sum(tutti_square(difference)), factor);
+    return tutti_mul(tutti_sum(tutti_square(difference)), factor);
 }
 
 tutti_status tutti__regularizer(const char *text, tutti_sym weight, tutti_sym *ret)
@@ -47,9 +47,9 @@ tutti_status tutti__regularizer(const char *text, tutti_sym weight, tutti_sym *r
                           spec.name);
     tutti_sym w = tutti_read(weight), term = TUTTI_NO_SYM;
     if (l1 != 0)
-        term = tutti_scale(tutti_sum(tutti_abs(w)), l1);
+        term = tutti_mul(tutti_sum(tutti_abs(w)), l1);
     if (l2 != 0) {
-        tutti_sym squares = tutti_scale(tutti_sum(tutti_square(w)), l2);
+        tutti_sym squares = tutti_mul(tutti_sum(tutti_square(w)), l2);
         term = term.node ? tutti_add(term, squares) : squares;
     }
     *ret = term;
@@ -63,7 +63,7 @@ static tutti_sym column_norm(tutti_sym w)
     tutti_axes all_but_last = {.count = type.rank > 1 ? type.rank - 1 : type.rank};
     for (int i = 0; i < all_but_last.count; i++)
         all_but_last.values[i] = i;
-    return tutti_sqrt(tutti_sum(tutti_square(w), .axes = all_but_last, .keep_dims = true));
+    return tutti_sqrt(tutti_sum(tutti_square(w), .axes = all_but_last, .keepdims = true));
 }
 
 tutti_status tutti__constraint(const char *text, tutti_sym weight, tutti_sym *ret)
@@ -95,7 +95,7 @@ tutti_status tutti__constraint(const char *text, tutti_sym weight, tutti_sym *re
                           "first not above the second",
                           spec.name, low, high);
     tutti_sym norm = column_norm(w);
-    *ret = tutti_mul(w, tutti_div(tutti_clip(norm, low, high), tutti_add_scalar(norm, 1e-7)));
+    *ret = tutti_mul(w, tutti_div(tutti_clip(norm, low, high), tutti_add(norm, 1e-7)));
     return TUTTI_OK;
 }
 

@@ -57,25 +57,26 @@ static void step_by_hand(tutti_model *m, tutti_tensor *x_, tutti_tensor *y_, boo
     tutti_eager *e = tutti_model_eager(m);
     tutti_loss mse = tutti_mse();
     TUTTI_STEP(e) {
-        tutti_sym x = tutti_use(e, x_), y = tutti_use(e, y_), loss;
+        tutti_sym x = tutti_eager_feed(e, x_), y = tutti_eager_feed(e, y_), loss;
         TUTTI_TAPE(tape, e) {
-            loss = tutti_loss_of(&mse, y, tutti_apply(m, x, .training = true), TUTTI_NO_SYM);
-            loss = tutti_add(loss, tutti_penalties(m, loss));
+            loss = tutti_compute_loss(&mse, y, tutti_apply(m, x, .training = true));
+            loss = tutti_add(loss, tutti_model_losses(m, loss));
         }
         if (in_parts) {
             tutti_sym kernel;
             tutti_grad grad;
             CHECK_INT(tutti_trainable_variables(tutti_eager_graph(e), 1, &kernel), 1);
-            tutti_gradients(&tape, loss, 1, &kernel, &grad);
-            tutti_constrain(m, tutti_apply_gradients(tutti_sgd(0.1), 1, &kernel, &grad));
+            tutti_tape_gradients(&tape, loss, 1, &kernel, &grad);
+            tutti_apply_constraints(m, tutti_apply_gradients(tutti_sgd(0.1), 1, &kernel, &grad));
         } else {
-            tutti_descend(m, tutti_sgd(0.1), &tape, loss);
+            tutti_tape_minimize(&tape, tutti_sgd(0.1), loss, m);
         }
     }
     CHECK_OK(tutti_eager_check(e));
 }
 
-/* Three steps of fit's, of tutti_descend and of tutti_apply_gradients end at the same weights. */
+/* Three steps of fit's, of tutti_tape_minimize and of tutti_apply_gradients end at the same
+ * weights. */
 TUTTI_TEST(loops_by_hand_have_penalties_and_constraints)
 {
     static const char *const constraints[] = {NULL, "max_norm(0.9)"};
@@ -108,11 +109,11 @@ TUTTI_TEST(penalties_need_a_model_that_was_applied)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m = shared(job, NULL);
     tutti_tensor *x = filled(1, 0);
-    CHECK_OK(tutti_model_build(m, 0, NULL));
+    CHECK_OK((tutti_build)(m, 0, NULL));
     step_by_hand(m, x, x, false);
     tutti_eager *e = tutti_model_eager(m);
     TUTTI_STEP(e)
-        tutti_penalties(m, tutti_use(e, x));
+        tutti_model_losses(m, tutti_eager_feed(e, x));
     CHECK_STATUS(tutti_eager_check(e), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "call tutti_apply first");
     tutti_tensor_release(x);
@@ -139,7 +140,8 @@ static void train_penalized(tutti_strategy *strategy, int64_t batch, double *ret
                         .bias_regularizer = "l2(0.1)"));
         tutti_compile(m, .optimizer = tutti_sgd(0.5),
                       .loss = tutti_sparse_cross_entropy(.from_logits = true));
-        tutti_fit(m, tutti_batch(tutti_from(job, x, y), batch), .epochs = 3, .quiet = true);
+        tutti_fit(m, tutti_batch(tutti_from_tensor_slices(job, x, y), batch), .epochs = 3,
+                  .quiet = true);
         static const char *const names[] = {"first/kernel", "second/kernel"};
         for (int k = 0; k < 2; k++) {
             tutti_tensor *value;

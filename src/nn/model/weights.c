@@ -153,7 +153,7 @@ tutti_status tutti__model_need_built(tutti_model *model)
     return tutti__model_build_batched(model, (int)count, types);
 }
 
-tutti_status tutti_model_build(tutti_model *model, int count, const tutti_type *types)
+tutti_status(tutti_build)(tutti_model *model, int count, const tutti_type *types)
 {
     tutti_type batched[64];
     TUTTI_TRY(tutti_model_check(model));

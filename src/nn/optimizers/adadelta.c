@@ -17,7 +17,7 @@ static int adadelta_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot
 
 extern const tutti_optimizer_def tutti_optimizer_adadelta;
 
-tutti_optimizer tutti_adadelta_make(const tutti_adadelta_settings *settings)
+tutti_optimizer tutti_adadelta_with(const tutti_adadelta_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_adadelta, settings);
 }

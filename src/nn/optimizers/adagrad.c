@@ -17,7 +17,7 @@ static int adagrad_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot 
 
 extern const tutti_optimizer_def tutti_optimizer_adagrad;
 
-tutti_optimizer tutti_adagrad_make(const tutti_adagrad_settings *settings)
+tutti_optimizer tutti_adagrad_with(const tutti_adagrad_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_adagrad, settings);
 }

@@ -20,7 +20,7 @@ static int adam_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *re
 
 extern const tutti_optimizer_def tutti_optimizer_adam;
 
-tutti_optimizer tutti_adam_make(const tutti_adam_settings *settings)
+tutti_optimizer tutti_adam_with(const tutti_adam_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_adam, settings);
 }

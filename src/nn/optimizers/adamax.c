@@ -19,7 +19,7 @@ static int adamax_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *
 
 extern const tutti_optimizer_def tutti_optimizer_adamax;
 
-tutti_optimizer tutti_adamax_make(const tutti_adamax_settings *settings)
+tutti_optimizer tutti_adamax_with(const tutti_adamax_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_adamax, settings);
 }

@@ -20,7 +20,7 @@ static int adamw_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *r
 
 extern const tutti_optimizer_def tutti_optimizer_adamw;
 
-tutti_optimizer tutti_adamw_make(const tutti_adam_settings *settings)
+tutti_optimizer tutti_adamw_with(const tutti_adam_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_adamw, settings);
 }

@@ -18,7 +18,7 @@ static int lamb_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *re
 
 extern const tutti_optimizer_def tutti_optimizer_lamb;
 
-tutti_optimizer tutti_lamb_make(const tutti_lamb_settings *settings)
+tutti_optimizer tutti_lamb_with(const tutti_lamb_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_lamb, settings);
 }

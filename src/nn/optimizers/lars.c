@@ -18,7 +18,7 @@ static int lars_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *re
 
 extern const tutti_optimizer_def tutti_optimizer_lars;
 
-tutti_optimizer tutti_lars_make(const tutti_lars_settings *settings)
+tutti_optimizer tutti_lars_with(const tutti_lars_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_lars, settings);
 }

@@ -16,7 +16,7 @@ static int lion_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *re
 
 extern const tutti_optimizer_def tutti_optimizer_lion;
 
-tutti_optimizer tutti_lion_make(const tutti_lion_settings *settings)
+tutti_optimizer tutti_lion_with(const tutti_lion_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_lion, settings);
 }

@@ -19,7 +19,7 @@ static int nadam_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *r
 
 extern const tutti_optimizer_def tutti_optimizer_nadam;
 
-tutti_optimizer tutti_nadam_make(const tutti_nadam_settings *settings)
+tutti_optimizer tutti_nadam_with(const tutti_nadam_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_nadam, settings);
 }

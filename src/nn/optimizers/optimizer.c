@@ -239,7 +239,7 @@ tutti_sym(tutti_minimize)(tutti_optimizer optimizer, tutti_sym loss)
         tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for %d gradients", count);
     } else {
         tutti_trainable_variables(graph, count, variables);
-        (tutti_differentiate)(loss, count, variables, grads);
+        (tutti_gradients)(loss, count, variables, grads);
         step = (tutti_apply_gradients)(optimizer, count, variables, grads);
     }
     free(variables);

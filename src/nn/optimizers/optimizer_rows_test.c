@@ -39,7 +39,7 @@ static rig open_rig(const tutti_optimizer *optimizer, bool sparse, bool flagged)
                                                      .variables = &r.table,
                                                      .grads = &grad,
                                                      .apply = flagged ? r.apply : TUTTI_NO_SYM});
-    CHECK_OK(tutti_run(r.session, .target = tutti_initialize_all(r.graph)));
+    CHECK_OK(tutti_run(r.session, .target = tutti_initialize_variables(r.graph)));
     return r;
 }
 
@@ -102,7 +102,7 @@ TUTTI_TEST(optimizers_take_rows_as_dense_gradients)
 {
     tutti_optimizer optimizer;
     for (const tutti_optimizer_def *const *def = tutti__optimizer_def_table; *def; def++) {
-        CHECK_OK(tutti_optimizer_named((*def)->name, 0.1, &optimizer));
+        CHECK_OK(tutti_optimizer_by_name((*def)->name, 0.1, &optimizer));
         compare(optimizer, every);
     }
     compare(tutti_sgd(0.1, .momentum = 0.9, .nesterov = true), every);
@@ -175,7 +175,7 @@ TUTTI_TEST(optimizers_skip_steps_that_are_not_to_be_applied)
     tutti_optimizer optimizer;
     for (const tutti_optimizer_def *const *def = tutti__optimizer_def_table; *def; def++)
         for (int sparse = 0; sparse < 2; sparse++) {
-            CHECK_OK(tutti_optimizer_named((*def)->name, 0.1, &optimizer));
+            CHECK_OK(tutti_optimizer_by_name((*def)->name, 0.1, &optimizer));
             check_skips(optimizer, sparse);
             optimizer.ema_decay = 0.9;
             optimizer.weight_decay = 0;
@@ -216,7 +216,7 @@ TUTTI_TEST(optimizers_come_back_from_their_numbers)
     tutti_optimizer none;
     tutti_setting odd = {.key = "colour", .count = 1, .values = (double[]){1}};
     CHECK_STATUS(tutti__optimizer_from("adam", 1, &odd, &none), TUTTI_INVALID);
-    CHECK_STATUS(tutti_optimizer_named("adan", 0, &none), TUTTI_NOT_FOUND);
+    CHECK_STATUS(tutti_optimizer_by_name("adan", 0, &none), TUTTI_NOT_FOUND);
     CHECK_CONTAINS(tutti_error_message(), "adam, adamax");
 }
 

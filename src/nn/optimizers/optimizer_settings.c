@@ -80,8 +80,8 @@ static tutti_status optimizer_settings_find(const char *kind, const tutti_optimi
     return tutti_fail(TUTTI_NOT_FOUND, "there is no optimizer '%s'; there are %s", kind, names);
 }
 
-tutti_status tutti_optimizer_named(const char *kind, double learning_rate,
-                                   tutti_optimizer *ret_optimizer)
+tutti_status tutti_optimizer_by_name(const char *kind, double learning_rate,
+                                     tutti_optimizer *ret_optimizer)
 {
     TUTTI_REQUIRE(ret_optimizer);
     const tutti_optimizer_def *def;
@@ -127,7 +127,7 @@ tutti_status tutti__optimizer_from(const char *kind, int count, const tutti_sett
 {
     tutti_optimizer made;
     tutti_setting places[TUTTI_OPTIMIZER_KEYS];
-    TUTTI_TRY(tutti_optimizer_named(kind, 0, &made));
+    TUTTI_TRY(tutti_optimizer_by_name(kind, 0, &made));
     int place_count = tutti__optimizer_settings(&made, TUTTI_OPTIMIZER_KEYS, places);
     for (int i = 0; i < count; i++) {
         const tutti_setting *place = tutti__setting_find(places, place_count, settings[i].key);

@@ -52,7 +52,7 @@ TUTTI_TEST(optimizer_sgd_follows_its_formula)
     bench b = start();
     tutti_optimizer sgd = tutti_sgd(0.1);
     tutti_sym step = tutti_minimize(sgd, b.loss), rate = tutti_learning_rate(b.graph, sgd);
-    run(b, tutti_initialize_all(b.graph));
+    run(b, tutti_initialize_variables(b.graph));
     double w[3] = {0};
     for (int t = 0; t < 6; t++) {
         double lr = t < 3 ? 0.1 : 0.25;
@@ -84,7 +84,7 @@ static void check_adam(bool torch)
     tutti_sym step = tutti_minimize(tutti_adam(.learning_rate = lr, .beta1 = b1, .beta2 = b2,
                                                .epsilon = epsilon, .torch_form = torch),
                                     b.loss);
-    run(b, tutti_initialize_all(b.graph));
+    run(b, tutti_initialize_variables(b.graph));
     for (int t = 1; t < 5; t++) {
         run(b, step);
         for (int i = 0; i < 3; i++) {
@@ -121,7 +121,7 @@ static void check_rows(tutti_optimizer optimizer)
               table = tutti_variable(g, tutti_ones(5, 2), .name = "table");
     tutti_sym step =
         tutti_minimize(optimizer, tutti_sum(tutti_square(tutti_embedding_lookup(table, ids))));
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_tensor_from(TUTTI_I64, 1, (int64_t[]){3}, (int64_t[]){1, 4, 1}, &id));
     for (int i = 0; i < 3; i++)
         CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({ids, id}), .target = step));
@@ -181,7 +181,7 @@ TUTTI_TEST(optimizers_keep_slots_beside_their_variables)
     CHECK(tutti_graph_find(b.graph, "w/slow/m") != NULL); /* not of the scope it was made in */
     tutti_sym rate = tutti_learning_rate(b.graph, tutti_adam(.name = "slow"));
     CHECK(rate.node == tutti_graph_find(b.graph, "slow/learning_rate"));
-    run(b, tutti_initialize_all(b.graph));
+    run(b, tutti_initialize_variables(b.graph));
     run(b, first);
     run(b, second);
     CHECK(tutti_graph_find(b.graph, "unused/adam/m") == NULL);
@@ -194,8 +194,8 @@ static tutti_status apply_two(tutti_optimizer first, tutti_optimizer second)
     bench b = start();
     tutti_sym other = tutti_variable(b.graph, tutti_ones(2), .name = "other");
     tutti_grad of_w, of_other;
-    tutti_differentiate(b.loss, 1, &b.w, &of_w);
-    tutti_differentiate(tutti_sum(tutti_square(other)), 1, &other, &of_other);
+    tutti_gradients(b.loss, 1, &b.w, &of_w);
+    tutti_gradients(tutti_sum(tutti_square(other)), 1, &other, &of_other);
     CHECK(tutti_sym_ok(tutti_apply_gradients(first, 1, &b.w, &of_w)));
     tutti_sym step = tutti_apply_gradients(second, 1, &other, &of_other);
     tutti_status status = tutti_graph_check(b.graph);
@@ -239,11 +239,11 @@ TUTTI_TEST(optimizers_of_one_name_are_told_apart_on_tapes)
         tutti_grad grad;
         TUTTI_TAPE(tape, e)
             loss = tutti_sum(tutti_square(w));
-        tutti_gradients(&tape, loss, 1, &w, &grad);
+        tutti_tape_gradients(&tape, loss, 1, &w, &grad);
         tutti_apply_gradients(tutti_sgd(0.25), 1, &w, &grad);
         tutti_apply_gradients(tutti_sgd(i < 3 ? 0.125 : 0.5, .name = name), 1, &w, &grad);
         name[0] = 0;
-        CHECK_STATUS(tutti_step(e), i < 3 ? TUTTI_OK : TUTTI_INVALID);
+        CHECK_STATUS(tutti_eager_step(e), i < 3 ? TUTTI_OK : TUTTI_INVALID);
     }
     CHECK_CONTAINS(tutti_error_message(), "optimizer 'slow' was applied with learning_rate 0.125");
     tutti_eager_close(e);

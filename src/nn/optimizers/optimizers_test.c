@@ -31,11 +31,11 @@ static rig open_rig(tutti_optimizer optimizer, tutti_dtype dtype)
     tutti_tensor *first = vector(dtype, start);
     CHECK_OK(tutti_graph_create(&r.graph));
     CHECK_OK(tutti_session_open(&r.session, r.graph));
-    r.w = tutti_variable(r.graph, tutti_from_tensor(first), .name = "w", .dtype = dtype);
+    r.w = tutti_variable(r.graph, tutti_tensor_init(first), .name = "w", .dtype = dtype);
     r.gradient = tutti_placeholder(r.graph, dtype, 3);
     tutti_grad grad = {.value = r.gradient};
     r.step = tutti_apply_gradients(optimizer, 1, &r.w, &grad);
-    CHECK_OK(tutti_run(r.session, .target = tutti_initialize_all(r.graph)));
+    CHECK_OK(tutti_run(r.session, .target = tutti_initialize_variables(r.graph)));
     tutti_tensor_release(first);
     return r;
 }

@@ -23,7 +23,7 @@ static int rmsprop_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot 
 
 extern const tutti_optimizer_def tutti_optimizer_rmsprop;
 
-tutti_optimizer tutti_rmsprop_make(const tutti_rmsprop_settings *settings)
+tutti_optimizer tutti_rmsprop_with(const tutti_rmsprop_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_rmsprop, settings);
 }

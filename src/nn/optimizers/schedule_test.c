@@ -64,7 +64,7 @@ static double halves(int64_t step, void *context)
 TUTTI_TEST(schedules_of_ours)
 {
     int calls = 0;
-    CHECK_RATES(tutti_schedule_of(halves, &calls), {0, 1}, {1, 0.5}, {4, 0.125}, {-3, 1});
+    CHECK_RATES(tutti_custom_schedule(halves, &calls), {0, 1}, {1, 0.5}, {4, 0.125}, {-3, 1});
     CHECK_INT(calls, 4);
     CHECK_RATES(tutti_step_decay(.learning_rate = 0.8, .every = 3, .factor = 0.5), {0, 0.8},
                 {2, 0.8}, {3, 0.4}, {8, 0.2}, {9, 0.1});
@@ -94,7 +94,7 @@ TUTTI_TEST(schedules_say_what_makes_no_sense)
     check_refused(tutti_piecewise(.boundaries = {5, 5}, .values = {1, 2, 3}), "rise");
     check_refused(tutti_piecewise(.boundaries = {5}, .values = {1, 2, 3}), "one more value");
     check_refused(tutti_polynomial_decay(.learning_rate = NAN, .decay_steps = 1), "finite");
-    check_refused(tutti_schedule_of(NULL, NULL), "function");
+    check_refused(tutti_custom_schedule(NULL, NULL), "function");
 }
 
 static void check_trip(tutti_schedule schedule)

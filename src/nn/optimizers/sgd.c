@@ -16,7 +16,7 @@ static int sgd_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret
 
 extern const tutti_optimizer_def tutti_optimizer_sgd;
 
-tutti_optimizer tutti_sgd_make(const tutti_sgd_settings *settings)
+tutti_optimizer tutti_sgd_with(const tutti_sgd_settings *settings)
 {
     return tutti__optimizer_make(&tutti_optimizer_sgd, settings);
 }

@@ -129,8 +129,8 @@ static tutti_status quantize_fill(tutti_quantizing *q, tutti_model *to)
     return status;
 }
 
-tutti_model *tutti_quantize_model(tutti_model *model, tutti_dataset *data,
-                                  const tutti_quantize_model_options *given)
+tutti_model *tutti_quantize_model_with(tutti_model *model, tutti_dataset *data,
+                                       const tutti_quantize_model_options *given)
 {
     tutti_quantize_model_options options = {0};
     char name[256];

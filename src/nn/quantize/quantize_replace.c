@@ -66,7 +66,8 @@ tutti_status tutti__quantize_replace(const tutti_quantized_node *node, tutti_sym
     for (int64_t f = 0; f < tutti_tensor_count(scales); f++)
         factors[f] *= scale;
     tutti_sym zeros = constant(graph, TUTTI_U8, zero);
-    tutti_sym q = tutti_quantize_linear(x, constant(graph, TUTTI_F32, scale), zeros, -1);
+    tutti_sym q =
+        tutti_quantize_linear(x, constant(graph, TUTTI_F32, scale), .zero = zeros, .axis = -1);
     tutti_sym sums = product(node->node, q, zeros, tutti_constant(graph, bytes));
     /* Element-wise, so that it joins the bias and the activation behind it in one pass. */
     *ret = tutti_mul(tutti_cast(sums, TUTTI_F32), tutti_constant(graph, scales));

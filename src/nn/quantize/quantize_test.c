@@ -12,7 +12,7 @@ static tutti_dataset *digits(tutti_job *job, uint64_t seed, int64_t count, int64
 {
     tutti_tensor *images, *labels;
     CHECK_OK(tutti_digits_draw(seed, 0, count, &images, &labels));
-    tutti_dataset *data = tutti_batch(tutti_from(job, images, labels), batch);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, images, labels), batch);
     tutti_tensor_release(images);
     if (ret_labels)
         *ret_labels = labels;
@@ -55,7 +55,7 @@ TUTTI_TEST(quantised_digits_network_keeps_its_accuracy)
     double floats = accuracy(m, test, labels);
     CHECK(floats > 0.9);
     for (int shallow = 0; shallow < 2; shallow++) { /* the convolution too */
-        tutti_model *q = tutti_quantize(m, train, .batches = 8, .shallow = shallow != 0);
+        tutti_model *q = tutti_quantize_model(m, train, .batches = 8, .shallow = shallow != 0);
         CHECK_OK(tutti_job_check(job));
         CHECK(q != NULL);
         CHECK(strstr(tutti_model_name(q), "_int8") != NULL);
@@ -67,8 +67,8 @@ TUTTI_TEST(quantised_digits_network_keeps_its_accuracy)
         tutti_compile(q, .loss = tutti_sparse_cross_entropy(.from_logits = true),
                       .metrics = "accuracy");
         tutti_logs logs;
-        CHECK_OK(tutti_evaluate_model(q, test, TUTTI_OPTIONS(tutti_evaluate_options, .quiet = true),
-                                      &logs));
+        CHECK_OK(tutti_evaluate_with(q, test, TUTTI_OPTIONS(tutti_evaluate_options, .quiet = true),
+                                     &logs));
         CHECK_NEAR(tutti_logs_get(&logs, "accuracy"), bytes, 1e-6);
     }
     tutti_tensor_release(labels);
@@ -87,11 +87,11 @@ TUTTI_TEST(quantised_dense_layer_is_near_its_original)
         tutti_tensor_set(x, i, i == 0 ? -1 : i == 1 ? 254 : (double)(i * 37 % 250));
     for (int64_t i = 0; i < 60; i++)
         tutti_tensor_set(kernel, i, i < 3 ? 127 : (double)(i * 29 % 255 - 127));
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 8);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), 8);
     tutti_model *m = tutti_sequential(job, tutti_input_shape(20), tutti_dense(3, .name = "d"));
-    CHECK_OK(tutti_model_build(m, 0, NULL));
+    CHECK_OK((tutti_build)(m, 0, NULL));
     CHECK_OK(tutti_set_weight(m, "d/kernel", kernel));
-    tutti_model *q = tutti_quantize(m, data, .name = "small", .shallow = true);
+    tutti_model *q = tutti_quantize_model(m, data, .name = "small", .shallow = true);
     CHECK(q != NULL);
     CHECK_OK(tutti_predict_on_batch(m, 1, &x, 1, &a));
     CHECK_OK(tutti_predict_on_batch(q, 1, &x, 1, &b));
@@ -110,7 +110,7 @@ TUTTI_TEST(quantise_refuses_models_without_products)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_dataset *data = digits(job, 1, 8, 4, NULL);
     tutti_model *m = tutti_sequential(job, tutti_flatten(), tutti_activation(TUTTI_RELU));
-    CHECK(tutti_quantize(m, data) == NULL);
+    CHECK(tutti_quantize_model(m, data) == NULL);
     CHECK_STATUS(tutti_job_check(job), TUTTI_UNSUPPORTED);
     CHECK_CONTAINS(tutti_error_message(), "no products or convolutions");
     tutti_close(job);

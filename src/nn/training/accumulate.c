@@ -50,7 +50,7 @@ static tutti_sym accumulate_gather(const gathering *g, int i, tutti_grad grad)
     if (!g->taken)
         return tutti_assign_add(slot, value);
     tutti_sym sum = tutti_add(tutti_read(slot), value);
-    sum = g->factor == 1 ? sum : tutti_scale(sum, g->factor);
+    sum = g->factor == 1 ? sum : tutti_mul(sum, g->factor);
     g->taken[i] = (tutti_grad){.value = as(sum, tutti_sym_type(variable).dtype)};
     return tutti_assign(slot, tutti_zeros_like(value));
 }

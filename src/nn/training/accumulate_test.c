@@ -24,18 +24,18 @@ static rig open_rig(int64_t batch, bool gathered)
     r.x = tutti_placeholder(r.graph, TUTTI_F32, batch, FEATURES);
     r.ids = tutti_placeholder(r.graph, TUTTI_I64, batch);
     tutti_sym word =
-        tutti_sum(tutti_embedding_lookup(r.table, r.ids), .axes = TUTTI_AXES(1), .keep_dims = true);
-    tutti_sym error = tutti_add_scalar(tutti_add(tutti_matmul(r.x, r.w), word), -1);
+        tutti_sum(tutti_embedding_lookup(r.table, r.ids), .axes = TUTTI_AXES(1), .keepdims = true);
+    tutti_sym error = tutti_add(tutti_add(tutti_matmul(r.x, r.w), word), -1);
     tutti_sym variables[] = {r.w, r.table}, targets[2];
     tutti_grad grads[2];
-    tutti_differentiate(tutti_mean(tutti_square(error)), 2, variables, grads);
+    tutti_gradients(tutti_mean(tutti_square(error)), 2, variables, grads);
     if (gathered) {
         r.add = tutti__accumulate_add(2, variables, grads);
         targets[0] = tutti__accumulate_take(2, variables, grads, 1.0 / PARTS, grads);
     }
     targets[gathered] = tutti_apply_gradients(tutti_sgd(0.1), 2, variables, grads);
     r.step = (tutti_group)(r.graph, NULL, 1 + gathered, targets);
-    CHECK_OK(tutti_run(r.session, .target = tutti_initialize_all(r.graph)));
+    CHECK_OK(tutti_run(r.session, .target = tutti_initialize_variables(r.graph)));
     return r;
 }
 
@@ -106,7 +106,8 @@ static tutti_model *trained(tutti_job *job, tutti_loss loss, const char *regular
     }
     tutti_tensor *weights;
     CHECK_OK(tutti_tensor_reshape(rows[2], 1, (int64_t[]){20}, &weights));
-    tutti_dataset *data = tutti_batch(tutti_from(job, rows[0], rows[1], weights), batch);
+    tutti_dataset *data =
+        tutti_batch(tutti_from_tensor_slices(job, rows[0], rows[1], weights), batch);
     tutti_model *m = tutti_sequential(job, tutti_input_shape(2),
                                       tutti_dense(3, .activation = TUTTI_TANH, .name = "first",
                                                   .kernel_regularizer = regularizer),
@@ -159,7 +160,8 @@ TUTTI_TEST(weighted_means_are_those_of_all_examples)
     tutti_compile(m, .loss = tutti_mse(.reduction = TUTTI_LOSS_WEIGHTED_MEAN));
     for (int batch = 1; batch <= 4; batch++) {
         tutti_logs logs;
-        CHECK_OK(tutti_evaluate(m, tutti_batch(tutti_from(job, x, y, w), batch), &logs));
+        CHECK_OK(
+            tutti_evaluate(m, tutti_batch(tutti_from_tensor_slices(job, x, y, w), batch), &logs));
         CHECK_NEAR(tutti_logs_get(&logs, "loss"), 95.0 / 13, 1e-5);
     }
     tutti_tensor_release(x);

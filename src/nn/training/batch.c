@@ -69,10 +69,11 @@ static tutti_status wire_by_place(const tutti_model *model, const tutti_dataset_
     int inputs = (int)model->inputs.count;
     int goals = targets ? (int)model->trainer->goals.count : 0;
     if (info->components < inputs + goals)
-        return tutti_fail(TUTTI_INVALID,
-                          "model '%s' takes %d inputs and %d targets, an element of the data has "
-                          "%d components; name them with tutti_named, or check the pipeline",
-                          model->name, inputs, goals, info->components);
+        return tutti_fail(
+            TUTTI_INVALID,
+            "model '%s' takes %d inputs and %d targets, an element of the data has "
+            "%d components; name them with tutti_name_components, or check the pipeline",
+            model->name, inputs, goals, info->components);
     bool weighted = targets && info->components >= inputs + 2 * goals;
     ret->count = inputs + goals * (weighted ? 2 : 1);
     ret->inputs = inputs;

@@ -137,7 +137,7 @@ static tutti_status track_named(tutti_model *model, const char *text)
         char *colon = strchr(entry, ':');
         if (colon)
             *colon = 0;
-        tutti_metric metric = tutti_metric_named(colon ? colon + 1 : entry, NULL);
+        tutti_metric metric = tutti_metric_by_name(colon ? colon + 1 : entry, NULL);
         if (!metric.def)
             return tutti__metric_missing(colon ? colon + 1 : entry);
         TUTTI_TRY(colon ? track_metric(model, entry, metric) : track_everywhere(model, metric));
@@ -200,7 +200,7 @@ static tutti_status limit_memory(tutti_model *model, int64_t bytes)
     return TUTTI_OK;
 }
 
-tutti_status tutti_compile_model(tutti_model *model, const tutti_compile_options *options)
+tutti_status tutti_compile_with(tutti_model *model, const tutti_compile_options *options)
 {
     TUTTI_TRY(tutti_model_check(model));
     if (options->deterministic && model->engine && !model->deterministic)
@@ -269,7 +269,7 @@ void tutti_set_learning_rate(tutti_model *model, double rate)
     tutti__model_fail(model, write_rate(model, rate));
 }
 
-tutti_status tutti_swap_averages(tutti_model *model)
+tutti_status tutti_swap_ema_weights(tutti_model *model)
 {
     TUTTI_TRY(tutti__need_trainer(model));
     tutti_sym swap = TUTTI_NO_SYM;

@@ -190,7 +190,7 @@ static tutti_status read_loss(tutti_model *model, const tutti_json *json, tutti_
                               tutti_output_loss *ret)
 {
     const char *name = tutti__json_text(tutti__json_get(json, "loss"), "");
-    tutti_loss loss = tutti_loss_named(name, NULL);
+    tutti_loss loss = tutti_loss_by_name(name, NULL);
     if (!loss.def)
         return tutti_fail(TUTTI_NOT_FOUND, "there is no loss '%s'", name);
     int64_t reduction = tutti__json_int(tutti__json_get(json, "reduction"), 0);
@@ -223,7 +223,7 @@ static tutti_status read_metric(tutti_model *model, const tutti_json *json, bool
                                 tutti_output_metric *ret)
 {
     const char *name = tutti__json_text(tutti__json_get(json, "metric"), "");
-    tutti_metric metric = tutti_metric_named(name, NULL);
+    tutti_metric metric = tutti_metric_by_name(name, NULL);
     if (!metric.def)
         return tutti__metric_missing(name);
     TUTTI_TRY(
@@ -256,5 +256,5 @@ tutti_status tutti__config_read_compile(tutti_model *model, const tutti_json *js
                                      .optimizer = optimizer,
                                      .losses = {loss_count, losses},
                                      .metric_list = {metric_count, metrics}};
-    return tutti_compile_model(model, &options);
+    return tutti_compile_with(model, &options);
 }

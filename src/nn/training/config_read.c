@@ -350,7 +350,7 @@ tutti_status tutti__config_read(tutti_job *job, const tutti_json *json, tutti_mo
         (!sequential && strcmp(kind, "functional") != 0))
         return bad("\"tutti\" must be a version and \"kind\" sequential or functional");
     TUTTI_TRY(check_members(json));
-    tutti_model *model = tutti_functional_of(
+    tutti_model *model = tutti_functional_with(
         job, TUTTI_OPTIONS(
                  tutti_model_options, .name = tutti__json_text(tutti__json_get(json, "name"), NULL),
                  .precision = tutti__json_text(tutti__json_get(json, "precision"), NULL)));

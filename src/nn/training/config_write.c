@@ -225,7 +225,7 @@ tutti_status tutti__config_write(tutti_model *model, tutti_json_writer *w)
     return TUTTI_OK;
 }
 
-tutti_status tutti_model_json(tutti_model *model, char **ret_text)
+tutti_status tutti_model_to_json(tutti_model *model, char **ret_text)
 {
     tutti_text text = {0};
     tutti_json_writer writer = {.text = &text, .indent = 2};

@@ -37,8 +37,8 @@ tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t st
     return tutti__track_read(model, false, fit->event.epochs > 0, ret_logs);
 }
 
-tutti_status tutti_evaluate_model(tutti_model *model, tutti_dataset *data,
-                                  const tutti_evaluate_options *options, tutti_logs *ret_logs)
+tutti_status tutti_evaluate_with(tutti_model *model, tutti_dataset *data,
+                                 const tutti_evaluate_options *options, tutti_logs *ret_logs)
 {
     tutti_logs logs = {0};
     if (ret_logs)

@@ -22,7 +22,7 @@ static inline tutti_dataset *tutti__test_examples(tutti_job *job, tutti_test_exa
         tutti_tensor_set(x, i, sin((double)(i * i % 101)));
     for (int64_t i = 0; i < e.count; i++)
         tutti_tensor_set(y, i, (double)(i * e.stride % e.classes));
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), e.batch);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), e.batch);
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     return data;

@@ -262,8 +262,8 @@ static tutti_status fit_with(tutti_fit *fit, tutti_dataset *data, const tutti_fi
     return status == TUTTI_OK ? keep_memory(fit) : status;
 }
 
-const tutti_history *tutti_fit_model(tutti_model *model, tutti_dataset *data,
-                                     const tutti_fit_options *options)
+const tutti_history *tutti_fit_with(tutti_model *model, tutti_dataset *data,
+                                    const tutti_fit_options *options)
 {
     tutti_fit *fit = calloc(1, sizeof *fit);
     tutti_status status = TUTTI_OK;

@@ -102,8 +102,8 @@ static tutti_dataset *endless(tutti_job *job, counter *c)
     tutti_tensor *x = filled(TUTTI_F32, 2, (int64_t[]){7, 1});
     for (int i = 0; i < 7; i++)
         tutti_tensor_set(x, i, i);
-    tutti_dataset *data =
-        tutti_map(tutti_repeat(tutti_batch(tutti_from(job, x, x), 1), 0), note, .context = c);
+    tutti_dataset *data = tutti_map(
+        tutti_repeat(tutti_batch(tutti_from_tensor_slices(job, x, x), 1), 0), note, .context = c);
     tutti_tensor_release(x);
     return data;
 }
@@ -139,7 +139,7 @@ TUTTI_TEST(class_weights_may_change_from_fit_to_fit)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *x = filled(TUTTI_F32, 2, (int64_t[]){12, 2});
     tutti_tensor *y = filled(TUTTI_I64, 1, (int64_t[]){12});
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 12);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), 12);
     tutti_model *m = tutti_sequential(job, tutti_dense(3, .kernel_initializer = "zeros"));
     tutti_compile(m, .optimizer = tutti_sgd(1e-12),
                   .loss = tutti_sparse_cross_entropy(.from_logits = true));
@@ -164,7 +164,7 @@ TUTTI_TEST(sums_of_a_restored_training_begin_anew)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *x = filled(TUTTI_F32, 2, (int64_t[]){8, 2});
     tutti_tensor *y = filled(TUTTI_F32, 2, (int64_t[]){8, 1});
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), 4);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), 4);
     tutti_model *m = line(job), *again = line(job);
     tutti_fit(m, data, .epochs = 1, .validation = data, .quiet = true);
     CHECK_OK(tutti_save_checkpoint(m, path));
@@ -195,7 +195,8 @@ TUTTI_TEST(a_frozen_model_inside_another_is_not_trained)
     tutti_compile(m, .loss = tutti_mse());
     for (int i = 0; i < 2; i++)
         CHECK_OK(tutti_get_weight(m, names[i], &before[i]));
-    CHECK(tutti_fit(m, tutti_batch(tutti_from(job, x, y), 4), .epochs = 2, .quiet = true) != NULL);
+    CHECK(tutti_fit(m, tutti_batch(tutti_from_tensor_slices(job, x, y), 4), .epochs = 2,
+                    .quiet = true) != NULL);
     for (int i = 0; i < 2; i++) {
         CHECK_OK(tutti_get_weight(m, names[i], &after[i]));
         CHECK(tutti_tensor_same(before[i], after[i]));
@@ -228,7 +229,7 @@ static const char *fitting_full_batches(int64_t all, bool mapped)
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *x = filled(TUTTI_F32, 2, (int64_t[]){all, 2});
     tutti_tensor *y = filled(TUTTI_F32, 2, (int64_t[]){all, 1});
-    tutti_dataset *data = tutti_from(job, x, y);
+    tutti_dataset *data = tutti_from_tensor_slices(job, x, y);
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     if (mapped) /* types are not known then */
@@ -248,7 +249,7 @@ TUTTI_TEST(data_that_gives_nothing_says_what_leaves_nothing)
     }
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *x = filled(TUTTI_F32, 2, (int64_t[]){4, 2});
-    tutti_dataset *none = tutti_take(tutti_from(job, x, x), 0);
+    tutti_dataset *none = tutti_take(tutti_from_tensor_slices(job, x, x), 0);
     tutti_tensor_release(x);
     CHECK_CONTAINS(fitting(job, tutti_batch(none, 2)), "leaves none of 4");
 }

@@ -355,7 +355,8 @@ TUTTI_TEST(auto_chooses_by_forecast_and_says_so)
         tutti_job *job = tutti_open(&argc, &argv);
         step s = make_step(small_net); /* for its tensors */
         tutti_model *m = small_net(job);
-        tutti_dataset *data = tutti_batch(tutti_from(job, s.tensors[0], s.tensors[1]), 20);
+        tutti_dataset *data =
+            tutti_batch(tutti_from_tensor_slices(job, s.tensors[0], s.tensors[1]), 20);
         tutti_callback *bar = tutti__progress_into(&shown, false, 0);
         const tutti_history *h = tutti_fit(m, data, .epochs = 3, .callbacks = TUTTI_LIST(bar));
         CHECK_OK(tutti_job_check(job));

@@ -61,17 +61,17 @@ static tutti_sym residual_network(tutti_graph *graph)
         tutti_relu(tutti_add(tutti_matmul(x, weight(graph, "w1", 24, 32)), row(graph, "b1", 32)));
     tutti_sym r = tutti_add(h, tutti_tanh(tutti_add(tutti_matmul(h, weight(graph, "w2", 32, 32)),
                                                     row(graph, "b2", 32))));
-    tutti_sym n = tutti_layer_norm_of(r, row(graph, "scale", 32), row(graph, "offset", 32));
+    tutti_sym n = tutti_nn_layer_norm(r, row(graph, "scale", 32), row(graph, "offset", 32));
     tutti_sym logits = tutti_add(tutti_matmul(n, weight(graph, "w3", 32, 7)), row(graph, "b3", 7));
     tutti_sym loss =
         tutti_mean(tutti_apply_op(graph, "sparse_softmax_cross_entropy", 2,
                                   ((tutti_sym[]){logits, labels(graph, 40, 7)}), 0, NULL));
-    return tutti_add(loss, tutti_scale(tutti_mean(tutti_square(r)), 0.01));
+    return tutti_add(loss, tutti_mul(tutti_mean(tutti_square(r)), 0.01));
 }
 
 static tutti_sym kept(const char *op, tutti_sym x)
 {
-    tutti_attr attrs[] = {TUTTI_INTS("axes", 1, ((int64_t[]){-1})), TUTTI_INT("keep_dims", 1)};
+    tutti_attr attrs[] = {TUTTI_INTS("axes", 1, ((int64_t[]){-1})), TUTTI_INT("keepdims", 1)};
     return tutti_apply_op(tutti_sym_graph(x), op, 1, &x, 2, attrs);
 }
 
@@ -99,7 +99,7 @@ static outcome train(loss_builder *build, tutti_optimizer optimizer, bool fused)
     CHECK_OK(tutti_graph_create(&graph));
     CHECK_OK(tutti_session_open(&session, graph));
     tutti_sym loss = build(graph), step = tutti_minimize(optimizer, loss), variables[MOST];
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(graph)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(graph)));
     for (int i = 0; i < STEPS; i++) {
         tutti_tensor *value;
         CHECK_OK(tutti_run(session, .fetch = TUTTI_FETCH({loss, &value}), .target = step));
@@ -155,10 +155,10 @@ static tutti_tensor *sums_of_rows(const char *fuse, int64_t columns)
     CHECK_OK(tutti_graph_create(&graph));
     CHECK_OK(tutti_session_open(&session, graph, .device = "cpu:0", .deterministic = true));
     tutti_sym in = tutti_placeholder(graph, TUTTI_F32, 5, columns);
-    tutti_sym y = tutti_mul(tutti_scale(in, 0.7), tutti_tanh(in));
+    tutti_sym y = tutti_mul(tutti_mul(in, 0.7), tutti_tanh(in));
     tutti_sym sums =
-        tutti_add(tutti_sum(y, .axes = TUTTI_AXES(-1), .keep_dims = true),
-                  tutti_mean(tutti_square(y), .axes = TUTTI_AXES(-1), .keep_dims = true));
+        tutti_add(tutti_sum(y, .axes = TUTTI_AXES(-1), .keepdims = true),
+                  tutti_mean(tutti_square(y), .axes = TUTTI_AXES(-1), .keepdims = true));
     CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({in, x}), .fetch = TUTTI_FETCH({sums, &value})));
     CHECK_OK(tutti__param_set("FUSE", NULL));
     tutti_session_close(session);

@@ -143,7 +143,7 @@ static tutti_dataset *files_of(const tutti_input_context *c, void *user)
         paths[found++] = g->paths[i];
     return tutti_batch(
         tutti_map(tutti_text_files(both[0], NULL, .count = found, .paths = paths), parse),
-        tutti_input_batch(c, 7));
+        tutti_input_batch_size(c, 7));
 }
 
 static tutti_status by_function(tutti_strategy *s, void *context)
@@ -452,8 +452,8 @@ static tutti_status on_the_tape(tutti_strategy *s, void *context)
             tutti_sym loss;
             tutti_grad grad;
             TUTTI_TAPE(tape, e)
-                loss = tutti_mean(tutti_square(tutti_sub(w, tutti_use(e, x))));
-            tutti_gradients(&tape, loss, 1, &w, &grad);
+                loss = tutti_mean(tutti_square(tutti_sub(w, tutti_eager_feed(e, x))));
+            tutti_tape_gradients(&tape, loss, 1, &w, &grad);
             tutti_apply_gradients(tutti_sgd(0.25), 1, &w, &grad);
         }
         TUTTI_TRY(tutti_eager_check(e));

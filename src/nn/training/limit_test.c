@@ -161,7 +161,7 @@ TUTTI_TEST(a_limit_of_memory_holds_for_gradients_in_a_session)
     for (int i = 0; i < 4; i++)
         out = tutti_sin(tutti_matmul(tutti_exp(out), tutti_tanh(out)));
     out = tutti_sum(out);
-    tutti_sym grad = tutti_gradient_of(out, in);
+    tutti_sym grad = tutti_gradient(out, in);
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){64, 64}, &x));
     CHECK_OK(tutti_session_open(&session, graph, .memory_limit = 1024));
     CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({in, x}), .fetch = TUTTI_FETCH({out, &y})));

@@ -40,8 +40,8 @@ static tutti_sym move_scale(tutti_graph *graph, const tutti_loss_scale *scale)
     tutti_sym now = tutti_read(scale->scale);
     tutti_sym steps = tutti_add(tutti_read(scale->good_steps), one);
     tutti_sym full = tutti_greater_equal(steps, many);
-    tutti_sym up = tutti_where(full, tutti_scale(now, 2), now);
-    tutti_sym down = tutti_maximum(tutti_scale(now, 0.5), tutti_scalar(graph, TUTTI_F32, 1));
+    tutti_sym up = tutti_where(full, tutti_mul(now, 2), now);
+    tutti_sym down = tutti_maximum(tutti_mul(now, 0.5), tutti_scalar(graph, TUTTI_F32, 1));
     tutti_sym counted = tutti_where(full, none, steps);
     tutti_sym writes[] = {
         tutti_assign(scale->scale, tutti_where(scale->finite, up, down)),

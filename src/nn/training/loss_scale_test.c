@@ -30,7 +30,7 @@ static rig open_rig(bool gathered)
     tutti_sym loss = tutti_add(tutti_sum(tutti_mul(r.w, r.x)), tutti_sum(r.other));
     tutti_grad grads[3];
     tutti_optimizer adam = tutti_adam(.learning_rate = 0.5);
-    tutti_differentiate(tutti__loss_scale_up(&r.scale, loss), 3, variables, grads);
+    tutti_gradients(tutti__loss_scale_up(&r.scale, loss), 3, variables, grads);
     tutti_sym targets[3] = {0};
     int count = 0;
     if (gathered) {
@@ -44,7 +44,7 @@ static rig open_rig(bool gathered)
                                                                .grads = grads,
                                                                .apply = r.scale.finite});
     r.step = (tutti_group)(r.graph, NULL, count, targets);
-    CHECK_OK(tutti_run(r.session, .target = tutti_initialize_all(r.graph)));
+    CHECK_OK(tutti_run(r.session, .target = tutti_initialize_variables(r.graph)));
     return r;
 }
 

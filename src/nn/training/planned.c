@@ -63,7 +63,7 @@ static tutti_status build_updates(sketch *s, tutti_sym loss)
     tutti_grad *grads = calloc((size_t)count, sizeof *grads);
     if (variables && grads) {
         trainable(s->graph, end, variables);
-        (tutti_differentiate)(loss, count, variables, grads);
+        (tutti_gradients)(loss, count, variables, grads);
         tutti_updates updates = {.optimizer =
                                      s->model->trainer ? &s->model->trainer->optimizer : &plain,
                                  .count = count,

@@ -64,12 +64,13 @@ static double taped_step(tutti_model *m, tutti_tensor *const *pair)
     tutti_eager *e = tutti_model_eager(m);
     double value = 0;
     TUTTI_STEP(e) {
-        tutti_sym x = tutti_use(e, pair[0]), y = tutti_use(e, pair[1]), loss = TUTTI_NO_SYM;
+        tutti_sym x = tutti_eager_feed(e, pair[0]), y = tutti_eager_feed(e, pair[1]),
+                  loss = TUTTI_NO_SYM;
         TUTTI_TAPE(tape, e)
-            loss = tutti_mean(tutti_sparse_cross_entropy_of(
+            loss = tutti_mean(tutti_nn_sparse_cross_entropy(
                 y, tutti_softmax(tutti_apply(m, x, .training = true))));
-        tutti_descend(m, tutti_adam(.learning_rate = 0.01), &tape, loss);
-        value = tutti_item(loss);
+        tutti_tape_minimize(&tape, tutti_adam(.learning_rate = 0.01), loss, m);
+        value = tutti_scalar_value(loss);
     }
     CHECK_OK(tutti_eager_check(e));
     return value;
@@ -101,8 +102,8 @@ static tutti_model *copied(tutti_job *job, model_builder *build, bool remat)
 {
     char *text;
     tutti_model *m = build(job, remat);
-    CHECK_OK(tutti_model_build(m, 0, NULL));
-    CHECK_OK(tutti_model_json(m, &text));
+    CHECK_OK((tutti_build)(m, 0, NULL));
+    CHECK_OK(tutti_model_to_json(m, &text));
     CHECK(!remat || strstr(text, "\"remat\"") != NULL);
     m = tutti_model_from_json(job, text);
     free(text);
@@ -165,7 +166,7 @@ static tutti_model *around(tutti_job *job, tutti_layer *first, inner_builder *bu
     static const char *const names[] = {"one", "two", "three"};
     tutti_model *m = tutti_sequential(job, first);
     for (int i = 0; i < 3; i++) {
-        tutti_model *inner = tutti_sequential_of(job, 0, NULL);
+        tutti_model *inner = (tutti_sequential)(job, 0, NULL);
         build(inner);
         tutti_layer *layer = tutti__model_layer_named(inner, names[i]);
         tutti_set_remat(layer, remat);

@@ -86,7 +86,7 @@ static tutti_status save(tutti_model *model, const char *path)
     char weights[4096], architecture[4096], *text;
     TUTTI_TRY(with_ending(path, ".safetensors", weights, sizeof weights));
     TUTTI_TRY(with_ending(path, ".json", architecture, sizeof architecture));
-    TUTTI_TRY(tutti_model_json(model, &text));
+    TUTTI_TRY(tutti_model_to_json(model, &text));
     tutti_status status = save_weights(model, weights);
     if (status == TUTTI_OK)
         status = world->write_file(world->self, architecture, text, strlen(text));
@@ -94,7 +94,7 @@ static tutti_status save(tutti_model *model, const char *path)
     return status;
 }
 
-tutti_status tutti_save(tutti_model *model, const char *path)
+tutti_status tutti_save_model(tutti_model *model, const char *path)
 {
     return tutti__model_fail(model, save_on_first(model, path, save));
 }
@@ -199,7 +199,7 @@ static tutti_status load_weights(tutti_model *model, const char *path,
     return status;
 }
 
-tutti_status tutti_load_weights_from(tutti_model *model, const char *path,
+tutti_status tutti_load_weights_with(tutti_model *model, const char *path,
                                      const tutti_load_weights_options *options)
 {
     return tutti__model_fail(model, load_weights(model, path, options));

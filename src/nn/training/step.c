@@ -90,7 +90,7 @@ static tutti_sym join_weights(tutti_sym a, tutti_sym b)
 static tutti_sym mask_in_mean(tutti_sym mask)
 {
     tutti_sym total = tutti_cast(tutti_size(mask), TUTTI_F32);
-    tutti_sym left = tutti_maximum(tutti_sum(mask), tutti_scalar_like(mask, 1));
+    tutti_sym left = tutti_maximum(tutti_sum(mask), 1);
     return tutti_mul(mask, tutti_div(total, left));
 }
 
@@ -134,7 +134,7 @@ static void build_losses(making *m)
         bool weighs = goal->loss.reduction == TUTTI_LOSS_WEIGHTED_MEAN;
         if (trainer->goals.count > 1)
             track_loss(m, shown++, parts.value, weighs ? parts.count : m->batch);
-        tutti_sym term = goal->weight == 1 ? parts.value : tutti_scale(parts.value, goal->weight);
+        tutti_sym term = goal->weight == 1 ? parts.value : tutti_mul(parts.value, goal->weight);
         m->total = m->total.node ? tutti_add(m->total, term) : term;
         m->sums = (i == 0 || m->sums) && goal->loss.reduction == TUTTI_LOSS_SUM;
         if (trainer->goals.count == 1 && weighs)
@@ -150,7 +150,7 @@ static void build_losses(making *m)
     track_loss(m, 0, m->total, m->share);
     if (penalty.node && m->sums && trainer->accumulate > 1) /* it belongs to all batches together */
         m->total =
-            tutti_add(plain, tutti_scale(tutti_sub(m->total, plain), 1.0 / trainer->accumulate));
+            tutti_add(plain, tutti_mul(tutti_sub(m->total, plain), 1.0 / trainer->accumulate));
 }
 
 static void build_metrics(making *m)
@@ -256,7 +256,7 @@ static tutti_sym descend(making *m, int count, const tutti_sym *variables, tutti
         scale = tutti__loss_scale_open(model->graph);
         loss = tutti__loss_scale_up(&scale, loss);
     }
-    (tutti_differentiate)(loss, count, variables, grads);
+    (tutti_gradients)(loss, count, variables, grads);
     if (tutti_graph_check(model->graph) != TUTTI_OK)
         return TUTTI_NO_SYM;
     if (several)

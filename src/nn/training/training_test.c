@@ -21,7 +21,7 @@ static tutti_dataset *lopsided(tutti_job *job, int64_t batch)
         tutti_tensor_set(x, i, 1);
         tutti_tensor_set_int(y, i, i % 4 == 3);
     }
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), batch);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), batch);
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     return data;
@@ -148,10 +148,10 @@ TUTTI_TEST(running_means_take_the_weights_place)
                   .loss = tutti_sparse_cross_entropy(.from_logits = true));
     tutti_fit(m, data, .epochs = 3, .quiet = true);
     double last = weight_at(m, "out/kernel", 0);
-    CHECK_OK(tutti_swap_averages(m));
+    CHECK_OK(tutti_swap_ema_weights(m));
     double mean = weight_at(m, "out/kernel", 0);
     CHECK(mean > 0 && mean < last);
-    CHECK_OK(tutti_swap_averages(m));
+    CHECK_OK(tutti_swap_ema_weights(m));
     CHECK_NEAR(weight_at(m, "out/kernel", 0), last, 0);
     CHECK_INT(tutti_close(job), 0);
 }

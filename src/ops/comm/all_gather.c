@@ -10,7 +10,7 @@ static tutti_status all_gather_infer(tutti_infer *node)
     return tutti__dim_times(node, node->inputs[0].dims[dim], &node->outputs[0].dims[dim]);
 }
 
-static tutti_status all_gather_gradient(tutti_gradient *node)
+static tutti_status all_gather_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =

@@ -9,7 +9,7 @@ static tutti_status all_reduce_infer(tutti_infer *node)
 }
 
 /* Every device's x goes into every device's y: the gradients are reduced the same way. */
-static tutti_status all_reduce_gradient(tutti_gradient *node)
+static tutti_status all_reduce_gradient(tutti_gradient_call *node)
 {
     bool mean;
     TUTTI_TRY(tutti__gradient_reduction(node, &mean));

@@ -8,7 +8,7 @@ static tutti_status all_reduce_wait_infer(tutti_infer *node)
 }
 
 /* Along an axis of size 1 there is nothing to wait for. */
-static tutti_status all_reduce_wait_reference(const tutti_call *call)
+static tutti_status all_reduce_wait_reference(const tutti_kernel_call *call)
 {
     if (RULE_INT(call, "size") != 1)
         return RULE_FAIL(call, TUTTI_UNSUPPORTED, "waits for devices that are not there");

@@ -17,7 +17,7 @@ static tutti_status all_to_all_infer(tutti_infer *node)
 }
 
 /* The way back: cut where it was joined, join where it was cut. */
-static tutti_status all_to_all_gradient(tutti_gradient *node)
+static tutti_status all_to_all_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_all_to_all(

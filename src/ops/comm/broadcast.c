@@ -9,7 +9,7 @@ static tutti_status broadcast_infer(tutti_infer *node)
 }
 
 /* The root's x goes into every y: its gradient is their sum; the other x have none. */
-static tutti_status broadcast_gradient(tutti_gradient *node)
+static tutti_status broadcast_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =

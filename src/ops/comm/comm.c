@@ -82,7 +82,7 @@ tutti_status tutti__dim_over(const tutti_infer *node, int axis, int64_t dim, int
     return TUTTI_OK;
 }
 
-tutti_status tutti__reference_alone(const tutti_call *call)
+tutti_status tutti__reference_alone(const tutti_kernel_call *call)
 {
     if (RULE_INT(call, "size") != 1)
         return RULE_FAIL(
@@ -92,7 +92,7 @@ tutti_status tutti__reference_alone(const tutti_call *call)
     return tutti__reference_copy(call);
 }
 
-tutti_status tutti__reference_alone_each(const tutti_call *call)
+tutti_status tutti__reference_alone_each(const tutti_kernel_call *call)
 {
     if (RULE_INT(call, "size") != 1)
         return tutti__reference_alone(call);
@@ -105,7 +105,7 @@ tutti_status tutti__reference_alone_each(const tutti_call *call)
     return TUTTI_OK;
 }
 
-tutti_status tutti__gradient_reduction(const tutti_gradient *node, bool *ret_mean)
+tutti_status tutti__gradient_reduction(const tutti_gradient_call *node, bool *ret_mean)
 {
     const char *op = RULE_STRING(node, "op");
     *ret_mean = strcmp(op, "mean") == 0;

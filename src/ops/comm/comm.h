@@ -25,9 +25,9 @@ tutti_status tutti__dim_times(const tutti_infer *node, int64_t dim, int64_t *ret
 tutti_status tutti__dim_over(const tutti_infer *node, int axis, int64_t dim, int64_t *ret);
 
 /* The identity along an axis of size 1; refuses any other. */
-tutti_status tutti__reference_alone(const tutti_call *call);
+tutti_status tutti__reference_alone(const tutti_kernel_call *call);
 /* The same for operators with as many outputs as inputs. */
-tutti_status tutti__reference_alone_each(const tutti_call *call);
+tutti_status tutti__reference_alone_each(const tutti_kernel_call *call);
 
 /* "sum" "mean" "min" "max" "prod" */
 const char *tutti__reduction_name(tutti_reduction reduction);
@@ -35,7 +35,7 @@ const char *tutti__reduction_name(tutti_reduction reduction);
 tutti_reduction tutti__reduction_of(const tutti_attr *attrs, int attr_count);
 
 /* Gradient rules: whether the node's reduction is a mean (else a sum), or an error. */
-tutti_status tutti__gradient_reduction(const tutti_gradient *node, bool *ret_mean);
+tutti_status tutti__gradient_reduction(const tutti_gradient_call *node, bool *ret_mean);
 
 /* Input 0 and output 0 cut alike along every axis but these two (-1: none). */
 int tutti__split_except(const tutti_infer *node, int a, int b, int capacity, tutti_split *ret);

@@ -25,7 +25,7 @@ TUTTI_TEST(collectives_know_the_size_of_their_axis)
     check_dims(tutti_broadcast(x, "data", 4, 3), 8, 3);
     tutti_sym y = tutti_recv(g, "cut_1", "far:0", TUTTI_TYPE(TUTTI_F32, 8, 3));
     check_dims(y, 8, 3);
-    CHECK_INT(tutti_output_count(tutti_send(x, "cut_1", "far:1")), 0);
+    CHECK_INT(tutti_sym_output_count(tutti_send(x, "cut_1", "far:1")), 0);
     CHECK_OK(tutti_graph_check(g));
     tutti_graph_destroy(g);
 }
@@ -78,7 +78,7 @@ static const char *gradient_op(tutti_sym (*build)(tutti_sym x))
     static char name[64];
     tutti_graph *g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, 8, 4);
-    tutti_sym grad = tutti_gradient_of(tutti_sum(build(x)), x);
+    tutti_sym grad = tutti_gradient(tutti_sum(build(x)), x);
     CHECK_OK(tutti_graph_check(g));
     check_dims(grad, 8, 4);
     snprintf(name, sizeof name, "%s", tutti_node_op(grad.node));
@@ -134,6 +134,6 @@ TUTTI_TEST(collectives_of_several_devices_need_a_program)
     CHECK_STATUS(try_fetch(y, 0, NULL, &none), TUTTI_UNSUPPORTED);
     CHECK_CONTAINS(tutti_error_message(), "axis 'data' has 4 devices");
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
-    tutti_gradient_of(tutti_all_reduce(x, "data", 4, TUTTI_MAX), x);
+    tutti_gradient(tutti_all_reduce(x, "data", 4, TUTTI_MAX), x);
     check_mistake(g, TUTTI_UNSUPPORTED, "a max over devices has no gradient");
 }

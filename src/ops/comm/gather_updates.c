@@ -64,7 +64,7 @@ static tutti_status gather_updates_infer(tutti_infer *node)
 }
 
 /* Along an axis of size 1 all of it is one's own. */
-static tutti_status gather_updates_reference(const tutti_call *call)
+static tutti_status gather_updates_reference(const tutti_kernel_call *call)
 {
     if (RULE_INT(call, "size") != 1)
         return RULE_FAIL(call, TUTTI_UNSUPPORTED, "meets processes that are not there");

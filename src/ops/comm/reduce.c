@@ -10,7 +10,7 @@ static tutti_status reduce_infer(tutti_infer *node)
 }
 
 /* Only the root's y counts: its gradient goes to every device. */
-static tutti_status reduce_gradient(tutti_gradient *node)
+static tutti_status reduce_gradient(tutti_gradient_call *node)
 {
     bool mean;
     int64_t size = RULE_INT(node, "size");
@@ -19,7 +19,7 @@ static tutti_status reduce_gradient(tutti_gradient *node)
         return TUTTI_OK;
     tutti_sym grad = tutti_broadcast(node->output_grads[0], RULE_STRING(node, "axis"), size,
                                      RULE_INT(node, "root"));
-    node->input_grads[0] = mean ? tutti_scale(grad, 1.0 / (double)size) : grad;
+    node->input_grads[0] = mean ? tutti_mul(grad, 1.0 / (double)size) : grad;
     return TUTTI_OK;
 }
 

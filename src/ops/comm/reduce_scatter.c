@@ -11,7 +11,7 @@ static tutti_status reduce_scatter_infer(tutti_infer *node)
     return tutti__dim_over(node, dim, node->inputs[0].dims[dim], &node->outputs[0].dims[dim]);
 }
 
-static tutti_status reduce_scatter_gradient(tutti_gradient *node)
+static tutti_status reduce_scatter_gradient(tutti_gradient_call *node)
 {
     bool mean;
     int64_t size = RULE_INT(node, "size");
@@ -20,7 +20,7 @@ static tutti_status reduce_scatter_gradient(tutti_gradient *node)
         return TUTTI_OK;
     tutti_sym grad = tutti_all_gather(node->output_grads[0], RULE_STRING(node, "axis"), size,
                                       (int)RULE_INT(node, "dim"));
-    node->input_grads[0] = mean ? tutti_scale(grad, 1.0 / (double)size) : grad;
+    node->input_grads[0] = mean ? tutti_mul(grad, 1.0 / (double)size) : grad;
     return TUTTI_OK;
 }
 

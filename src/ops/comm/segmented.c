@@ -54,7 +54,7 @@ static int64_t outer(const int64_t *dims, int64_t axis)
 }
 
 typedef struct work {
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     const tutti_segments *s;
     tutti_segment_fn *fn;
     void *context;
@@ -136,7 +136,7 @@ static tutti_status run_shard(work *w, int shard, char *const *into)
                 memset(into[i], 0, w->bytes[i]);
         return TUTTI_OK;
     }
-    tutti_call call = *w->call;
+    tutti_kernel_call call = *w->call;
     call.op = inner->op;
     call.attrs = inner->attrs;
     call.attr_count = inner->attr_count;
@@ -256,7 +256,7 @@ static size_t lay_out(const tutti_segments *s, const tutti_type *inputs, const t
     return at;
 }
 
-static void types_of(const tutti_call *call, tutti_type *inputs, tutti_type *outputs)
+static void types_of(const tutti_kernel_call *call, tutti_type *inputs, tutti_type *outputs)
 {
     for (int i = 0; i < call->input_count; i++)
         inputs[i] =
@@ -273,8 +273,8 @@ size_t tutti__segmented_workspace(const tutti_segments *s, const tutti_type *inp
     return lay_out(s, inputs, outputs, NULL, &w);
 }
 
-tutti_status tutti__segmented(const tutti_call *call, const tutti_segments *s, void *workspace,
-                              tutti_segment_fn *fn, void *context)
+tutti_status tutti__segmented(const tutti_kernel_call *call, const tutti_segments *s,
+                              void *workspace, tutti_segment_fn *fn, void *context)
 {
     work w = {.call = call, .s = s, .fn = fn, .context = context};
     tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
@@ -300,14 +300,14 @@ static tutti_status segmented_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status by_reference(void *context, tutti_call *shard, int64_t rows)
+static tutti_status by_reference(void *context, tutti_kernel_call *shard, int64_t rows)
 {
     TUTTI_UNUSED(context);
     TUTTI_UNUSED(rows);
     return shard->op->reference(shard);
 }
 
-static tutti_status segmented_reference(const tutti_call *call)
+static tutti_status segmented_reference(const tutti_kernel_call *call)
 {
     tutti_segments s;
     tutti_type inputs[TUTTI_SEGMENT_SLOTS] = {0}, outputs[TUTTI_SEGMENT_SLOTS] = {0};

@@ -28,11 +28,11 @@ void tutti__segments_of(const tutti_attr *attrs, int attr_count, tutti_segments 
 int tutti__segment_nodes(int shards, int low, int high);
 
 /* Runs the inner operator on one shard's views. */
-typedef tutti_status tutti_segment_fn(void *context, tutti_call *shard, int64_t rows);
+typedef tutti_status tutti_segment_fn(void *context, tutti_kernel_call *shard, int64_t rows);
 /* Bytes that tutti__segmented needs. */
 size_t tutti__segmented_workspace(const tutti_segments *s, const tutti_type *inputs,
                                   const tutti_type *outputs);
-tutti_status tutti__segmented(const tutti_call *call, const tutti_segments *s, void *workspace,
-                              tutti_segment_fn *fn, void *context);
+tutti_status tutti__segmented(const tutti_kernel_call *call, const tutti_segments *s,
+                              void *workspace, tutti_segment_fn *fn, void *context);
 
 #endif

@@ -11,7 +11,7 @@ static tutti_status send_infer(tutti_infer *node)
 }
 
 /* The runner carries values between devices and never comes here. */
-static tutti_status send_reference(const tutti_call *call)
+static tutti_status send_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_UNSUPPORTED, "runs only in a program bound to several devices");
 }

@@ -12,7 +12,7 @@ static tutti_status assert_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status assert_refuse(const tutti_call *call, int64_t index)
+static tutti_status assert_refuse(const tutti_kernel_call *call, int64_t index)
 {
     tutti_text text = {0};
     for (int i = 1; i < call->input_count; i++) {
@@ -26,7 +26,7 @@ static tutti_status assert_refuse(const tutti_call *call, int64_t index)
     return status;
 }
 
-static tutti_status assert_reference(const tutti_call *call)
+static tutti_status assert_reference(const tutti_kernel_call *call)
 {
     int64_t count = tutti_view_count(&call->inputs[0]);
     for (int64_t i = 0; i < count; i++)

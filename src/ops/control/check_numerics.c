@@ -25,7 +25,7 @@ static void index_text(const tutti_view *view, int64_t index, tutti_text *text)
     tutti__text_add(text, view->rank > 0 ? "]" : "the value");
 }
 
-static tutti_status check_numerics_reference(const tutti_call *call)
+static tutti_status check_numerics_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = tutti_view_count(x);

@@ -54,7 +54,7 @@ extern const tutti_op tutti_op_cond;
 /* Arguments of a gradient branch: the cond's own, then the gradients of the results that have one.
  */
 typedef struct branch_gradient {
-    const tutti_gradient *node;
+    const tutti_gradient_call *node;
     int args, given, wanted;
     int *given_at; /* result of each gradient that comes */
     tutti_type *types;
@@ -95,7 +95,7 @@ static tutti_status gradient_branch(const branch_gradient *b, bool yes, tutti_gr
 }
 
 /* Builds the gradient's cond and hands its outputs out. */
-static tutti_status give(tutti_gradient *node, const branch_gradient *b, tutti_graph *yes,
+static tutti_status give(tutti_gradient_call *node, const branch_gradient *b, tutti_graph *yes,
                          tutti_graph *no)
 {
     tutti_sym *inputs = b->syms; /* its former contents are of no more use */
@@ -109,11 +109,11 @@ static tutti_status give(tutti_gradient *node, const branch_gradient *b, tutti_g
     TUTTI_TRY(tutti_graph_check(node->graph));
     for (int i = 0, at = 0; i < b->args; i++)
         if (node->wanted[1 + i])
-            node->input_grads[1 + i] = tutti_output_of(made, at++);
+            node->input_grads[1 + i] = tutti_sym_output(made, at++);
     return TUTTI_OK;
 }
 
-static tutti_status gradient_with(tutti_gradient *node, branch_gradient *b)
+static tutti_status gradient_with(tutti_gradient_call *node, branch_gradient *b)
 {
     tutti_graph *yes, *no;
     for (int i = 0; i < b->args; i++) {
@@ -137,7 +137,7 @@ static tutti_status gradient_with(tutti_gradient *node, branch_gradient *b)
     return status;
 }
 
-static tutti_status cond_gradient(tutti_gradient *node)
+static tutti_status cond_gradient(tutti_gradient_call *node)
 {
     size_t args = (size_t)node->input_count - 1, outputs = (size_t)node->output_count;
     tutti_arena arena = {0};
@@ -223,7 +223,7 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
     if (status != TUTTI_OK)
         tutti__poison(graph, status, "%s", tutti_error_message());
     for (int i = 0; tutti_sym_ok(cond) && ret_results && i < result_count; i++)
-        ret_results[i] = tutti_output_of(cond, i);
+        ret_results[i] = tutti_sym_output(cond, i);
     tutti_graph_destroy(bodies[0].graph);
     tutti_graph_destroy(bodies[1].graph);
     tutti__arena_free(&arena);

@@ -55,8 +55,8 @@ TUTTI_TEST(cond_takes_one_branch)
 TUTTI_TEST(cond_has_gradients_of_every_order)
 {
     cond_case c = open_case();
-    tutti_sym dx = tutti_gradient_of(c.y, c.x), ds = tutti_gradient_of(c.y, c.s);
-    tutti_sym dxx = tutti_gradient_of(dx, c.x), dxs = tutti_gradient_of(dx, c.s);
+    tutti_sym dx = tutti_gradient(c.y, c.x), ds = tutti_gradient(c.y, c.s);
+    tutti_sym dxx = tutti_gradient(dx, c.x), dxs = tutti_gradient(dx, c.s);
     CHECK_OK(tutti_graph_check(c.g));
     CHECK_NEAR(value_of(&c, dx, true), 20, 0);
     CHECK_NEAR(value_of(&c, dx, false), 3, 0);
@@ -86,7 +86,7 @@ TUTTI_TEST(cond_reads_variables_and_gathers_from_them)
     tutti_sym pred = tutti_placeholder(g, TUTTI_BOOL), at = tutti_placeholder(g, TUTTI_I64, 2);
     tutti_sym table = tutti_variable(g, tutti_zeros(3), .name = "table");
     tutti_sym y = tutti_cond(pred, gathers, sums, NULL, TUTTI_SYMS(table, at), 1, NULL);
-    tutti_sym grad = tutti_gradient_of(y, table);
+    tutti_sym grad = tutti_gradient(y, table);
     tutti_tensor *yes = SCALAR(TUTTI_BOOL, 1), *indices = VECTOR(TUTTI_I64, 2, 2),
                  *state = VECTOR(TUTTI_F32, 1, 2, 3);
     tutti_tensor *value =
@@ -288,7 +288,7 @@ TUTTI_TEST(cond_survives_serialisation)
     read.s = tutti__sym(tutti_graph_find(read.g, c.s.node->name), 0);
     read.y = tutti__sym(tutti_graph_find(read.g, c.y.node->name), 0);
     CHECK_NEAR(value_of(&read, read.y, true), 50, 0);
-    CHECK_NEAR(value_of(&read, tutti_gradient_of(read.y, read.x), false), 3, 0);
+    CHECK_NEAR(value_of(&read, tutti_gradient(read.y, read.x), false), 3, 0);
     free(data);
     tutti_graph_destroy(read.g);
     tutti_graph_destroy(c.g);

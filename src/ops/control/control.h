@@ -57,6 +57,6 @@ typedef struct tutti_loop_gradient {
     tutti_sym trips;
     const tutti_sym *history, *shapes, *history_grads;
 } tutti_loop_gradient;
-tutti_status tutti__gradient_loop(tutti_gradient *node, const tutti_loop_gradient *loop);
+tutti_status tutti__gradient_loop(tutti_gradient_call *node, const tutti_loop_gradient *loop);
 
 #endif

@@ -11,7 +11,7 @@ TUTTI_TEST(group_waits_for_its_nodes)
     tutti_sym a = tutti_scalar(g, TUTTI_F32, 1), b = tutti_no_op(g);
     tutti_sym group = tutti_group(g, a, b);
     CHECK_INT(group.node->control_count, 2);
-    CHECK_INT(tutti_output_count(group), 0);
+    CHECK_INT(tutti_sym_output_count(group), 0);
     CHECK(!tutti_sym_ok(tutti_group(g, a, TUTTI_NO_SYM)));
     check_mistake(g, TUTTI_INVALID, "group: node 1 is not a symbol");
 }
@@ -117,12 +117,12 @@ TUTTI_TEST(fused_body_is_run_by_the_reference)
         tutti_apply_op(g, "fused", 2, ((tutti_sym[]){x, y}), 1, &TUTTI_GRAPH_ATTR("body", body));
     tutti_graph_destroy(body);
     CHECK_OK(tutti_graph_check(g));
-    CHECK_INT(tutti_output_count(fused), 2);
+    CHECK_INT(tutti_sym_output_count(fused), 2);
     tutti_tensor *one = VECTOR(TUTTI_F32, 1, 2), *two = VECTOR(TUTTI_F32, 3, 4);
     tutti_tensor *value = fetch(fused, FEEDS(FEED(x, one), FEED(y, two)));
     CHECK_VALUES(value, 0, 12, 24);
     tutti_tensor_release(value);
-    value = fetch(tutti_output_of(fused, 1), FEEDS(FEED(x, one), FEED(y, two)));
+    value = fetch(tutti_sym_output(fused, 1), FEEDS(FEED(x, one), FEED(y, two)));
     CHECK_VALUES(value, 0, 1, 2);
     tutti_tensor_release(value);
     tutti_tensor_release(one);

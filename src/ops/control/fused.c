@@ -29,7 +29,7 @@ static tutti_status wrap(const tutti_view *view, tutti_tensor **ret)
 }
 
 /* Parameters of the body, wrapped round the call's inputs. */
-static tutti_status take_feeds(const tutti_call *call, const tutti_graph *body,
+static tutti_status take_feeds(const tutti_kernel_call *call, const tutti_graph *body,
                                tutti_reference_feed *feeds, int *ret_count)
 {
     for (size_t n = 0; n < body->nodes.count; n++) {
@@ -47,7 +47,7 @@ static tutti_status take_feeds(const tutti_call *call, const tutti_graph *body,
     return TUTTI_OK;
 }
 
-static tutti_status copy_result(const tutti_call *call, int index, tutti_tensor *value)
+static tutti_status copy_result(const tutti_kernel_call *call, int index, tutti_tensor *value)
 {
     tutti_tensor *contiguous;
     TUTTI_TRY(tutti_tensor_contiguous(value, &contiguous));
@@ -60,7 +60,7 @@ static tutti_status copy_result(const tutti_call *call, int index, tutti_tensor 
     return status;
 }
 
-static tutti_status fused_run(const tutti_call *call, const tutti_graph *body,
+static tutti_status fused_run(const tutti_kernel_call *call, const tutti_graph *body,
                               tutti_reference_feed *feeds, tutti_tensor **values)
 {
     int feed_count = 0;
@@ -77,7 +77,7 @@ static tutti_status fused_run(const tutti_call *call, const tutti_graph *body,
     return status;
 }
 
-static tutti_status fused_reference(const tutti_call *call)
+static tutti_status fused_reference(const tutti_kernel_call *call)
 {
     const tutti_graph *body = body_of(call->attrs, call->attr_count);
     tutti_reference_feed *feeds = calloc(body->nodes.count + 1, sizeof *feeds);

@@ -6,7 +6,7 @@ static tutti_status group_infer(tutti_infer *node)
 {
     return TUTTI_OK;
 }
-static tutti_status group_reference(const tutti_call *call)
+static tutti_status group_reference(const tutti_kernel_call *call)
 {
     return TUTTI_OK;
 }

@@ -128,7 +128,7 @@ tutti_status tutti__history_infer(const tutti_infer *node, int first, tutti_type
     return TUTTI_OK;
 }
 
-tutti_status tutti__history_find(const tutti_call *call, int first, tutti_move *ret_move,
+tutti_status tutti__history_find(const tutti_kernel_call *call, int first, tutti_move *ret_move,
                                  int64_t *ret_start)
 {
     const tutti_view *history = &call->inputs[first], *shapes = &call->inputs[first + 1];

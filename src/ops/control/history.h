@@ -26,7 +26,7 @@ tutti_sym tutti__history_row(tutti_sym history, tutti_sym shapes, tutti_sym roun
 tutti_status tutti__history_infer(const tutti_infer *node, int first, tutti_type *ret_value);
 /* Element (0, 0, ..) of the value is element `ret_start` of the history; `ret_move` goes from there
  * to a value of its own. */
-tutti_status tutti__history_find(const tutti_call *call, int first, tutti_move *ret_move,
+tutti_status tutti__history_find(const tutti_kernel_call *call, int first, tutti_move *ret_move,
                                  int64_t *ret_start);
 
 #endif

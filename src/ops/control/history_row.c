@@ -7,7 +7,7 @@ static tutti_status history_row_infer(tutti_infer *node)
     return tutti__history_infer(node, 0, &node->outputs[0]);
 }
 
-static tutti_status history_row_gradient(tutti_gradient *node)
+static tutti_status history_row_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_history_row_grad;
     if (node->wanted[0])
@@ -18,12 +18,12 @@ static tutti_status history_row_gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status history_row_reference(const tutti_call *call)
+static tutti_status history_row_reference(const tutti_kernel_call *call)
 {
     tutti_move move;
     int64_t start;
     TUTTI_TRY(tutti__history_find(call, 0, &move, &start));
-    TUTTI_TRY(tutti_call_allocate(call, 0, move.rank, move.dims));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 0, move.rank, move.dims));
     tutti__move(call, &move, tutti__element(&call->inputs[0], start), call->outputs[0].data);
     return TUTTI_OK;
 }

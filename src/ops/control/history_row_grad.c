@@ -15,7 +15,7 @@ static tutti_status history_row_grad_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status history_row_grad_gradient(tutti_gradient *node)
+static tutti_status history_row_grad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_history_row;
     if (node->wanted[0])
@@ -26,7 +26,7 @@ static tutti_status history_row_grad_gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status history_row_grad_reference(const tutti_call *call)
+static tutti_status history_row_grad_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_move move;

@@ -5,7 +5,7 @@ static tutti_status no_op_infer(tutti_infer *node)
 {
     return TUTTI_OK;
 }
-static tutti_status no_op_reference(const tutti_call *call)
+static tutti_status no_op_reference(const tutti_kernel_call *call)
 {
     return TUTTI_OK;
 }

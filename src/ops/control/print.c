@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "ops/state/state.h"
 
-static tutti_status print_reference(const tutti_call *call)
+static tutti_status print_reference(const tutti_kernel_call *call)
 {
     tutti_text text = {0};
     const char *message = RULE_STRING(call, "message");

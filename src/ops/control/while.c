@@ -13,7 +13,7 @@ static tutti_status while_infer(tutti_infer *node)
 }
 
 /* Runs the loop again with its history kept, then backwards over the history. */
-static tutti_status while_gradient(tutti_gradient *node)
+static tutti_status while_gradient(tutti_gradient_call *node)
 {
     int loop_count = (int)RULE_INT(node, "loop_count");
     tutti_attr attrs[] = {
@@ -30,8 +30,8 @@ static tutti_status while_gradient(tutti_gradient *node)
     if (!history)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the gradient of a loop");
     for (int i = 0; i < 2 * loop_count; i++)
-        history[i] = tutti_output_of(kept, loop_count + 1 + i);
-    tutti_loop_gradient loop = {.trips = tutti_output_of(kept, loop_count),
+        history[i] = tutti_sym_output(kept, loop_count + 1 + i);
+    tutti_loop_gradient loop = {.trips = tutti_sym_output(kept, loop_count),
                                 .history = history,
                                 .shapes = history + loop_count};
     return tutti__gradient_loop(node, &loop);
@@ -181,7 +181,7 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
             tutti__poison(b.graph, status, "%s", tutti_error_message());
     }
     for (int i = 0; tutti_sym_ok(loop) && ret_results && i < variable_count; i++)
-        ret_results[i] = tutti_output_of(loop, i);
+        ret_results[i] = tutti_sym_output(loop, i);
     tutti_graph_destroy(b.bodies[0].graph);
     tutti_graph_destroy(b.bodies[1].graph);
     tutti__arena_free(&arena);

@@ -11,7 +11,7 @@
 #include "ops/control/history.h"
 
 typedef struct backward {
-    tutti_gradient *node;
+    tutti_gradient_call *node;
     const tutti_loop_gradient *loop;
     int loops, captures;    /* of the forward loop */
     int *float_at, floats;  /* loop variables with a gradient */
@@ -26,7 +26,7 @@ typedef struct backward {
 
 static tutti_status while_gradient_start(backward *b)
 {
-    const tutti_gradient *node = b->node;
+    const tutti_gradient_call *node = b->node;
     size_t inputs = (size_t)node->input_count;
     b->loops = (int)RULE_INT(node, "loop_count");
     b->captures = node->input_count - b->loops;
@@ -58,7 +58,7 @@ static tutti_type loop_type(const backward *b, int variable)
 /* t, gx..., gc..., history..., captures..., history gradients..., shapes... */
 static tutti_status take_inputs(backward *b)
 {
-    const tutti_gradient *node = b->node;
+    const tutti_gradient_call *node = b->node;
     int n = 0;
     b->given[n++] = b->loop->trips;
     for (int i = 0; i < b->floats; i++) {
@@ -164,7 +164,7 @@ static tutti_status make_step(backward *b, tutti_graph **ret_graph)
 
 static tutti_status while_gradient_build(backward *b, tutti_graph *condition, tutti_graph *step)
 {
-    tutti_gradient *node = b->node;
+    tutti_gradient_call *node = b->node;
     tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("cond_graph", condition),
                           TUTTI_GRAPH_ATTR("body_graph", step),
                           TUTTI_INT("loop_count", b->variables)};
@@ -172,13 +172,13 @@ static tutti_status while_gradient_build(backward *b, tutti_graph *condition, tu
     TUTTI_TRY(tutti_graph_check(node->graph));
     for (int i = 0; i < b->floats; i++)
         if (node->wanted[b->float_at[i]])
-            node->input_grads[b->float_at[i]] = tutti_output_of(made, 1 + i);
+            node->input_grads[b->float_at[i]] = tutti_sym_output(made, 1 + i);
     for (int i = 0; i < b->wanted; i++)
-        node->input_grads[b->wanted_at[i]] = tutti_output_of(made, 1 + b->floats + i);
+        node->input_grads[b->wanted_at[i]] = tutti_sym_output(made, 1 + b->floats + i);
     return TUTTI_OK;
 }
 
-tutti_status tutti__gradient_loop(tutti_gradient *node, const tutti_loop_gradient *loop)
+tutti_status tutti__gradient_loop(tutti_gradient_call *node, const tutti_loop_gradient *loop)
 {
     backward b = {.node = node, .loop = loop};
     tutti_graph *condition = NULL, *step = NULL;

@@ -31,7 +31,7 @@ static tutti_status while_history_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status while_history_gradient(tutti_gradient *node)
+static tutti_status while_history_gradient(tutti_gradient_call *node)
 {
     int loop_count = (int)RULE_INT(node, "loop_count");
     tutti_loop_gradient loop = {.trips = node->outputs[loop_count],

@@ -71,7 +71,7 @@ TUTTI_TEST(while_runs_until_its_condition_fails)
 TUTTI_TEST(while_has_gradients_for_variables_and_captures)
 {
     while_case c = open_case();
-    tutti_sym dx = tutti_gradient_of(c.y, c.x), da = tutti_gradient_of(c.y, c.a);
+    tutti_sym dx = tutti_gradient(c.y, c.x), da = tutti_gradient(c.y, c.a);
     CHECK_OK(tutti_graph_check(c.g));
     const double h = 1e-6;
     for (int n = 0; n < 5; n++) {
@@ -86,8 +86,8 @@ TUTTI_TEST(while_has_gradients_for_variables_and_captures)
 TUTTI_TEST(while_has_second_gradients)
 {
     while_case c = open_case();
-    tutti_sym dx = tutti_gradient_of(c.y, c.x);
-    tutti_sym dxx = tutti_gradient_of(dx, c.x), dxa = tutti_gradient_of(dx, c.a);
+    tutti_sym dx = tutti_gradient(c.y, c.x);
+    tutti_sym dxx = tutti_gradient(dx, c.x), dxa = tutti_gradient(dx, c.a);
     CHECK_OK(tutti_graph_check(c.g));
     const double h = 1e-6;
     for (int n = 0; n < 4; n++) {
@@ -104,7 +104,7 @@ TUTTI_TEST(while_has_second_gradients)
 TUTTI_TEST(while_survives_serialisation)
 {
     while_case c = open_case(), read = {0};
-    tutti_sym dx = tutti_gradient_of(c.y, c.x);
+    tutti_sym dx = tutti_gradient(c.y, c.x);
     void *data = NULL;
     size_t size = 0;
     CHECK_OK(tutti_graph_serialize(c.g, &data, &size));
@@ -140,7 +140,7 @@ TUTTI_TEST(while_takes_variables_as_captures)
               x = tutti_placeholder(g, TUTTI_F32, 2);
     tutti_sym results[2], zero = tutti_scalar(g, TUTTI_I64, 0);
     tutti_while(below_three, multiply, NULL, TUTTI_SYMS(zero, x), TUTTI_SYMS(w), results);
-    tutti_sym grad = tutti_gradient_of(tutti_sum(results[1]), w);
+    tutti_sym grad = tutti_gradient(tutti_sum(results[1]), w);
     tutti_tensor *state = VECTOR(TUTTI_F32, 2, 3), *input = VECTOR(TUTTI_F32, 1, 10);
     tutti_tensor *value = fetch(results[1], FEEDS(FEED(w, state), FEED(x, input)));
     CHECK_VALUES(value, 0, 8, 270);
@@ -158,7 +158,8 @@ static void appends(tutti_graph *body, int count, const tutti_sym *args, tutti_s
                     void *context)
 {
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
-    ret[1] = tutti_concat(0, args[1], tutti_expand_dims(tutti_cast(args[0], TUTTI_F32), 0));
+    ret[1] = tutti_concatenate(
+        TUTTI_SYMS(args[1], tutti_expand_dims(tutti_cast(args[0], TUTTI_F32), 0)));
     ++*(int *)context;
 }
 
@@ -185,7 +186,7 @@ static void adds_squares(tutti_graph *body, int count, const tutti_sym *args, tu
 {
     tutti_sym more = tutti_mul(args[3], tutti_sum(tutti_square(args[1])));
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
-    ret[1] = tutti_concat(0, args[1], tutti_expand_dims(more, 0));
+    ret[1] = tutti_concatenate(TUTTI_SYMS(args[1], tutti_expand_dims(more, 0)));
 }
 
 /* Sum of the elements after n rounds from [x, 0.5]. */
@@ -207,7 +208,7 @@ static while_case open_growing(void)
     c.n = tutti_placeholder(c.g, TUTTI_I64);
     c.x = tutti_placeholder(c.g, TUTTI_F64);
     c.a = tutti_placeholder(c.g, TUTTI_F64);
-    tutti_sym both = tutti_stack(0, c.x, tutti_scalar(c.g, TUTTI_F64, 0.5));
+    tutti_sym both = tutti_stack(TUTTI_SYMS(c.x, tutti_scalar(c.g, TUTTI_F64, 0.5)));
     tutti_sym start = tutti_gather(both,
                                    tutti_range_dynamic(tutti_scalar(c.g, TUTTI_I64, 0),
                                                        tutti_scalar(c.g, TUTTI_I64, 2),
@@ -225,8 +226,8 @@ static while_case open_growing(void)
 TUTTI_TEST(while_has_gradients_where_a_variable_changes_its_shape)
 {
     while_case c = open_growing();
-    tutti_sym dx = tutti_gradient_of(c.y, c.x), da = tutti_gradient_of(c.y, c.a),
-              dax = tutti_gradient_of(da, c.x), daa = tutti_gradient_of(da, c.a);
+    tutti_sym dx = tutti_gradient(c.y, c.x), da = tutti_gradient(c.y, c.a),
+              dax = tutti_gradient(da, c.x), daa = tutti_gradient(da, c.a);
     CHECK_OK(tutti_graph_check(c.g));
     const double h = 1e-5, x = 0.7, a = 0.3;
     for (int n = 0; n < 5; n++) {
@@ -274,7 +275,8 @@ static void add_noise(tutti_graph *body, int count, const tutti_sym *args, tutti
 {
     tutti_sym noise = tutti_random_normal(body, 0, 1, TUTTI_TYPE(TUTTI_F64));
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
-    ret[1] = tutti_concat(0, args[1], tutti_expand_dims(tutti_mul(noise, args[2]), 0));
+    ret[1] =
+        tutti_concatenate(TUTTI_SYMS(args[1], tutti_expand_dims(tutti_mul(noise, args[2]), 0)));
 }
 
 static tutti_sym noise_loop(tutti_graph *g, tutti_sym start, tutti_sym scale)
@@ -329,7 +331,7 @@ TUTTI_TEST(while_gradient_draws_what_the_loop_drew)
               zero = tutti_scalar(g, TUTTI_I64, 0);
     tutti_while(below_three, sum_noise, NULL, TUTTI_SYMS(zero, tutti_scalar(g, TUTTI_F64, 0)),
                 TUTTI_SYMS(scale), results);
-    tutti_sym grad = tutti_gradient_of(results[1], scale);
+    tutti_sym grad = tutti_gradient(results[1], scale);
     CHECK_OK(tutti_graph_check(g));
     tutti_sym counter = tutti__sym(tutti_graph_find(g, "tutti/random_counter"), 0);
     tutti_tensor *two = SCALAR(TUTTI_F64, 2), *now = SCALAR(TUTTI_I64, 5);
@@ -371,7 +373,7 @@ TUTTI_TEST(loops_nest_with_branches_and_have_gradients)
     tutti_sym x = tutti_placeholder(g, TUTTI_F64), w = tutti_placeholder(g, TUTTI_F64);
     tutti_sym results[2], zero = tutti_scalar(g, TUTTI_I64, 0);
     tutti_while(below_three, outer, NULL, TUTTI_SYMS(zero, x), TUTTI_SYMS(w), results);
-    tutti_sym dw = tutti_gradient_of(results[1], w), dww = tutti_gradient_of(dw, w);
+    tutti_sym dw = tutti_gradient(results[1], w), dww = tutti_gradient(dw, w);
     CHECK_OK(tutti_graph_check(g));
     tutti_tensor *two = SCALAR(TUTTI_F64, 2), *three = SCALAR(TUTTI_F64, 3);
     /* Rounds 0 and 2 multiply by w^3: y = x w^6. */
@@ -387,7 +389,7 @@ static void changes_type(tutti_graph *body, int count, const tutti_sym *args, tu
                          void *context)
 {
     ret[0] = tutti_add(args[0], tutti_scalar(body, TUTTI_I64, 1));
-    ret[1] = tutti_stack(0, args[1], args[1]);
+    ret[1] = tutti_stack(TUTTI_SYMS(args[1], args[1]));
 }
 
 static void no_answer(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,

@@ -11,7 +11,7 @@ tutti_sym(tutti_abs)(tutti_sym x)
 }
 
 /* dx = dy * sign(x) */
-static tutti_status abs_gradient(tutti_gradient *node)
+static tutti_status abs_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_sign(x));

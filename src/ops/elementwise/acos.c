@@ -11,10 +11,10 @@ tutti_sym(tutti_acos)(tutti_sym x)
 }
 
 /* dx = -dy / sqrt(1 - x^2) */
-static tutti_status acos_gradient(tutti_gradient *node)
+static tutti_status acos_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    tutti_sym rest = tutti_add_scalar(tutti_neg(tutti_square(x)), 1);
+    tutti_sym rest = tutti_add(tutti_neg(tutti_square(x)), 1);
     node->input_grads[0] = tutti_neg(tutti_mul(dy, tutti_rsqrt(rest)));
     return TUTTI_OK;
 }

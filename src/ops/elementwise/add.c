@@ -9,7 +9,7 @@ tutti_sym(tutti_add)(tutti_sym a, tutti_sym b)
 }
 
 /* da = dy, db = dy, each summed over the axes along which it was repeated. */
-static tutti_status add_gradient(tutti_gradient *node)
+static tutti_status add_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0];
     tutti__gradient_give(node, 0, dy);

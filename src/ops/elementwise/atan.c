@@ -11,10 +11,10 @@ tutti_sym(tutti_atan)(tutti_sym x)
 }
 
 /* dx = dy / (1 + x^2) */
-static tutti_status atan_gradient(tutti_gradient *node)
+static tutti_status atan_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    node->input_grads[0] = tutti_div(dy, tutti_add_scalar(tutti_square(x), 1));
+    node->input_grads[0] = tutti_div(dy, tutti_add(tutti_square(x), 1));
     return TUTTI_OK;
 }
 

@@ -32,7 +32,7 @@ static tutti_status cast_infer(tutti_infer *node)
 }
 
 /* dx = dy as x's element type. Integers and bools pass no gradient. */
-static tutti_status cast_gradient(tutti_gradient *node)
+static tutti_status cast_gradient(tutti_gradient_call *node)
 {
     tutti_dtype from = tutti_sym_type(node->inputs[0]).dtype;
     if (tutti_dtype_is_float(from) && tutti_dtype_is_float((tutti_dtype)RULE_INT(node, "dtype")))

@@ -21,13 +21,12 @@ static tutti_status clip_infer(tutti_infer *node)
 }
 
 /* dx = dy where min <= x <= max, else 0 */
-static tutti_status clip_gradient(tutti_gradient *node)
+static tutti_status clip_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    tutti_sym above = tutti_greater_equal(x, tutti_scalar_like(x, RULE_FLOAT(node, "min")));
-    tutti_sym below = tutti_less_equal(x, tutti_scalar_like(x, RULE_FLOAT(node, "max")));
-    node->input_grads[0] =
-        tutti_where(tutti_logical_and(above, below), dy, tutti_scalar_like(dy, 0));
+    tutti_sym above = tutti_greater_equal(x, RULE_FLOAT(node, "min"));
+    tutti_sym below = tutti_less_equal(x, RULE_FLOAT(node, "max"));
+    node->input_grads[0] = tutti_where(tutti_logical_and(above, below), dy, 0);
     return TUTTI_OK;
 }
 

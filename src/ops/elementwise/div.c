@@ -22,7 +22,7 @@ static tutti_status div_infer(tutti_infer *node)
 }
 
 /* da = dy / b, db = -dy * y / b. */
-static tutti_status div_gradient(tutti_gradient *node)
+static tutti_status div_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0], b = node->inputs[1];
     if (node->wanted[0])

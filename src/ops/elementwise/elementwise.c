@@ -1,6 +1,7 @@
 /* elementwise.c: what the element-wise operators share; see elementwise.h. Also the builders that
- * are not operators of their own: tutti_scalar_like, tutti_scale, tutti_add_scalar. */
+ * are not operators of their own: tutti__scalar_like, tutti_mul, tutti_add. */
 #include "ops/elementwise/elementwise.h"
+#include "ops/build.h"
 
 #include <math.h>
 
@@ -67,7 +68,7 @@ void tutti__cost_transcendental(const tutti_infer *node, tutti_cost *ret)
     ret->flops *= 16;
 }
 
-void tutti__gradient_give(tutti_gradient *node, int index, tutti_sym grad)
+void tutti__gradient_give(tutti_gradient_call *node, int index, tutti_sym grad)
 {
     if (node->wanted[index])
         node->input_grads[index] = tutti_unbroadcast(grad, node->inputs[index]);
@@ -91,7 +92,7 @@ bool tutti__integer_fits(double value, tutti_dtype dtype)
     }
 }
 
-tutti_sym(tutti_scalar_like)(tutti_sym x, double value)
+tutti_sym tutti__scalar_like(tutti_sym x, double value)
 {
     if (!tutti__usable("scalar_like", x))
         return TUTTI_POISON;
@@ -116,12 +117,27 @@ tutti_sym(tutti_scalar_like)(tutti_sym x, double value)
     return constant;
 }
 
-tutti_sym(tutti_scale)(tutti_sym x, double factor)
+tutti_sym tutti_binary_(tutti_binary_fn_ *op, tutti_sym a, tutti_sym b)
 {
-    return tutti_mul(x, tutti_scalar_like(x, factor));
+    return op(a, b);
 }
 
-tutti_sym(tutti_add_scalar)(tutti_sym x, double term)
+tutti_sym tutti_binary_left_(tutti_binary_fn_ *op, double a, tutti_sym b)
 {
-    return tutti_add(x, tutti_scalar_like(x, term));
+    return op(tutti__scalar_like(b, a), b);
+}
+
+tutti_sym tutti_binary_right_(tutti_binary_fn_ *op, tutti_sym a, double b)
+{
+    return op(a, tutti__scalar_like(a, b));
+}
+
+tutti_sym tutti_where_left_(tutti_sym condition, double a, tutti_sym b)
+{
+    return (tutti_where)(condition, tutti__scalar_like(b, a), b);
+}
+
+tutti_sym tutti_where_right_(tutti_sym condition, tutti_sym a, double b)
+{
+    return (tutti_where)(condition, a, tutti__scalar_like(a, b));
 }

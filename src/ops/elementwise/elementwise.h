@@ -35,7 +35,7 @@ static inline int64_t tutti__wrap_mul(int64_t a, int64_t b)
 
 /* Gradients of an operator of two with broadcasting: sums `grad` over the axes along which input
  * `index` was repeated, when that input's gradient is wanted. */
-void tutti__gradient_give(tutti_gradient *node, int index, tutti_sym grad);
+void tutti__gradient_give(tutti_gradient_call *node, int index, tutti_sym grad);
 
 /* Whether a whole number is a value of an integer type or bool. */
 bool tutti__integer_fits(double value, tutti_dtype dtype);

@@ -198,7 +198,7 @@ TUTTI_TEST(elementwise_refuses_with_advice)
     REFUSE(tutti_clip(f, 2, 1), "min is 2 and max is 1", "min <= max");
     REFUSE(tutti_cast(f, (tutti_dtype)99), "99 is no element type", "TUTTI_F32");
     REFUSE(tutti_cast(s, TUTTI_F32), "input is string[]", "strings do not convert");
-    REFUSE(tutti_scale(i, 0.5), "0.5 cannot be a constant of type i32", "tutti_cast");
+    REFUSE(tutti_mul(i, 0.5), "0.5 cannot be a constant of type i32", "tutti_cast");
     REFUSE(tutti_is_nan(i), "input is i32[3]", "needs floats");
     REFUSE(tutti_add(f, TUTTI_NO_SYM), "input 1 is not a symbol", "builder call");
 }

@@ -12,13 +12,13 @@ tutti_sym(tutti_elu)(tutti_sym x, double alpha)
 
 /* dx = dy where x > 0, else dy * (y + alpha). For alpha >= 0 the output has the input's sign, so
  * the input need not be kept. */
-static tutti_status elu_gradient(tutti_gradient *node)
+static tutti_status elu_gradient(tutti_gradient_call *node)
 {
     double alpha = RULE_FLOAT(node, "alpha");
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym side = alpha >= 0 ? y : node->inputs[0];
-    tutti_sym right = tutti_greater(side, tutti_scalar_like(side, 0));
-    node->input_grads[0] = tutti_where(right, dy, tutti_mul(dy, tutti_add_scalar(y, alpha)));
+    tutti_sym right = tutti_greater(side, 0);
+    node->input_grads[0] = tutti_where(right, dy, tutti_mul(dy, tutti_add(y, alpha)));
     return TUTTI_OK;
 }
 

@@ -11,11 +11,11 @@ tutti_sym(tutti_erf)(tutti_sym x)
 }
 
 /* dx = dy * 2 / sqrt(pi) * e^(-x^2) */
-static tutti_status erf_gradient(tutti_gradient *node)
+static tutti_status erf_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym bell = tutti_exp(tutti_neg(tutti_square(x)));
-    node->input_grads[0] = tutti_mul(dy, tutti_scale(bell, 2 / sqrt(M_PI)));
+    node->input_grads[0] = tutti_mul(dy, tutti_mul(bell, 2 / sqrt(M_PI)));
     return TUTTI_OK;
 }
 

@@ -11,7 +11,7 @@ tutti_sym(tutti_exp)(tutti_sym x)
 }
 
 /* dx = dy * y */
-static tutti_status exp_gradient(tutti_gradient *node)
+static tutti_status exp_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     node->input_grads[0] = tutti_mul(dy, y);

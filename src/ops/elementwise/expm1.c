@@ -11,10 +11,10 @@ tutti_sym(tutti_expm1)(tutti_sym x)
 }
 
 /* dx = dy * (y + 1) */
-static tutti_status expm1_gradient(tutti_gradient *node)
+static tutti_status expm1_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    node->input_grads[0] = tutti_mul(dy, tutti_add_scalar(y, 1));
+    node->input_grads[0] = tutti_mul(dy, tutti_add(y, 1));
     return TUTTI_OK;
 }
 

@@ -11,7 +11,7 @@ tutti_sym(tutti_floordiv)(tutti_sym a, tutti_sym b)
 }
 
 /* Integers: refuses a divisor of 0 before any element is written. */
-static tutti_status floordiv_reference(const tutti_call *call)
+static tutti_status floordiv_reference(const tutti_kernel_call *call)
 {
     const tutti_view *b = &call->inputs[1];
     for (int64_t i = 0; tutti_dtype_is_int(b->dtype) && i < tutti_view_count(b); i++)

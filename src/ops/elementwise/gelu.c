@@ -10,7 +10,7 @@
 
 extern const tutti_op tutti_op_gelu;
 
-tutti_sym(tutti_gelu)(tutti_sym x, const tutti_gelu_options *options)
+tutti_sym tutti_gelu_with(tutti_sym x, const tutti_gelu_options *options)
 {
     bool approximate = options != NULL && options->approximate;
     return TUTTI_NARY(&tutti_op_gelu, ((tutti_sym[]){x}), TUTTI_INT("approximate", approximate));
@@ -22,16 +22,16 @@ static tutti_sym tanh_slope(tutti_sym x)
 {
     x = tutti_clip(x, -FAR, FAR);
     tutti_sym xx = tutti_square(x);
-    tutti_sym u = tutti_mul(x, tutti_add_scalar(tutti_scale(xx, ROOT * CUBIC), ROOT));
-    tutti_sym du = tutti_add_scalar(tutti_scale(xx, 3 * ROOT * CUBIC), ROOT);
+    tutti_sym u = tutti_mul(x, tutti_add(tutti_mul(xx, ROOT * CUBIC), ROOT));
+    tutti_sym du = tutti_add(tutti_mul(xx, 3 * ROOT * CUBIC), ROOT);
     tutti_sym t = tutti_tanh(u);
-    tutti_sym below = tutti_scale(tutti_add_scalar(t, 1), 0.5);
-    tutti_sym rest = tutti_add_scalar(tutti_neg(tutti_square(t)), 1);
-    return tutti_add(below, tutti_mul(tutti_scale(x, 0.5), tutti_mul(rest, du)));
+    tutti_sym below = tutti_mul(tutti_add(t, 1), 0.5);
+    tutti_sym rest = tutti_add(tutti_neg(tutti_square(t)), 1);
+    return tutti_add(below, tutti_mul(tutti_mul(x, 0.5), tutti_mul(rest, du)));
 }
 
 /* dx = dy * (slope of y at x) */
-static tutti_status gelu_gradient(tutti_gradient *node)
+static tutti_status gelu_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0];
     tutti_sym slope = RULE_INT(node, "approximate") ? tanh_slope(x) : tutti__gelu_slope(x);

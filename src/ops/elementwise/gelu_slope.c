@@ -15,11 +15,11 @@ tutti_sym tutti__gelu_slope(tutti_sym x)
 }
 
 /* dx = dy * p(x) * (2 - x^2) */
-static tutti_status gelu_slope_gradient(tutti_gradient *node)
+static tutti_status gelu_slope_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], xx = tutti_square(x);
-    tutti_sym density = tutti_scale(tutti_exp(tutti_scale(xx, -0.5)), DENSITY);
-    tutti_sym slope = tutti_mul(density, tutti_add_scalar(tutti_neg(xx), 2));
+    tutti_sym density = tutti_mul(tutti_exp(tutti_mul(xx, -0.5)), DENSITY);
+    tutti_sym slope = tutti_mul(density, tutti_add(tutti_neg(xx), 2));
     node->input_grads[0] = tutti_mul(node->output_grads[0], slope);
     return TUTTI_OK;
 }

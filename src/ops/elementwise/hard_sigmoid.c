@@ -1,4 +1,5 @@
 /* hard_sigmoid(x): y = min(max(x + 3, 0), 6) / 6. As Keras 3 has it. */
+#include "ops/build.h"
 #include "ops/elementwise/elementwise.h"
 
 #include <math.h>
@@ -11,13 +12,12 @@ tutti_sym(tutti_hard_sigmoid)(tutti_sym x)
 }
 
 /* dx = dy / 6 where 0 < y < 1, else 0 */
-static tutti_status hard_sigmoid_gradient(tutti_gradient *node)
+static tutti_status hard_sigmoid_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    tutti_sym none = tutti_scalar_like(dy, 0);
-    tutti_sym inside =
-        tutti_logical_and(tutti_greater(y, none), tutti_less(y, tutti_scalar_like(y, 1)));
-    node->input_grads[0] = tutti_where(inside, tutti_scale(dy, 1.0 / 6), none);
+    tutti_sym none = tutti__scalar_like(dy, 0);
+    tutti_sym inside = tutti_logical_and(tutti_greater(y, none), tutti_less(y, 1));
+    node->input_grads[0] = tutti_where(inside, tutti_mul(dy, 1.0 / 6), none);
     return TUTTI_OK;
 }
 

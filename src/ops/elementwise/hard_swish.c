@@ -12,14 +12,14 @@ tutti_sym(tutti_hard_swish)(tutti_sym x)
 
 /* dx = 0 where x <= -3, dy where x >= 3, else dy * (2 x + 3) / 6. Outside dy stays as it is: 0
  * times an infinite one would be NaN. */
-static tutti_status hard_swish_gradient(tutti_gradient *node)
+static tutti_status hard_swish_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    tutti_sym slope = tutti_add_scalar(tutti_scale(x, 1.0 / 3), 0.5);
-    tutti_sym right = tutti_greater_equal(x, tutti_scalar_like(x, 3));
-    tutti_sym left = tutti_less_equal(x, tutti_scalar_like(x, -3));
+    tutti_sym slope = tutti_add(tutti_mul(x, 1.0 / 3), 0.5);
+    tutti_sym right = tutti_greater_equal(x, 3);
+    tutti_sym left = tutti_less_equal(x, -3);
     tutti_sym dx = tutti_where(right, dy, tutti_mul(dy, slope));
-    node->input_grads[0] = tutti_where(left, tutti_scalar_like(dy, 0), dx);
+    node->input_grads[0] = tutti_where(left, 0, dx);
     return TUTTI_OK;
 }
 

@@ -9,11 +9,11 @@ tutti_sym(tutti_leaky_relu)(tutti_sym x, double alpha)
 }
 
 /* dx = dy where x > 0, else alpha * dy */
-static tutti_status leaky_relu_gradient(tutti_gradient *node)
+static tutti_status leaky_relu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    tutti_sym right = tutti_greater(x, tutti_scalar_like(x, 0));
-    node->input_grads[0] = tutti_where(right, dy, tutti_scale(dy, RULE_FLOAT(node, "alpha")));
+    tutti_sym right = tutti_greater(x, 0);
+    node->input_grads[0] = tutti_where(right, dy, tutti_mul(dy, RULE_FLOAT(node, "alpha")));
     return TUTTI_OK;
 }
 

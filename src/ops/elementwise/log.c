@@ -11,7 +11,7 @@ tutti_sym(tutti_log)(tutti_sym x)
 }
 
 /* dx = dy / x */
-static tutti_status log_gradient(tutti_gradient *node)
+static tutti_status log_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_div(dy, x);

@@ -11,10 +11,10 @@ tutti_sym(tutti_log1p)(tutti_sym x)
 }
 
 /* dx = dy / (1 + x) */
-static tutti_status log1p_gradient(tutti_gradient *node)
+static tutti_status log1p_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    node->input_grads[0] = tutti_div(dy, tutti_add_scalar(x, 1));
+    node->input_grads[0] = tutti_div(dy, tutti_add(x, 1));
     return TUTTI_OK;
 }
 

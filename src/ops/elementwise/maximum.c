@@ -1,5 +1,6 @@
 /* maximum(a, b): y = max(a, b). NaN when one is NaN; 0 is larger than -0. */
 #include "base/extremes.h"
+#include "ops/build.h"
 #include "ops/elementwise/elementwise.h"
 
 extern const tutti_op tutti_op_maximum;
@@ -10,9 +11,9 @@ tutti_sym(tutti_maximum)(tutti_sym a, tutti_sym b)
 }
 
 /* da = dy where a >= b, db = dy elsewhere. */
-static tutti_status maximum_gradient(tutti_gradient *node)
+static tutti_status maximum_gradient(tutti_gradient_call *node)
 {
-    tutti_sym dy = node->output_grads[0], none = tutti_scalar_like(dy, 0);
+    tutti_sym dy = node->output_grads[0], none = tutti__scalar_like(dy, 0);
     tutti_sym first = tutti_greater_equal(node->inputs[0], node->inputs[1]);
     if (node->wanted[0])
         tutti__gradient_give(node, 0, tutti_where(first, dy, none));

@@ -11,11 +11,11 @@ tutti_sym(tutti_mish)(tutti_sym x)
 }
 
 /* dx = dy * (t + x * sigmoid(x) * (1 - t^2)), t = tanh(softplus(x)) */
-static tutti_status mish_gradient(tutti_gradient *node)
+static tutti_status mish_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym t = tutti_tanh(tutti_softplus(x));
-    tutti_sym rest = tutti_add_scalar(tutti_neg(tutti_square(t)), 1);
+    tutti_sym rest = tutti_add(tutti_neg(tutti_square(t)), 1);
     tutti_sym slope = tutti_add(t, tutti_mul(tutti_silu(x), rest));
     node->input_grads[0] = tutti_mul(dy, slope);
     return TUTTI_OK;

@@ -11,7 +11,7 @@ tutti_sym(tutti_mod)(tutti_sym a, tutti_sym b)
 }
 
 /* Integers: refuses a divisor of 0 before any element is written. */
-static tutti_status mod_reference(const tutti_call *call)
+static tutti_status mod_reference(const tutti_kernel_call *call)
 {
     const tutti_view *b = &call->inputs[1];
     for (int64_t i = 0; tutti_dtype_is_int(b->dtype) && i < tutti_view_count(b); i++)
@@ -24,7 +24,7 @@ static tutti_status mod_reference(const tutti_call *call)
 }
 
 /* da = dy, db = -dy * floor(a / b). */
-static tutti_status mod_gradient(tutti_gradient *node)
+static tutti_status mod_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], a = node->inputs[0], b = node->inputs[1];
     tutti__gradient_give(node, 0, dy);

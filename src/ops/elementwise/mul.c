@@ -9,7 +9,7 @@ tutti_sym(tutti_mul)(tutti_sym a, tutti_sym b)
 }
 
 /* da = dy * b, db = dy * a. */
-static tutti_status mul_gradient(tutti_gradient *node)
+static tutti_status mul_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], a = node->inputs[0], b = node->inputs[1];
     if (node->wanted[0])

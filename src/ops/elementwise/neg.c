@@ -9,7 +9,7 @@ tutti_sym(tutti_neg)(tutti_sym x)
 }
 
 /* dx = -dy */
-static tutti_status neg_gradient(tutti_gradient *node)
+static tutti_status neg_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0];
     node->input_grads[0] = tutti_neg(dy);

@@ -1,4 +1,5 @@
 /* pow(a, b): y = a ^ b. */
+#include "ops/build.h"
 #include "ops/elementwise/elementwise.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ tutti_sym(tutti_pow)(tutti_sym a, tutti_sym b)
 }
 
 /* Integers: a negative power is no integer. */
-static tutti_status pow_reference(const tutti_call *call)
+static tutti_status pow_reference(const tutti_kernel_call *call)
 {
     const tutti_view *b = &call->inputs[1];
     for (int64_t i = 0; tutti_dtype_is_int(b->dtype) && i < tutti_view_count(b); i++)
@@ -26,26 +27,26 @@ static tutti_status pow_reference(const tutti_call *call)
 
 /* da = dy * b * a^(b - 1), and 0 where b is 0: there a may be 0. The guard stands before the power,
  * so that the gradient of this gradient is finite too. */
-static tutti_sym base_gradient(const tutti_gradient *node)
+static tutti_sym base_gradient(const tutti_gradient_call *node)
 {
     tutti_sym a = node->inputs[0], b = node->inputs[1];
-    tutti_sym flat = tutti_equal(b, tutti_scalar_like(b, 0));
-    tutti_sym lower = tutti_where(flat, tutti_scalar_like(b, 1), tutti_add_scalar(b, -1));
+    tutti_sym flat = tutti_equal(b, 0);
+    tutti_sym lower = tutti_where(flat, 1, tutti_add(b, -1));
     return tutti_mul(node->output_grads[0], tutti_mul(b, tutti_pow(a, lower)));
 }
 
 /* db = dy * y * log(a) where a > 0, else 0: there y may be no number, or infinite. */
-static tutti_sym exponent_gradient(const tutti_gradient *node)
+static tutti_sym exponent_gradient(const tutti_gradient_call *node)
 {
-    tutti_sym a = node->inputs[0], y = node->outputs[0], one = tutti_scalar_like(a, 1);
-    tutti_sym positive = tutti_greater(a, tutti_scalar_like(a, 0));
+    tutti_sym a = node->inputs[0], y = node->outputs[0], one = tutti__scalar_like(a, 1);
+    tutti_sym positive = tutti_greater(a, 0);
     tutti_sym log_a = tutti_log(tutti_where(positive, a, one));
-    tutti_sym power = tutti_where(positive, y, tutti_scalar_like(y, 0));
+    tutti_sym power = tutti_where(positive, y, 0);
     return tutti_mul(node->output_grads[0], tutti_mul(power, log_a));
 }
 
 /* The gradients of both, summed over the axes along which each was repeated. */
-static tutti_status pow_gradient(tutti_gradient *node)
+static tutti_status pow_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         tutti__gradient_give(node, 0, base_gradient(node));

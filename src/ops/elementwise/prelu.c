@@ -9,15 +9,14 @@ tutti_sym(tutti_prelu)(tutti_sym x, tutti_sym slope)
 }
 
 /* dx = dy where x > 0, else slope * dy; dslope = 0 where x > 0, else x * dy */
-static tutti_status prelu_gradient(tutti_gradient *node)
+static tutti_status prelu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0], slope = node->inputs[1];
-    tutti_sym right = tutti_greater(x, tutti_scalar_like(x, 0));
+    tutti_sym right = tutti_greater(x, 0);
     if (node->wanted[0])
         tutti__gradient_give(node, 0, tutti_where(right, dy, tutti_mul(dy, slope)));
     if (node->wanted[1])
-        tutti__gradient_give(node, 1,
-                             tutti_where(right, tutti_scalar_like(dy, 0), tutti_mul(dy, x)));
+        tutti__gradient_give(node, 1, tutti_where(right, 0, tutti_mul(dy, x)));
     return TUTTI_OK;
 }
 

@@ -9,7 +9,7 @@ tutti_sym(tutti_reciprocal)(tutti_sym x)
 }
 
 /* dx = -dy * y^2 */
-static tutti_status reciprocal_gradient(tutti_gradient *node)
+static tutti_status reciprocal_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     node->input_grads[0] = tutti_neg(tutti_mul(dy, tutti_square(y)));

@@ -1,4 +1,5 @@
 /* relu(x): y = max(x, 0). NaN stays NaN, -0 becomes 0. */
+#include "ops/build.h"
 #include "ops/elementwise/elementwise.h"
 
 #include <math.h>
@@ -11,10 +12,10 @@ tutti_sym(tutti_relu)(tutti_sym x)
 }
 
 /* dx = dy where y > 0, else 0 */
-static tutti_status relu_gradient(tutti_gradient *node)
+static tutti_status relu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    tutti_sym none = tutti_scalar_like(dy, 0);
+    tutti_sym none = tutti__scalar_like(dy, 0);
     node->input_grads[0] = tutti_where(tutti_greater(y, none), dy, none);
     return TUTTI_OK;
 }

@@ -1,4 +1,5 @@
 /* relu6(x): y = min(max(x, 0), 6). NaN stays NaN, -0 becomes 0. */
+#include "ops/build.h"
 #include "ops/elementwise/elementwise.h"
 
 extern const tutti_op tutti_op_relu6;
@@ -9,12 +10,11 @@ tutti_sym(tutti_relu6)(tutti_sym x)
 }
 
 /* dx = dy where 0 < y < 6, else 0 */
-static tutti_status relu6_gradient(tutti_gradient *node)
+static tutti_status relu6_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    tutti_sym none = tutti_scalar_like(dy, 0);
-    tutti_sym inside =
-        tutti_logical_and(tutti_greater(y, none), tutti_less(y, tutti_scalar_like(y, 6)));
+    tutti_sym none = tutti__scalar_like(dy, 0);
+    tutti_sym inside = tutti_logical_and(tutti_greater(y, none), tutti_less(y, 6));
     node->input_grads[0] = tutti_where(inside, dy, none);
     return TUTTI_OK;
 }

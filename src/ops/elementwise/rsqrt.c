@@ -11,10 +11,10 @@ tutti_sym(tutti_rsqrt)(tutti_sym x)
 }
 
 /* dx = -dy * y^3 / 2 */
-static tutti_status rsqrt_gradient(tutti_gradient *node)
+static tutti_status rsqrt_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    node->input_grads[0] = tutti_mul(dy, tutti_mul(tutti_scale(y, -0.5), tutti_square(y)));
+    node->input_grads[0] = tutti_mul(dy, tutti_mul(tutti_mul(y, -0.5), tutti_square(y)));
     return TUTTI_OK;
 }
 

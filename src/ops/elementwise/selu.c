@@ -16,12 +16,12 @@ tutti_sym(tutti_selu)(tutti_sym x)
 #define ALPHA 1.67326324235437728482
 
 /* dx = dy * SCALE where x > 0, else dy * (y + SCALE * ALPHA) */
-static tutti_status selu_gradient(tutti_gradient *node)
+static tutti_status selu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    tutti_sym right = tutti_greater(y, tutti_scalar_like(y, 0));
-    tutti_sym falling = tutti_mul(dy, tutti_add_scalar(y, SCALE * ALPHA));
-    node->input_grads[0] = tutti_where(right, tutti_scale(dy, SCALE), falling);
+    tutti_sym right = tutti_greater(y, 0);
+    tutti_sym falling = tutti_mul(dy, tutti_add(y, SCALE * ALPHA));
+    node->input_grads[0] = tutti_where(right, tutti_mul(dy, SCALE), falling);
     return TUTTI_OK;
 }
 

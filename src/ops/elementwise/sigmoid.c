@@ -11,10 +11,10 @@ tutti_sym(tutti_sigmoid)(tutti_sym x)
 }
 
 /* dx = dy * y * (1 - y) */
-static tutti_status sigmoid_gradient(tutti_gradient *node)
+static tutti_status sigmoid_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    tutti_sym rest = tutti_add_scalar(tutti_neg(y), 1);
+    tutti_sym rest = tutti_add(tutti_neg(y), 1);
     node->input_grads[0] = tutti_mul(dy, tutti_mul(y, rest));
     return TUTTI_OK;
 }

@@ -11,11 +11,11 @@ tutti_sym(tutti_silu)(tutti_sym x)
 }
 
 /* dx = dy * s * (1 + x * (1 - s)), s = sigmoid(x) */
-static tutti_status silu_gradient(tutti_gradient *node)
+static tutti_status silu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    tutti_sym s = tutti_sigmoid(x), rest = tutti_add_scalar(tutti_neg(s), 1);
-    tutti_sym slope = tutti_mul(s, tutti_add_scalar(tutti_mul(x, rest), 1));
+    tutti_sym s = tutti_sigmoid(x), rest = tutti_add(tutti_neg(s), 1);
+    tutti_sym slope = tutti_mul(s, tutti_add(tutti_mul(x, rest), 1));
     node->input_grads[0] = tutti_mul(dy, slope);
     return TUTTI_OK;
 }

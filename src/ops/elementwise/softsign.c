@@ -11,10 +11,10 @@ tutti_sym(tutti_softsign)(tutti_sym x)
 }
 
 /* dx = dy / (1 + |x|)^2 */
-static tutti_status softsign_gradient(tutti_gradient *node)
+static tutti_status softsign_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    tutti_sym below = tutti_add_scalar(tutti_abs(x), 1);
+    tutti_sym below = tutti_add(tutti_abs(x), 1);
     node->input_grads[0] = tutti_div(dy, tutti_square(below));
     return TUTTI_OK;
 }

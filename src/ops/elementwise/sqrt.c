@@ -11,10 +11,10 @@ tutti_sym(tutti_sqrt)(tutti_sym x)
 }
 
 /* dx = dy / (2 * y) */
-static tutti_status sqrt_gradient(tutti_gradient *node)
+static tutti_status sqrt_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    node->input_grads[0] = tutti_div(tutti_scale(dy, 0.5), y);
+    node->input_grads[0] = tutti_div(tutti_mul(dy, 0.5), y);
     return TUTTI_OK;
 }
 

@@ -9,10 +9,10 @@ tutti_sym(tutti_square)(tutti_sym x)
 }
 
 /* dx = 2 * dy * x */
-static tutti_status square_gradient(tutti_gradient *node)
+static tutti_status square_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
-    node->input_grads[0] = tutti_mul(dy, tutti_scale(x, 2));
+    node->input_grads[0] = tutti_mul(dy, tutti_mul(x, 2));
     return TUTTI_OK;
 }
 

@@ -9,7 +9,7 @@ tutti_sym(tutti_sub)(tutti_sym a, tutti_sym b)
 }
 
 /* da = dy, db = -dy. */
-static tutti_status sub_gradient(tutti_gradient *node)
+static tutti_status sub_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0];
     tutti__gradient_give(node, 0, dy);

@@ -11,10 +11,10 @@ tutti_sym(tutti_tan)(tutti_sym x)
 }
 
 /* dx = dy * (1 + y^2) */
-static tutti_status tan_gradient(tutti_gradient *node)
+static tutti_status tan_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    node->input_grads[0] = tutti_mul(dy, tutti_add_scalar(tutti_square(y), 1));
+    node->input_grads[0] = tutti_mul(dy, tutti_add(tutti_square(y), 1));
     return TUTTI_OK;
 }
 

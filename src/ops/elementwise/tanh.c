@@ -11,10 +11,10 @@ tutti_sym(tutti_tanh)(tutti_sym x)
 }
 
 /* dx = dy * (1 - y^2) */
-static tutti_status tanh_gradient(tutti_gradient *node)
+static tutti_status tanh_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
-    tutti_sym slope = tutti_add_scalar(tutti_neg(tutti_square(y)), 1);
+    tutti_sym slope = tutti_add(tutti_neg(tutti_square(y)), 1);
     node->input_grads[0] = tutti_mul(dy, slope);
     return TUTTI_OK;
 }

@@ -1,5 +1,6 @@
 /* where(c, a, b): y = a where c, else b. c is bool; a and b have one element type, any; all three
  * broadcast. */
+#include "ops/build.h"
 #include "ops/elementwise/elementwise.h"
 
 #include <string.h>
@@ -50,9 +51,9 @@ static tutti_status where_infer(tutti_infer *node)
 }
 
 /* da = dy where c, else 0; db = dy where not c, else 0; both summed over repeated axes. */
-static tutti_status where_gradient(tutti_gradient *node)
+static tutti_status where_gradient(tutti_gradient_call *node)
 {
-    tutti_sym dy = node->output_grads[0], c = node->inputs[0], none = tutti_scalar_like(dy, 0);
+    tutti_sym dy = node->output_grads[0], c = node->inputs[0], none = tutti__scalar_like(dy, 0);
     if (node->wanted[1])
         tutti__gradient_give(node, 1, tutti_where(c, dy, none));
     if (node->wanted[2])
@@ -61,7 +62,7 @@ static tutti_status where_gradient(tutti_gradient *node)
 }
 
 /* Moves bytes, so that every element type, and every bit of a NaN, comes through. */
-static tutti_status where_reference(const tutti_call *call)
+static tutti_status where_reference(const tutti_kernel_call *call)
 {
     const tutti_view *in = call->inputs;
     char *out = call->outputs[0].data;

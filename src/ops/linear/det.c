@@ -55,7 +55,7 @@ static double determinant(double *a, int64_t n)
     return det;
 }
 
-static tutti_status det_reference(const tutti_call *call)
+static tutti_status det_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t n = x->dims[x->rank - 1], count = tutti_view_count(&call->outputs[0]), all;

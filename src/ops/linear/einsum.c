@@ -75,7 +75,7 @@ static tutti_sym einsum_build(const char *equation, int count, const tutti_sym *
 /* The gradient of one operand is the einsum of dy with the other operands, whose result has the
  * operand's labels. Labels that only the operand has are brought in by ones of its shape, and so
  * are axes of "..." that dy lacks: the other operands may have size 1 there. */
-static void give(tutti_gradient *node, const tutti_equation *equation, int operand)
+static void give(tutti_gradient_call *node, const tutti_equation *equation, int operand)
 {
     const tutti_term *own = &equation->operands[operand];
     tutti_sym inputs[TUTTI_EINSUM_OPERANDS + 1] = {node->output_grads[0]};
@@ -108,7 +108,7 @@ static void give(tutti_gradient *node, const tutti_equation *equation, int opera
     node->input_grads[operand] = dots ? tutti_unbroadcast(grad, node->inputs[operand]) : grad;
 }
 
-static tutti_status einsum_gradient(tutti_gradient *node)
+static tutti_status einsum_gradient(tutti_gradient_call *node)
 {
     tutti_equation equation;
     int ranks[TUTTI_EINSUM_OPERANDS];
@@ -155,7 +155,7 @@ static int64_t step_of(const tutti_term *term, const tutti_view *view, int label
     return step;
 }
 
-static int64_t size_of(const tutti_call *call, const tutti_equation *equation, int label)
+static int64_t size_of(const tutti_kernel_call *call, const tutti_equation *equation, int label)
 {
     int64_t size = 1;
     for (int i = 0; i < equation->operand_count; i++) {
@@ -166,7 +166,8 @@ static int64_t size_of(const tutti_call *call, const tutti_equation *equation, i
     return size;
 }
 
-static void walk_add(walk *w, const tutti_call *call, const tutti_equation *equation, int label)
+static void walk_add(walk *w, const tutti_kernel_call *call, const tutti_equation *equation,
+                     int label)
 {
     int operands = equation->operand_count;
     w->slots = operands + 1;
@@ -178,7 +179,7 @@ static void walk_add(walk *w, const tutti_call *call, const tutti_equation *equa
     w->rank++;
 }
 
-static void add_up(const tutti_call *call, const walk *kept, walk *summed)
+static void add_up(const tutti_kernel_call *call, const walk *kept, walk *summed)
 {
     int operands = call->input_count;
     bool whole = tutti_dtype_is_int(call->outputs[0].dtype);
@@ -203,7 +204,7 @@ static void add_up(const tutti_call *call, const walk *kept, walk *summed)
         tutti_view_set(&call->outputs[0], kept->at[operands], sum);
 }
 
-static tutti_status einsum_reference(const tutti_call *call)
+static tutti_status einsum_reference(const tutti_kernel_call *call)
 {
     tutti_equation equation;
     walk kept = {.count = 1}, summed = {.count = 1};

@@ -37,7 +37,7 @@ TUTTI_TEST(matmul_of_a_batch_with_one_matrix)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, TUTTI_ANY, 4),
               w = tutti_fill(g, TUTTI_F32, 1, 4, 3);
-    tutti_sym y = tutti_matmul(x, w), grad = tutti_gradient_of(tutti_sum(y), w);
+    tutti_sym y = tutti_matmul(x, w), grad = tutti_gradient(tutti_sum(y), w);
     CHECK_OK(tutti_graph_check(g));
     CHECK_INT(tutti_sym_type(y).dims[2], 3);
     CHECK_STR(tutti_node_op(grad.node), "matmul");
@@ -91,17 +91,17 @@ TUTTI_TEST(einsum_gradients)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = WAVE(g, 0, 2, 3), v = WAVE(g, 1, 3);
-    tutti_sym y = tutti_einsum("ij,k->k", x, v), dx = tutti_gradient_of(tutti_sum(y), x);
+    tutti_sym y = tutti_einsum("ij,k->k", x, v), dx = tutti_gradient(tutti_sum(y), x);
     tutti_tensor *sum = tutti__test_value(tutti_sum(v));
     double s = tutti_tensor_get(sum, 0);
     CHECK_SYM(dx, s, s, s, s, s, s);
     tutti_tensor_release(sum);
     tutti_sym b = tutti_fill(g, TUTTI_F64, 2, 1, 3), z = tutti_einsum("...i,...i->...", x, b);
-    tutti_sym db = tutti_gradient_of(tutti_sum(z), b);
+    tutti_sym db = tutti_gradient(tutti_sum(z), b);
     CHECK_INT(tutti_sym_type(db).dims[0], 1);
     tutti_sym columns = tutti_sum(x, .axes = TUTTI_AXES(0));
     CHECK_SYM(tutti_sub(db, columns), 0, 0, 0);
-    tutti_sym dy = tutti_gradient_of(tutti_einsum("...i,...i->", x, b), x); /* summed: [2, 3] */
+    tutti_sym dy = tutti_gradient(tutti_einsum("...i,...i->", x, b), x); /* summed: [2, 3] */
     CHECK_SYM(dy, 2, 2, 2, 2, 2, 2);
     CHECK_OK(tutti_graph_check(g));
     tutti_graph_destroy(g);

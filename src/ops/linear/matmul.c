@@ -57,7 +57,7 @@ static bool columns_known(tutti_sym x)
 }
 
 /* db for a matrix b shared by a batch: one product over all rows of the batch. */
-static bool give_shared(tutti_gradient *node, tutti_sym grad, bool transpose_b)
+static bool give_shared(tutti_gradient_call *node, tutti_sym grad, bool transpose_b)
 {
     tutti_sym a = node->inputs[0];
     if (tutti_sym_type(node->inputs[1]).rank != 2 || tutti_sym_type(a).rank == 2 ||
@@ -73,7 +73,7 @@ static bool give_shared(tutti_gradient *node, tutti_sym grad, bool transpose_b)
  * y = a bT:   da = dy b,     db = dyT a
  * y = aT b:   da = b dyT,    db = a dy
  * y = aT bT:  da = bT dyT,   db = dyT aT,   each summed over the batch that it was repeated for. */
-static tutti_status matmul_gradient(tutti_gradient *node)
+static tutti_status matmul_gradient(tutti_gradient_call *node)
 {
     tutti_sym a = node->inputs[0], b = node->inputs[1], dy = node->output_grads[0];
     bool ta = RULE_INT(node, "transpose_a") != 0, tb = RULE_INT(node, "transpose_b") != 0;
@@ -163,7 +163,7 @@ static void matmul_multiply(const matrix *a, const matrix *b, int64_t inner, con
     }
 }
 
-static tutti_status matmul_reference(const tutti_call *call)
+static tutti_status matmul_reference(const tutti_kernel_call *call)
 {
     const tutti_view *y = &call->outputs[0];
     bool transpose_a = RULE_INT(call, "transpose_a") != 0,
@@ -230,7 +230,7 @@ static int matmul_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_matmul;
-tutti_sym(tutti_matmul)(tutti_sym a, tutti_sym b, const tutti_matmul_options *options)
+tutti_sym tutti_matmul_with(tutti_sym a, tutti_sym b, const tutti_matmul_options *options)
 {
     RULE_OPTIONS(tutti_matmul_options, o, options);
     return TUTTI_NARY(&tutti_op_matmul, ((tutti_sym[]){a, b}),

@@ -17,7 +17,7 @@ static tutti_status outer_infer(tutti_infer *node)
 }
 
 /* da = dy b, db = dyT a. */
-static tutti_status outer_gradient(tutti_gradient *node)
+static tutti_status outer_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0];
     if (node->wanted[0])
@@ -91,7 +91,7 @@ static void product_piece(void *context, int64_t index)
         product_row(all, i, all->b->dims[0]);
 }
 
-static tutti_status outer_reference(const tutti_call *call)
+static tutti_status outer_reference(const tutti_kernel_call *call)
 {
     job all = {&call->inputs[0], &call->inputs[1], &call->outputs[0], 1};
     int64_t rows = all.a->dims[0], columns = all.b->dims[0];

@@ -68,7 +68,7 @@ static void couple(int64_t k, const double *q, double *p, double *qp)
     }
 }
 
-static tutti_status pairwise_coupling_reference(const tutti_call *call)
+static tutti_status pairwise_coupling_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t k = RULE_INT(call, "classes"), pairs = k * (k - 1) / 2;

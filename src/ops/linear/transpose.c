@@ -28,7 +28,7 @@ static tutti_status transpose_infer(tutti_infer *node)
 }
 
 /* The order that puts every axis back. */
-static tutti_status transpose_gradient(tutti_gradient *node)
+static tutti_status transpose_gradient(tutti_gradient_call *node)
 {
     const int64_t *given;
     int count = RULE_INTS(node, "order", &given), rank = tutti_sym_type(node->inputs[0]).rank;
@@ -41,7 +41,7 @@ static tutti_status transpose_gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status transpose_reference(const tutti_call *call)
+static tutti_status transpose_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_move move = {.rank = x->rank, .size = tutti_dtype_size(x->dtype)};

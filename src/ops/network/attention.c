@@ -13,7 +13,7 @@ static tutti_status attention_infer(tutti_infer *node)
     return tutti__attention_infer(node, node->input_count > MASK ? MASK : -1, node->outputs);
 }
 
-static tutti_status attention_gradient(tutti_gradient *node)
+static tutti_status attention_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) && !tutti_sym_ok(node->output_grads[1]))
         return TUTTI_OK;
@@ -21,7 +21,7 @@ static tutti_status attention_gradient(tutti_gradient *node)
         tutti_sym back = tutti__attention_backward_build(node, "attention_backward");
         for (int i = 0; i < 3; i++)
             if (node->wanted[i])
-                node->input_grads[i] = tutti_output_of(back, i);
+                node->input_grads[i] = tutti_sym_output(back, i);
     }
     if (node->input_count > MASK && node->wanted[MASK])
         node->input_grads[MASK] = tutti__attention_backward_build(node, "attention_backward_mask");
@@ -102,7 +102,7 @@ static void run_query(const tutti_attention *a, const double *const *inputs, dou
     outputs[1][row] = r.highest + log(r.total);
 }
 
-static tutti_status attention_run(const tutti_call *call, const double *const *inputs,
+static tutti_status attention_run(const tutti_kernel_call *call, const double *const *inputs,
                                   double *const *outputs, tutti_arena *scratch)
 {
     tutti_attention a = tutti__attention(call, call->input_count > MASK ? MASK : -1);
@@ -111,13 +111,13 @@ static tutti_status attention_run(const tutti_call *call, const double *const *i
     return TUTTI_OK;
 }
 
-static tutti_status attention_reference(const tutti_call *call)
+static tutti_status attention_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, attention_run);
 }
 
-tutti_sym(tutti_attention_of)(tutti_sym q, tutti_sym k, tutti_sym v,
-                              const tutti_attention_options *given)
+tutti_sym tutti_nn_attention_with(tutti_sym q, tutti_sym k, tutti_sym v,
+                                  const tutti_attention_options *given)
 {
     TAKE_OPTIONS(tutti_attention_options, options, given);
     tutti_sym inputs[] = {q, k, v, options.mask};

@@ -52,7 +52,7 @@ typedef struct tutti_attention {
     bool causal;
     int64_t first_query;
 } tutti_attention;
-tutti_attention tutti__attention(const tutti_call *call, int mask);
+tutti_attention tutti__attention(const tutti_kernel_call *call, int mask);
 
 /* How many keys query i sees: a prefix of them. */
 static inline int64_t tutti__keys_seen(const tutti_attention *a, int64_t query)
@@ -84,10 +84,10 @@ void tutti__attention_pairs_each(const tutti_attention *a, const double *const *
 
 /* The gradients of q k v y l, grads and mask from those of dq, dk, dv, dmask (any may be none), as
  * nodes that hold the whole matrix of scores. */
-tutti_status tutti__attention_second_gradient(tutti_gradient *node, tutti_sym by_dq,
+tutti_status tutti__attention_second_gradient(tutti_gradient_call *node, tutti_sym by_dq,
                                               tutti_sym by_dk, tutti_sym by_dv, tutti_sym by_dmask);
 
 /* A backward operator's node for `node`, an attention node. */
-tutti_sym tutti__attention_backward_build(const tutti_gradient *node, const char *op);
+tutti_sym tutti__attention_backward_build(const tutti_gradient_call *node, const char *op);
 
 #endif

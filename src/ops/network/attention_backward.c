@@ -12,7 +12,7 @@ static tutti_status attention_backward_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status attention_backward_gradient(tutti_gradient *node)
+static tutti_status attention_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__attention_second_gradient(node, node->output_grads[0], node->output_grads[1],
                                             node->output_grads[2], TUTTI_NO_SYM);
@@ -67,8 +67,9 @@ static void attention_backward_visit(const tutti_attention *a, void *context,
         o->by_v[pair->column * a->values + c] += pair->p * o->y_grad[pair->row * a->values + c];
 }
 
-static tutti_status attention_backward_run(const tutti_call *call, const double *const *inputs,
-                                           double *const *outputs, tutti_arena *scratch)
+static tutti_status attention_backward_run(const tutti_kernel_call *call,
+                                           const double *const *inputs, double *const *outputs,
+                                           tutti_arena *scratch)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(CALL_INT(call, "grads"), call->input_count);
@@ -83,7 +84,7 @@ static tutti_status attention_backward_run(const tutti_call *call, const double 
     return TUTTI_OK;
 }
 
-static tutti_status attention_backward_reference(const tutti_call *call)
+static tutti_status attention_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, attention_backward_run);
 }

@@ -14,7 +14,7 @@ static tutti_status attention_backward_mask_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status attention_backward_mask_gradient(tutti_gradient *node)
+static tutti_status attention_backward_mask_gradient(tutti_gradient_call *node)
 {
     return tutti__attention_second_gradient(node, TUTTI_NO_SYM, TUTTI_NO_SYM, TUTTI_NO_SYM,
                                             node->output_grads[0]);
@@ -54,8 +54,9 @@ static void attention_backward_mask_visit(const tutti_attention *a, void *contex
     by_mask[pair->mask] += pair->ds;
 }
 
-static tutti_status attention_backward_mask_run(const tutti_call *call, const double *const *inputs,
-                                                double *const *outputs, tutti_arena *scratch)
+static tutti_status attention_backward_mask_run(const tutti_kernel_call *call,
+                                                const double *const *inputs, double *const *outputs,
+                                                tutti_arena *scratch)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(CALL_INT(call, "grads"), call->input_count);
@@ -64,7 +65,7 @@ static tutti_status attention_backward_mask_run(const tutti_call *call, const do
     return TUTTI_OK;
 }
 
-static tutti_status attention_backward_mask_reference(const tutti_call *call)
+static tutti_status attention_backward_mask_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, attention_backward_mask_run);
 }

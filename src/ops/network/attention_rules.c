@@ -131,7 +131,7 @@ int tutti__mask_axis(const tutti_infer *node, int mask, int axis)
     return node->inputs[mask].dims[own] == TUTTI_ANY ? -2 : own;
 }
 
-tutti_attention tutti__attention(const tutti_call *call, int mask)
+tutti_attention tutti__attention(const tutti_kernel_call *call, int mask)
 {
     const int64_t *q = call->inputs[ATTENTION_Q].dims, *v = call->inputs[ATTENTION_V].dims;
     tutti_attention a = {
@@ -221,7 +221,7 @@ void tutti__attention_pairs_each(const tutti_attention *a, const double *const *
         walk_query(a, inputs, slots, row, visit, context);
 }
 
-tutti_sym tutti__attention_backward_build(const tutti_gradient *node, const char *op)
+tutti_sym tutti__attention_backward_build(const tutti_gradient_call *node, const char *op)
 {
     tutti_sym inputs[8] = {node->inputs[0], node->inputs[1], node->inputs[2], node->outputs[0],
                            node->outputs[1]};

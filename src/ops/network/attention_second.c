@@ -8,6 +8,7 @@
  *   E' = scale (a k^T + q b^T) + m,  P' = E' R + g c^T,  R' = E' P,  S' = P' P
  *   q: scale (S' k + E b)   k: scale (S'^T q + E^T a)   v: R'^T g   y: -sum(R') g   l: -sum(S')
  *   g: R' v + P c - sum(R') y   e: sum(R')   mask: S' */
+#include "ops/build.h"
 #include "ops/network/attention.h"
 
 /* The operands, in l's element type; g and e are zeros where they are absent. */
@@ -44,17 +45,17 @@ static tutti_sym or_zeros(tutti_sym x, tutti_sym like, tutti_dtype dtype)
 }
 
 /* x times the scale, which may depend on a number of features that is not known yet. */
-static tutti_sym scaled(const tutti_gradient *node, tutti_sym x, tutti_sym q)
+static tutti_sym scaled(const tutti_gradient_call *node, tutti_sym x, tutti_sym q)
 {
     double scale = RULE_FLOAT(node, "scale");
     int64_t features = tutti_sym_ok(q) ? tutti_sym_type(q).dims[3] : 1;
     if (scale == 0 && features == TUTTI_ANY)
         return tutti_mul(x, tutti_rsqrt(tutti_cast(tutti_size(q, 3), tutti_sym_type(q).dtype)));
-    return tutti_scale(x, scale == 0 ? 1 / sqrt((double)features) : scale);
+    return tutti_mul(x, scale == 0 ? 1 / sqrt((double)features) : scale);
 }
 
 /* S with -inf where a query does not see a key. */
-static tutti_sym scores(const tutti_gradient *node, const operands *o)
+static tutti_sym scores(const tutti_gradient_call *node, const operands *o)
 {
     tutti_sym s = scaled(node, times_t(o->q, o->k), o->q);
     if (tutti_sym_ok(o->mask))
@@ -62,25 +63,24 @@ static tutti_sym scores(const tutti_gradient *node, const operands *o)
     if (!RULE_INT(node, "causal"))
         return s;
     tutti_sym ones = tutti_ones_like(s);
-    tutti_sym last_seen =
-        tutti_add_scalar(tutti_cumsum(ones, 2), (double)RULE_INT(node, "first_query"));
+    tutti_sym last_seen = tutti_add(tutti_cumsum(ones, 2), (double)RULE_INT(node, "first_query"));
     tutti_sym sees = tutti_less_equal(tutti_cumsum(ones, 3), last_seen);
-    return tutti_where(sees, s, tutti_scalar_like(s, -HUGE_VAL));
+    return tutti_where(sees, s, -HUGE_VAL);
 }
 
 /* P; a query that sees nothing has l = -inf and an empty row. Where l is coarse (attention.h), the
  * softmax of S. */
-static tutti_sym probabilities(const tutti_gradient *node, const operands *o)
+static tutti_sym probabilities(const tutti_gradient_call *node, const operands *o)
 {
-    tutti_sym zero = tutti_scalar_like(o->l, 0), s = scores(node, o);
+    tutti_sym zero = tutti__scalar_like(o->l, 0), s = scores(node, o);
     tutti_sym l = tutti_expand_dims(tutti_where(tutti_is_finite(o->l), o->l, zero), 3);
-    tutti_sym coarse = tutti_greater(tutti_abs(l), tutti_scalar_like(l, 64));
+    tutti_sym coarse = tutti_greater(tutti_abs(l), 64);
     tutti_sym below = tutti_sub(s, l);
     return tutti_where(coarse, tutti_softmax(tutti_where(coarse, s, zero)),
                        tutti_exp(tutti_where(tutti_greater(below, zero), zero, below)));
 }
 
-static matrices matrices_build(const tutti_gradient *node, const operands *o)
+static matrices matrices_build(const tutti_gradient_call *node, const operands *o)
 {
     matrices x;
     tutti_sym shared =
@@ -97,13 +97,13 @@ static matrices matrices_build(const tutti_gradient *node, const operands *o)
     return x;
 }
 
-static void give(tutti_gradient *node, int slot, tutti_sym grad)
+static void give(tutti_gradient_call *node, int slot, tutti_sym grad)
 {
     if (slot >= 0 && node->wanted[slot])
         node->input_grads[slot] = cast_to(grad, tutti_sym_type(node->inputs[slot]).dtype);
 }
 
-static operands operands_build(const tutti_gradient *node, const tutti_attention_slots *slots,
+static operands operands_build(const tutti_gradient_call *node, const tutti_attention_slots *slots,
                                tutti_dtype dtype)
 {
     const tutti_sym *inputs = node->inputs;
@@ -120,7 +120,7 @@ static operands operands_build(const tutti_gradient *node, const tutti_attention
     };
 }
 
-tutti_status tutti__attention_second_gradient(tutti_gradient *node, tutti_sym by_dq,
+tutti_status tutti__attention_second_gradient(tutti_gradient_call *node, tutti_sym by_dq,
                                               tutti_sym by_dk, tutti_sym by_dv, tutti_sym by_dmask)
 {
     tutti_attention_slots slots =

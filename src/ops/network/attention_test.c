@@ -4,7 +4,7 @@
 /* The same by matrices. `mask` may be none. */
 static tutti_sym plain(tutti_sym q, tutti_sym k, tutti_sym v, tutti_sym mask, double scale)
 {
-    tutti_sym scores = tutti_scale(tutti_matmul(q, k, .transpose_b = true), scale);
+    tutti_sym scores = tutti_mul(tutti_matmul(q, k, .transpose_b = true), scale);
     if (tutti_sym_ok(mask))
         scores = tutti_add(scores, mask);
     return tutti_matmul(tutti_softmax(scores), v);
@@ -37,12 +37,12 @@ TUTTI_TEST(attention_is_the_softmax_of_products)
     /* more than one tile of keys */
     tutti_sym q = WAVE(g, 0, 2, 3, 5, 4), k = WAVE(g, 1, 2, 3, 150, 4),
               v = WAVE(g, 2, 2, 3, 150, 2);
-    tutti_sym y = tutti_attention_of(q, k, v);
+    tutti_sym y = tutti_nn_attention(q, k, v);
     check_same(y, plain(q, k, v, TUTTI_NO_SYM, 0.5));
-    tutti_sym scores = tutti_scale(tutti_matmul(q, k, .transpose_b = true), 0.5);
-    check_same(tutti_output_of(y, 1), tutti_logsumexp(scores, .axes = TUTTI_AXES(3)));
+    tutti_sym scores = tutti_mul(tutti_matmul(q, k, .transpose_b = true), 0.5);
+    check_same(tutti_sym_output(y, 1), tutti_logsumexp(scores, .axes = TUTTI_AXES(3)));
     tutti_sym mask = WAVE(g, 3, 3, 1, 150);
-    check_same(tutti_attention_of(q, k, v, .mask = mask, .scale = 2), plain(q, k, v, mask, 2));
+    check_same(tutti_nn_attention(q, k, v, .mask = mask, .scale = 2), plain(q, k, v, mask, 2));
     tutti_graph_destroy(g);
 }
 
@@ -50,9 +50,9 @@ TUTTI_TEST(attention_sees_no_later_keys_when_causal)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym q = WAVE(g, 0, 1, 2, 4, 3), k = WAVE(g, 1, 1, 2, 6, 3), v = WAVE(g, 2, 1, 2, 6, 3);
-    check_same(tutti_attention_of(q, k, v, .causal = true, .scale = 1),
+    check_same(tutti_nn_attention(q, k, v, .causal = true, .scale = 1),
                plain(q, k, v, causal_mask(g, 4, 6, 0), 1));
-    check_same(tutti_attention_of(q, k, v, .causal = true, .scale = 1, .first_query = 2),
+    check_same(tutti_nn_attention(q, k, v, .causal = true, .scale = 1, .first_query = 2),
                plain(q, k, v, causal_mask(g, 4, 6, 2), 1));
     tutti_graph_destroy(g);
 }
@@ -62,13 +62,13 @@ TUTTI_TEST(attention_bears_a_query_that_sees_nothing)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym q = WAVE(g, 0, 1, 1, 2, 3), k = WAVE(g, 1, 1, 1, 2, 3), v = WAVE(g, 2, 1, 1, 2, 1);
-    tutti_sym y = tutti_attention_of(q, k, v, .causal = true, .first_query = -1);
+    tutti_sym y = tutti_nn_attention(q, k, v, .causal = true, .first_query = -1);
     double first = 0.6 * sin(2);
     CHECK_SYM(y, 0, first);
     double score = 0;
     for (int i = 0; i < 3; i++)
         score += 0.6 * sin(1.3 * (i + 3)) * 0.6 * sin(1.3 * i + 1) / sqrt(3);
-    tutti_tensor *l = tutti__test_value(tutti_output_of(y, 1));
+    tutti_tensor *l = tutti__test_value(tutti_sym_output(y, 1));
     CHECK(tutti_tensor_get(l, 0) == -HUGE_VAL);
     CHECK_NEAR(tutti_tensor_get(l, 1), score, 1e-12);
     tutti_tensor_release(l);
@@ -79,9 +79,9 @@ TUTTI_TEST(attention_gradients_skip_a_query_that_sees_nothing)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym q = WAVE(g, 0, 1, 1, 2, 3), k = WAVE(g, 1, 1, 1, 2, 3), v = WAVE(g, 2, 1, 1, 2, 1);
-    tutti_sym y = tutti_attention_of(q, k, v, .causal = true, .first_query = -1);
-    CHECK_SYM(tutti_gradient_of(tutti_sum(y), v), 1, 0);
-    CHECK_SYM(tutti_gradient_of(tutti_sum(y), q), 0, 0, 0, 0, 0, 0);
+    tutti_sym y = tutti_nn_attention(q, k, v, .causal = true, .first_query = -1);
+    CHECK_SYM(tutti_gradient(tutti_sum(y), v), 1, 0);
+    CHECK_SYM(tutti_gradient(tutti_sum(y), q), 0, 0, 0, 0, 0, 0);
     tutti_graph_destroy(g);
 }
 
@@ -90,15 +90,15 @@ TUTTI_TEST(attention_gradients_bear_a_mask_of_large_numbers)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym q = WAVE(g, 0, 1, 1, 5, 4), k = WAVE(g, 1, 1, 1, 70, 4), v = WAVE(g, 2, 1, 1, 70, 2),
-              mask = tutti_scale(tutti_ones_like(WAVE(g, 0, 5, 70)), -1e18);
-    tutti_sym one = tutti_attention_of(q, k, v, .mask = mask), two = plain(q, k, v, mask, 0.5);
+              mask = tutti_mul(tutti_ones_like(WAVE(g, 0, 5, 70)), -1e18);
+    tutti_sym one = tutti_nn_attention(q, k, v, .mask = mask), two = plain(q, k, v, mask, 0.5);
     tutti_sym inputs[] = {q, k, v, mask};
     for (int i = 0; i < 4; i++) {
-        tutti_sym first = tutti_gradient_of(tutti_sum(tutti_square(one)), inputs[i]),
-                  second = tutti_gradient_of(tutti_sum(tutti_square(two)), inputs[i]);
+        tutti_sym first = tutti_gradient(tutti_sum(tutti_square(one)), inputs[i]),
+                  second = tutti_gradient(tutti_sum(tutti_square(two)), inputs[i]);
         check_same(first, second);
-        check_same(tutti_gradient_of(tutti_sum(tutti_square(first)), v),
-                   tutti_gradient_of(tutti_sum(tutti_square(second)), v));
+        check_same(tutti_gradient(tutti_sum(tutti_square(first)), v),
+                   tutti_gradient(tutti_sum(tutti_square(second)), v));
     }
     tutti_graph_destroy(g);
 }

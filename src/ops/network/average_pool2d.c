@@ -15,7 +15,7 @@ static tutti_status average_pool2d_infer(tutti_infer *node)
 
 /* average_pool2d_backward takes x's height and width from `size`, or from x where they are not
  * known yet. */
-static tutti_status average_pool2d_gradient(tutti_gradient *node)
+static tutti_status average_pool2d_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[0])
         return TUTTI_OK;
@@ -49,7 +49,7 @@ static void average_pool2d_visit(void *context, int64_t channels, int64_t out, i
         o->y[out + c] /= (double)count;
 }
 
-static tutti_status average_pool2d_run(const tutti_call *call, const double *const *inputs,
+static tutti_status average_pool2d_run(const tutti_kernel_call *call, const double *const *inputs,
                                        double *const *outputs, tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[0].dims;
@@ -58,12 +58,12 @@ static tutti_status average_pool2d_run(const tutti_call *call, const double *con
     return tutti__pool_each(&w, x, scratch, average_pool2d_visit, &o);
 }
 
-static tutti_status average_pool2d_reference(const tutti_call *call)
+static tutti_status average_pool2d_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, average_pool2d_run);
 }
 
-tutti_sym(tutti_average_pool2d_of)(tutti_sym x, const tutti_pool2d_options *given)
+tutti_sym tutti_nn_average_pool2d_with(tutti_sym x, const tutti_pool2d_options *given)
 {
     return tutti__pool2d_build(&tutti_op_average_pool2d, x, given);
 }

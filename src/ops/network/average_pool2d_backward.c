@@ -22,7 +22,7 @@ static tutti_status average_pool2d_backward_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status average_pool2d_backward_gradient(tutti_gradient *node)
+static tutti_status average_pool2d_backward_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[GRAD])
         return TUTTI_OK;
@@ -51,8 +51,9 @@ static void average_pool2d_backward_visit(void *context, int64_t channels, int64
             o->x_grad[taps[i] + c] += o->grad[out + c] / (double)count;
 }
 
-static tutti_status average_pool2d_backward_run(const tutti_call *call, const double *const *inputs,
-                                                double *const *outputs, tutti_arena *scratch)
+static tutti_status average_pool2d_backward_run(const tutti_kernel_call *call,
+                                                const double *const *inputs, double *const *outputs,
+                                                tutti_arena *scratch)
 {
     const int64_t *x = call->outputs[0].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
@@ -60,7 +61,7 @@ static tutti_status average_pool2d_backward_run(const tutti_call *call, const do
     return tutti__pool_each(&w, x, scratch, average_pool2d_backward_visit, &o);
 }
 
-static tutti_status average_pool2d_backward_reference(const tutti_call *call)
+static tutti_status average_pool2d_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, average_pool2d_backward_run);
 }

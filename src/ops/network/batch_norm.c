@@ -21,13 +21,13 @@ static tutti_sym inverse_rows(tutti_sym x, tutti_sym mean)
 
 /* What the gradients of mean and variance add to x's: dmean / rows + 2 (x - mean) dvariance / rows.
  */
-static tutti_sym moments_gradient(const tutti_gradient *node)
+static tutti_sym moments_gradient(const tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], mean = node->outputs[1], sum = TUTTI_NO_SYM;
     tutti_sym by_mean = node->output_grads[1], by_variance = node->output_grads[2];
     tutti_sym inverse = inverse_rows(x, mean);
     if (tutti_sym_ok(by_variance)) {
-        tutti_sym factor = tutti_scale(tutti_mul(by_variance, inverse), 2);
+        tutti_sym factor = tutti_mul(tutti_mul(by_variance, inverse), 2);
         sum = tutti_mul(tutti_sub(x, mean), factor);
     }
     if (tutti_sym_ok(by_mean))
@@ -35,7 +35,7 @@ static tutti_sym moments_gradient(const tutti_gradient *node)
     return sum;
 }
 
-static tutti_status batch_norm_gradient(tutti_gradient *node)
+static tutti_status batch_norm_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0])) {
         tutti_sym inputs[] = {node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2],
@@ -44,7 +44,7 @@ static tutti_status batch_norm_gradient(tutti_gradient *node)
         tutti_sym back = tutti_apply_op(node->graph, "batch_norm_backward", 5, inputs, 1, attrs);
         for (int i = 0; i < 3; i++)
             if (node->wanted[i])
-                node->input_grads[i] = tutti_output_of(back, i);
+                node->input_grads[i] = tutti_sym_output(back, i);
     }
     bool moments = tutti_sym_ok(node->output_grads[1]) || tutti_sym_ok(node->output_grads[2]);
     if (moments && node->wanted[0])
@@ -73,7 +73,7 @@ static tutti_status batch_norm_expand(tutti_expansion *node)
     tutti_dtype own = tutti_sym_type(node->inputs[0]).dtype;
     tutti_sym x = tutti__widened(node->inputs[0]), mean = tutti__mean_leading(x);
     tutti_sym centred = tutti_sub(x, mean), variance = tutti__mean_leading(tutti_square(centred));
-    tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, RULE_FLOAT(node, "epsilon")));
+    tutti_sym r = tutti_rsqrt(tutti_add(variance, RULE_FLOAT(node, "epsilon")));
     tutti_sym factor = tutti_mul(tutti__widened(node->inputs[1]), r);
     tutti_sym y = tutti_add(tutti_mul(centred, factor), tutti__widened(node->inputs[2]));
     node->outputs[0] = tutti__narrowed(y, own);
@@ -98,7 +98,7 @@ static void moments(int64_t rows, int64_t columns, const double *x, double *mean
         variance[c] /= (double)rows;
 }
 
-static tutti_status batch_norm_run(const tutti_call *call, const double *const *inputs,
+static tutti_status batch_norm_run(const tutti_kernel_call *call, const double *const *inputs,
                                    double *const *outputs, tutti_arena *scratch)
 {
     int64_t rows, columns;
@@ -116,13 +116,13 @@ static tutti_status batch_norm_run(const tutti_call *call, const double *const *
     return TUTTI_OK;
 }
 
-static tutti_status batch_norm_reference(const tutti_call *call)
+static tutti_status batch_norm_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, batch_norm_run);
 }
 
-tutti_sym(tutti_batch_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset,
-                               const tutti_normalize_options *given)
+tutti_sym tutti_nn_batch_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                   const tutti_normalize_options *given)
 {
     tutti_sym inputs[] = {x, scale, offset};
     return TUTTI_NARY(&tutti_op_batch_norm, inputs,

@@ -21,12 +21,12 @@ typedef struct parts {
     tutti_sym u, v, w;                        /* gradients of dx, dscale, doffset */
 } parts;
 
-static parts parts_build(const tutti_gradient *node)
+static parts parts_build(const tutti_gradient_call *node)
 {
     parts p = {.u = node->output_grads[0], .v = node->output_grads[1], .w = node->output_grads[2]};
     p.grad = node->inputs[GRAD];
     p.centred = tutti_sub(node->inputs[X], node->inputs[MEAN]);
-    p.r = tutti_rsqrt(tutti_add_scalar(node->inputs[VARIANCE], RULE_FLOAT(node, "epsilon")));
+    p.r = tutti_rsqrt(tutti_add(node->inputs[VARIANCE], RULE_FLOAT(node, "epsilon")));
     p.xhat = tutti_mul(p.centred, p.r);
     p.factor = tutti_mul(node->inputs[SCALE], p.r);
     return p;
@@ -57,7 +57,7 @@ static tutti_sym xhat_gradient(const parts *p)
 
 /* mean and variance count as inputs of their own here: d x = r q, d mean = -r sum(q),
  * d variance = -r^3 / 2 (scale sum(u Q grad) + sum(q (x - mean))). */
-static void statistics_gradient(tutti_gradient *node, const parts *p, tutti_sym by_factor)
+static void statistics_gradient(tutti_gradient_call *node, const parts *p, tutti_sym by_factor)
 {
     tutti_sym q = xhat_gradient(p);
     if (!tutti_sym_ok(q))
@@ -71,12 +71,12 @@ static void statistics_gradient(tutti_gradient *node, const parts *p, tutti_sym 
         node->input_grads[MEAN] = tutti_neg(tutti_mul(p->r, tutti__sum_leading(q)));
     if (node->wanted[VARIANCE]) {
         tutti_sym cube = tutti_mul(tutti_square(p->r), p->r);
-        node->input_grads[VARIANCE] = tutti_scale(tutti_mul(cube, by_r), -0.5);
+        node->input_grads[VARIANCE] = tutti_mul(tutti_mul(cube, by_r), -0.5);
     }
 }
 
 /* dx = scale r Q grad. d grad = scale r Q u + v xhat + w; d scale = r sum(u Q grad). */
-static tutti_status batch_norm_backward_gradient(tutti_gradient *node)
+static tutti_status batch_norm_backward_gradient(tutti_gradient_call *node)
 {
     parts p = parts_build(node);
     tutti_sym by_grad = TUTTI_NO_SYM, by_factor = TUTTI_NO_SYM;
@@ -116,13 +116,13 @@ static tutti_status batch_norm_backward_expand(tutti_expansion *node)
     tutti_type type = tutti_sym_type(node->inputs[X]);
     tutti_sym x = tutti__widened(node->inputs[X]), grad = tutti__widened(node->inputs[GRAD]);
     tutti_sym variance = tutti__widened(node->inputs[VARIANCE]);
-    tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, RULE_FLOAT(node, "epsilon")));
+    tutti_sym r = tutti_rsqrt(tutti_add(variance, RULE_FLOAT(node, "epsilon")));
     tutti_sym xhat = tutti_mul(tutti_sub(x, tutti__widened(node->inputs[MEAN])), r);
     tutti_sym by_scale = tutti__sum_leading(tutti_mul(grad, xhat));
     tutti_sym by_offset = tutti__sum_leading(grad);
     double inverse = (double)type.dims[type.rank - 1] / (double)tutti_type_count(&type);
-    tutti_sym along = tutti_mul(xhat, tutti_scale(by_scale, inverse));
-    tutti_sym rest = tutti_sub(tutti_sub(grad, tutti_scale(by_offset, inverse)), along);
+    tutti_sym along = tutti_mul(xhat, tutti_mul(by_scale, inverse));
+    tutti_sym rest = tutti_sub(tutti_sub(grad, tutti_mul(by_offset, inverse)), along);
     tutti_sym factor = tutti_mul(tutti__widened(node->inputs[SCALE]), r);
     node->outputs[0] = tutti__narrowed(tutti_mul(factor, rest), type.dtype);
     node->outputs[1] = tutti__narrowed(by_scale, type.dtype);
@@ -130,8 +130,9 @@ static tutti_status batch_norm_backward_expand(tutti_expansion *node)
     return TUTTI_OK;
 }
 
-static tutti_status batch_norm_backward_run(const tutti_call *call, const double *const *inputs,
-                                            double *const *outputs, tutti_arena *scratch)
+static tutti_status batch_norm_backward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon"), *r = NULL;
@@ -156,7 +157,7 @@ static tutti_status batch_norm_backward_run(const tutti_call *call, const double
     return TUTTI_OK;
 }
 
-static tutti_status batch_norm_backward_reference(const tutti_call *call)
+static tutti_status batch_norm_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, batch_norm_backward_run);
 }

@@ -18,12 +18,12 @@ void tutti__accumulate(tutti_sym *sum, tutti_sym term)
 
 tutti_sym tutti__mean_keeping(tutti_sym x, int axis)
 {
-    return tutti_mean(x, .axes = TUTTI_AXES(axis), .keep_dims = true);
+    return tutti_mean(x, .axes = TUTTI_AXES(axis), .keepdims = true);
 }
 
 tutti_sym tutti__sum_keeping(tutti_sym x, int axis)
 {
-    return tutti_sum(x, .axes = TUTTI_AXES(axis), .keep_dims = true);
+    return tutti_sum(x, .axes = TUTTI_AXES(axis), .keepdims = true);
 }
 
 /* All axes but the last; a vector has none, and no list of axes would mean all of them. */

@@ -8,7 +8,7 @@ static tutti_status conv2d_infer(tutti_infer *node)
     return tutti__conv_infer(node, 2);
 }
 
-tutti_sym(tutti_conv2d_of)(tutti_sym x, tutti_sym kernel, const tutti_conv2d_options *given)
+tutti_sym tutti_nn_conv2d_with(tutti_sym x, tutti_sym kernel, const tutti_conv2d_options *given)
 {
     TAKE_OPTIONS(tutti_conv2d_options, options, given);
     int64_t any_pad = 0;

@@ -27,14 +27,14 @@ TUTTI_TEST(conv2d_mixes_channels_by_group)
 TUTTI_TEST(conv2d_agrees_with_tensorflow)
 {
     tutti_graph *g = tutti__test_graph();
-    CHECK_SYM(tutti_conv2d_of(WAVE(g, 0, 1, 5, 4, 2), WAVE(g, 1, 3, 2, 2, 3), .strides = {2, 2},
+    CHECK_SYM(tutti_nn_conv2d(WAVE(g, 0, 1, 5, 4, 2), WAVE(g, 1, 3, 2, 2, 3), .strides = {2, 2},
                               .padding = "same"),
               0.3752559, 0.4932972, -0.1113430, 0.2629257, 0.7884748, 0.1589064, -0.0761190,
               -0.7108617, -0.3041904, 0.4305102, 0.2468067, -0.2984692, -0.4428136, -0.5885227,
               0.1279553, -0.2714625, -0.7360684, -0.1223324);
-    CHECK_SYM(tutti_conv2d_of(WAVE(g, 0, 1, 5, 5, 1), WAVE(g, 1, 2, 2, 1, 1), .dilations = {2, 3}),
+    CHECK_SYM(tutti_nn_conv2d(WAVE(g, 0, 1, 5, 5, 1), WAVE(g, 1, 2, 2, 1, 1), .dilations = {2, 3}),
               0.0770461, 0.1114424, 0.0955212, 0.0982877, 0.1095236, 0.0805307);
-    CHECK_SYM(tutti_conv2d_of(WAVE(g, 0, 1, 3, 3, 4), WAVE(g, 1, 2, 2, 2, 4), .groups = 2),
+    CHECK_SYM(tutti_nn_conv2d(WAVE(g, 0, 1, 3, 3, 4), WAVE(g, 1, 2, 2, 2, 4), .groups = 2),
               0.1384068, 0.4522376, 0.0755816, 0.4271033, 0.3456458, 0.2104242, 0.3238473,
               0.1472105, -0.1718497, -0.4494268, -0.1103217, -0.4181651, -0.3465037, -0.1660648,
               -0.3312492, -0.1026725);
@@ -44,7 +44,7 @@ TUTTI_TEST(conv2d_agrees_with_tensorflow)
 TUTTI_TEST(depthwise_conv2d_agrees_with_tensorflow)
 {
     tutti_graph *g = tutti__test_graph();
-    CHECK_SYM(tutti_depthwise_conv2d_of(WAVE(g, 0, 1, 3, 3, 2), WAVE(g, 1, 2, 2, 2, 2),
+    CHECK_SYM(tutti_nn_depthwise_conv2d(WAVE(g, 0, 1, 3, 3, 2), WAVE(g, 1, 2, 2, 2, 2),
                                         .padding = "same"),
               -0.1139334, 0.4643032, -0.2787047, -0.4138979, 0.3388290, -0.3226404, 0.0050850,
               0.4401239, -0.4066823, -0.2170141, 0.3176311, 0.0648530, 0.4610667, 0.1707473,
@@ -58,7 +58,7 @@ TUTTI_TEST(depthwise_conv2d_agrees_with_tensorflow)
 TUTTI_TEST(conv1d_agrees_with_keras)
 {
     tutti_graph *g = tutti__test_graph();
-    tutti_sym y = tutti_conv1d_of(WAVE(g, 0, 1, 5, 2), WAVE(g, 1, 3, 2, 2), .dilation = 2,
+    tutti_sym y = tutti_nn_conv1d(WAVE(g, 0, 1, 5, 2), WAVE(g, 1, 3, 2, 2), .dilations = 2,
                                   .padding = "causal");
     CHECK_SYM(y, 0.3436228, 0.1376217, -0.4158797, -0.0735060, 0.5719991, -0.2284738, -0.3769226,
               0.4223088, -0.0795395, -0.8360635);
@@ -94,10 +94,10 @@ TUTTI_TEST(conv2d_differentiates_images_of_unknown_size)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F64, TUTTI_ANY, TUTTI_ANY, TUTTI_ANY, 2);
     tutti_sym kernel = WAVE(g, 1, 3, 2, 2, 3);
-    tutti_sym y = tutti_conv2d_of(x, kernel, .strides = {2, 1}, .padding = "same");
+    tutti_sym y = tutti_nn_conv2d(x, kernel, .strides = {2, 1}, .padding = "same");
     CHECK_INT(tutti_sym_type(y).dims[1], TUTTI_ANY);
     CHECK_INT(tutti_sym_type(y).dims[3], 3);
-    tutti_sym dx = tutti_gradient_of(tutti_sum(y), x);
+    tutti_sym dx = tutti_gradient(tutti_sum(y), x);
     CHECK_OK(tutti_graph_check(g));
     tutti_tensor *value = tutti__test_wave(0, 4, (int64_t[]){1, 5, 4, 2}), *result = NULL;
     tutti_reference_feed feed = {tutti__edge(x), value};

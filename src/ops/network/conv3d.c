@@ -8,7 +8,7 @@ static tutti_status conv3d_infer(tutti_infer *node)
     return tutti__conv_infer(node, 3);
 }
 
-tutti_sym(tutti_conv3d_of)(tutti_sym x, tutti_sym kernel, const tutti_conv3d_options *given)
+tutti_sym tutti_nn_conv3d_with(tutti_sym x, tutti_sym kernel, const tutti_conv3d_options *given)
 {
     TAKE_OPTIONS(tutti_conv3d_options, options, given);
     int64_t any_pad = 0;

@@ -40,8 +40,8 @@ static tutti_sym transpose(const char *op, int axes, tutti_sym x, tutti_sym kern
     return tutti_apply_op(tutti_sym_graph(x), op, 2, inputs, (int)TUTTI_COUNT(attrs), attrs);
 }
 
-tutti_sym(tutti_conv2d_transpose_of)(tutti_sym x, tutti_sym kernel,
-                                     const tutti_conv2d_transpose_options *given)
+tutti_sym tutti_nn_conv2d_transpose_with(tutti_sym x, tutti_sym kernel,
+                                         const tutti_conv2d_transpose_options *given)
 {
     TAKE_OPTIONS(tutti_conv2d_transpose_options, o, given);
     transposing t = {.padding = o.padding, .groups = o.groups};
@@ -53,8 +53,8 @@ tutti_sym(tutti_conv2d_transpose_of)(tutti_sym x, tutti_sym kernel,
     return transpose("conv2d_backward_input", 2, x, kernel, &t);
 }
 
-tutti_sym(tutti_conv3d_transpose_of)(tutti_sym x, tutti_sym kernel,
-                                     const tutti_conv3d_transpose_options *given)
+tutti_sym tutti_nn_conv3d_transpose_with(tutti_sym x, tutti_sym kernel,
+                                         const tutti_conv3d_transpose_options *given)
 {
     TAKE_OPTIONS(tutti_conv3d_transpose_options, o, given);
     transposing t = {.padding = o.padding, .groups = o.groups};
@@ -67,8 +67,8 @@ tutti_sym(tutti_conv3d_transpose_of)(tutti_sym x, tutti_sym kernel,
 }
 
 /* [batch, time, channels] as an image of height 1. */
-tutti_sym(tutti_conv1d_transpose_of)(tutti_sym x, tutti_sym kernel,
-                                     const tutti_conv1d_transpose_options *given)
+tutti_sym tutti_nn_conv1d_transpose_with(tutti_sym x, tutti_sym kernel,
+                                         const tutti_conv1d_transpose_options *given)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     TAKE_OPTIONS(tutti_conv1d_transpose_options, o, given);
@@ -83,7 +83,7 @@ tutti_sym(tutti_conv1d_transpose_of)(tutti_sym x, tutti_sym kernel,
             tutti_type_text(&of_x, a), tutti_type_text(&of_kernel, b));
     transposing t = {.padding = o.padding, .groups = o.groups};
     set_axis(&t, 0, (int64_t[]){1, 1, 0, 1}, (int64_t[]){0, 0});
-    set_axis(&t, 1, (int64_t[]){o.stride, o.dilation, o.output_padding, o.size}, o.pads);
+    set_axis(&t, 1, (int64_t[]){o.strides, o.dilations, o.output_padding, o.size}, o.pads);
     tutti_sym image = tutti_expand_dims(x, 1), kernel2d = tutti_expand_dims(kernel, 0);
     return tutti_squeeze(transpose("conv2d_backward_input", 2, image, kernel2d, &t), 1);
 }

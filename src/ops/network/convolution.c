@@ -95,13 +95,13 @@ void tutti__convolution_each(const tutti_convolution *c, tutti_tap_fn *visit, vo
 }
 
 /* How many axes the windows of a node have. */
-static int axes_of(const tutti_gradient *node)
+static int axes_of(const tutti_gradient_call *node)
 {
     const int64_t *strides;
     return tutti_attr_ints(node->attrs, node->attr_count, "strides", &strides);
 }
 
-tutti_sym tutti__conv_same(const tutti_gradient *node, tutti_sym x, tutti_sym kernel)
+tutti_sym tutti__conv_same(const tutti_gradient_call *node, tutti_sym x, tutti_sym kernel)
 {
     tutti_sym inputs[] = {x, kernel};
     tutti_attr attrs[] = {SAME_CONVOLUTION(node)};
@@ -111,7 +111,7 @@ tutti_sym tutti__conv_same(const tutti_gradient *node, tutti_sym x, tutti_sym ke
 
 /* conv<axes>d_backward_<what> on two inputs, with attribute size = dims of `like` from `first_axis`
  * where they are known and not 0, else with `like` as third input. */
-static tutti_sym backward_same(const tutti_gradient *node, const char *what, tutti_sym a,
+static tutti_sym backward_same(const tutti_gradient_call *node, const char *what, tutti_sym a,
                                tutti_sym b, tutti_sym like, int first_axis)
 {
     if (!tutti_sym_ok(a) || !tutti_sym_ok(b) || !tutti_sym_ok(like))
@@ -130,13 +130,13 @@ static tutti_sym backward_same(const tutti_gradient *node, const char *what, tut
                           (int)TUTTI_COUNT(attrs) - (known ? 0 : 1), attrs);
 }
 
-tutti_sym tutti__conv_input_same(const tutti_gradient *node, tutti_sym kernel, tutti_sym grad,
+tutti_sym tutti__conv_input_same(const tutti_gradient_call *node, tutti_sym kernel, tutti_sym grad,
                                  tutti_sym like)
 {
     return backward_same(node, "input", kernel, grad, like, 1);
 }
 
-tutti_sym tutti__conv_kernel_same(const tutti_gradient *node, tutti_sym x, tutti_sym grad,
+tutti_sym tutti__conv_kernel_same(const tutti_gradient_call *node, tutti_sym x, tutti_sym grad,
                                   tutti_sym like)
 {
     return backward_same(node, "kernel", x, grad, like, 0);

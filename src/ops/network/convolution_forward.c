@@ -38,7 +38,7 @@ tutti_status tutti__conv_infer(tutti_infer *node, int axes)
     return TUTTI_OK;
 }
 
-tutti_status tutti__conv_gradient(tutti_gradient *node)
+tutti_status tutti__conv_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], kernel = node->inputs[1], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad))
@@ -94,8 +94,9 @@ static void convolution_forward_visit(const tutti_convolution *c, void *context,
         }
 }
 
-static tutti_status convolution_forward_run(const tutti_call *call, const double *const *inputs,
-                                            double *const *outputs, tutti_arena *scratch)
+static tutti_status convolution_forward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->inputs[0].dims,
                                              call->inputs[1].dims, call->outputs[0].dims);
@@ -104,7 +105,7 @@ static tutti_status convolution_forward_run(const tutti_call *call, const double
     return TUTTI_OK;
 }
 
-tutti_status tutti__conv_reference(const tutti_call *call)
+tutti_status tutti__conv_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, convolution_forward_run);
 }

@@ -64,7 +64,7 @@ tutti_status tutti__conv_input_infer(tutti_infer *node, int axes)
 
 /* Linear in kernel and grad: with u the gradient of the output,
  * d grad = conv(u, kernel), d kernel = conv_backward_kernel(u, grad). */
-tutti_status tutti__conv_input_gradient(tutti_gradient *node)
+tutti_status tutti__conv_input_gradient(tutti_gradient_call *node)
 {
     tutti_sym kernel = node->inputs[KERNEL], grad = node->inputs[GRAD], u = node->output_grads[0];
     if (!tutti_sym_ok(u))
@@ -116,8 +116,9 @@ static void convolution_input_visit(const tutti_convolution *c, void *context, i
                 c->cout, o->kernel + kernel + i * filters + g * c->cout, o->grad + y + g * c->cout);
 }
 
-static tutti_status convolution_input_run(const tutti_call *call, const double *const *inputs,
-                                          double *const *outputs, tutti_arena *scratch)
+static tutti_status convolution_input_run(const tutti_kernel_call *call,
+                                          const double *const *inputs, double *const *outputs,
+                                          tutti_arena *scratch)
 {
     tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->outputs[0].dims,
                                              call->inputs[KERNEL].dims, call->inputs[GRAD].dims);
@@ -126,7 +127,7 @@ static tutti_status convolution_input_run(const tutti_call *call, const double *
     return TUTTI_OK;
 }
 
-tutti_status tutti__conv_input_reference(const tutti_call *call)
+tutti_status tutti__conv_input_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, convolution_input_run);
 }

@@ -48,7 +48,7 @@ tutti_status tutti__conv_kernel_infer(tutti_infer *node, int axes)
 
 /* Linear in x and grad: with v the gradient of the output, which has the kernel's shape,
  * d x = conv_backward_input(v, grad), d grad = conv(x, v). */
-tutti_status tutti__conv_kernel_gradient(tutti_gradient *node)
+tutti_status tutti__conv_kernel_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[X], grad = node->inputs[GRAD], v = node->output_grads[0];
     if (!tutti_sym_ok(v))
@@ -102,8 +102,9 @@ static void convolution_kernel_visit(const tutti_convolution *c, void *context, 
         }
 }
 
-static tutti_status convolution_kernel_run(const tutti_call *call, const double *const *inputs,
-                                           double *const *outputs, tutti_arena *scratch)
+static tutti_status convolution_kernel_run(const tutti_kernel_call *call,
+                                           const double *const *inputs, double *const *outputs,
+                                           tutti_arena *scratch)
 {
     tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->inputs[X].dims,
                                              call->outputs[0].dims, call->inputs[GRAD].dims);
@@ -112,7 +113,7 @@ static tutti_status convolution_kernel_run(const tutti_call *call, const double 
     return TUTTI_OK;
 }
 
-tutti_status tutti__conv_kernel_reference(const tutti_call *call)
+tutti_status tutti__conv_kernel_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, convolution_kernel_run);
 }

@@ -22,7 +22,7 @@ static tutti_status dropout_infer(tutti_infer *node)
 }
 
 /* The same mask: dx = dropout(dy). */
-static tutti_status dropout_gradient(tutti_gradient *node)
+static tutti_status dropout_gradient(tutti_gradient_call *node)
 {
     tutti_sym inputs[] = {node->output_grads[0], node->inputs[1]};
     if (tutti_sym_ok(inputs[0]) && node->wanted[0])
@@ -47,7 +47,7 @@ static int dropout_split(const tutti_infer *node, int capacity, tutti_split *ret
     return ways.count;
 }
 
-static tutti_draw draw_of(const tutti_call *call)
+static tutti_draw draw_of(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_draw draw = {.rank = x->rank, .dims = x->dims};
@@ -63,8 +63,8 @@ static tutti_draw draw_of(const tutti_call *call)
     return draw;
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     double rate = CALL_FLOAT(call, "rate"), factor = 1 / (1 - rate);
     int64_t count = tutti_view_count(&call->inputs[0]);
@@ -76,20 +76,19 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
     return TUTTI_OK;
 }
 
-static tutti_status dropout_reference(const tutti_call *call)
+static tutti_status dropout_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }
 
 /* A salt that is not given comes from the node's name, so that two dropouts differ. */
-tutti_sym(tutti_dropout_of)(tutti_sym x, tutti_sym counter, double rate,
-                            const tutti_dropout_options *given)
+tutti_sym tutti_nn_dropout_with(tutti_sym x, double rate, const tutti_dropout_options *given)
 {
     TAKE_OPTIONS(tutti_dropout_options, options, given);
     if (!tutti_sym_ok(x))
         return tutti__poison_of("dropout", 1, &x);
-    bool own = tutti_sym_ok(counter);
-    tutti_sym inputs[] = {x, own ? counter : tutti__random_counter(tutti_sym_graph(x))};
+    bool own = tutti_sym_ok(options.counter);
+    tutti_sym inputs[] = {x, own ? options.counter : tutti__random_counter(tutti_sym_graph(x))};
     tutti_sym y = TUTTI_NARY(&tutti_op_dropout, inputs, TUTTI_FLOAT("rate", rate),
                              TUTTI_INT("seed", options.seed), TUTTI_INT("salt", options.salt));
     if (tutti_sym_ok(y) && options.salt == 0)

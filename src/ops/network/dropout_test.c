@@ -66,10 +66,11 @@ TUTTI_TEST(dropout_nodes_differ_and_gradients_follow)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym counter = tutti_scalar(g, TUTTI_I64, 5), x = WAVE(g, 0.5, 40, 50);
-    tutti_sym a = tutti_dropout_of(x, counter, 0.5), b = tutti_dropout_of(x, counter, 0.5);
+    tutti_sym a = tutti_nn_dropout(x, 0.5, .counter = counter),
+              b = tutti_nn_dropout(x, 0.5, .counter = counter);
     tutti_tensor *of_a = tutti__test_value(a), *of_b = tutti__test_value(b);
     CHECK(!tutti_tensor_same(of_a, of_b));
-    tutti_tensor *grad = tutti__test_value(tutti_gradient_of(tutti_sum(a), x));
+    tutti_tensor *grad = tutti__test_value(tutti_gradient(tutti_sum(a), x));
     for (int64_t i = 0; i < 2000; i++)
         CHECK_NEAR(tutti_tensor_get(grad, i), tutti_tensor_get(of_a, i) == 0 ? 0 : 2, 0);
     tutti_tensor_release(of_a);

@@ -50,7 +50,7 @@ tutti_status tutti__grid_infer(const tutti_infer *node, const tutti_type *x, con
     return TUTTI_OK;
 }
 
-tutti_grid tutti__grid(const tutti_call *call, const tutti_view *x, const tutti_view *grid)
+tutti_grid tutti__grid(const tutti_kernel_call *call, const tutti_view *x, const tutti_view *grid)
 {
     const char *mode = tutti_attr_string(call->attrs, call->attr_count, "mode");
     const char *padding = tutti_attr_string(call->attrs, call->attr_count, "padding");

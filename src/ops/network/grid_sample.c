@@ -17,7 +17,7 @@ static tutti_status grid_sample_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status grid_sample_gradient(tutti_gradient *node)
+static tutti_status grid_sample_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[X], grid = node->inputs[GRID], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad))
@@ -69,7 +69,7 @@ static void grid_sample_visit(const tutti_grid *g, void *context, const tutti_gr
         o->y[y + c] += weight * o->x[x + c];
 }
 
-static tutti_status grid_sample_run(const tutti_call *call, const double *const *inputs,
+static tutti_status grid_sample_run(const tutti_kernel_call *call, const double *const *inputs,
                                     double *const *outputs, tutti_arena *scratch)
 {
     tutti_grid g = tutti__grid(call, &call->inputs[X], &call->inputs[GRID]);
@@ -78,12 +78,13 @@ static tutti_status grid_sample_run(const tutti_call *call, const double *const 
     return TUTTI_OK;
 }
 
-static tutti_status grid_sample_reference(const tutti_call *call)
+static tutti_status grid_sample_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, grid_sample_run);
 }
 
-tutti_sym(tutti_grid_sample)(tutti_sym x, tutti_sym grid, const tutti_grid_sample_options *given)
+tutti_sym tutti_grid_sample_with(tutti_sym x, tutti_sym grid,
+                                 const tutti_grid_sample_options *given)
 {
     TAKE_OPTIONS(tutti_grid_sample_options, o, given);
     tutti_sym inputs[] = {x, grid};

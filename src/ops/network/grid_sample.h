@@ -40,7 +40,7 @@ typedef struct tutti_grid_axis {
 tutti_status tutti__grid_infer(const tutti_infer *node, const tutti_type *x, const tutti_type *grid,
                                const tutti_type *grad);
 /* From known shapes. */
-tutti_grid tutti__grid(const tutti_call *call, const tutti_view *x, const tutti_view *grid);
+tutti_grid tutti__grid(const tutti_kernel_call *call, const tutti_view *x, const tutti_view *grid);
 
 /* The taps of axis `axis` at coordinate g. */
 void tutti__grid_axis(const tutti_grid *g, int axis, double at, tutti_grid_axis *ret);
@@ -61,7 +61,7 @@ static inline double tutti__grid_weight(const tutti_grid *g, const tutti_grid_ax
 }
 
 /* grid_sample of (x, grid) made of other operators, in a graph of its own (see pull_back.h); not
- * for "nearest", which is flat along the grid. `context` is the tutti_gradient of a node with
+ * for "nearest", which is flat along the grid. `context` is the tutti_gradient_call of a node with
  * GRID_ATTRS. */
 void tutti__grid_sample_nodes(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                               void *context);

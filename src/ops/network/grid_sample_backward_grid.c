@@ -12,7 +12,7 @@ static tutti_status grid_sample_backward_grid_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status grid_sample_backward_grid_gradient(tutti_gradient *node)
+static tutti_status grid_sample_backward_grid_gradient(tutti_gradient_call *node)
 {
     static const int of[] = {GRID};
     return strcmp(RULE_STRING(node, "mode"), "nearest") == 0
@@ -57,7 +57,7 @@ static void grid_sample_backward_grid_visit(const tutti_grid *g, void *context,
     }
 }
 
-static tutti_status grid_sample_backward_grid_run(const tutti_call *call,
+static tutti_status grid_sample_backward_grid_run(const tutti_kernel_call *call,
                                                   const double *const *inputs,
                                                   double *const *outputs, tutti_arena *scratch)
 {
@@ -67,7 +67,7 @@ static tutti_status grid_sample_backward_grid_run(const tutti_call *call,
     return TUTTI_OK;
 }
 
-static tutti_status grid_sample_backward_grid_reference(const tutti_call *call)
+static tutti_status grid_sample_backward_grid_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, grid_sample_backward_grid_run);
 }

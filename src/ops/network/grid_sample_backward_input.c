@@ -31,7 +31,7 @@ static tutti_status grid_sample_backward_input_infer(tutti_infer *node)
 }
 
 /* Linear in grad; along the grid it is grid_sample with u, the gradient of the output, as image. */
-static tutti_status grid_sample_backward_input_gradient(tutti_gradient *node)
+static tutti_status grid_sample_backward_input_gradient(tutti_gradient_call *node)
 {
     tutti_sym u = node->output_grads[0], grid = node->inputs[GRID], grad = node->inputs[GRAD];
     tutti_attr attrs[] = {SAME_GRID(node)};
@@ -78,7 +78,7 @@ static void grid_sample_backward_input_visit(const tutti_grid *g, void *context,
         o->x_grad[x + c] += weight * o->grad[y + c];
 }
 
-static tutti_status grid_sample_backward_input_run(const tutti_call *call,
+static tutti_status grid_sample_backward_input_run(const tutti_kernel_call *call,
                                                    const double *const *inputs,
                                                    double *const *outputs, tutti_arena *scratch)
 {
@@ -88,7 +88,7 @@ static tutti_status grid_sample_backward_input_run(const tutti_call *call,
     return TUTTI_OK;
 }
 
-static tutti_status grid_sample_backward_input_reference(const tutti_call *call)
+static tutti_status grid_sample_backward_input_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, grid_sample_backward_input_run);
 }

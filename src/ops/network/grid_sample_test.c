@@ -4,7 +4,7 @@
 TUTTI_TEST(grid_sample_agrees_with_pytorch)
 {
     tutti_graph *g = tutti__test_graph();
-    tutti_sym x = WAVE(g, 0, 1, 3, 4, 2), grid = tutti_scale(WAVE(g, 1, 1, 2, 2, 2), 2.2);
+    tutti_sym x = WAVE(g, 0, 1, 3, 4, 2), grid = tutti_mul(WAVE(g, 1, 1, 2, 2, 2), 2.2);
     CHECK_SYM(
         tutti_grid_sample(x, grid, .mode = "linear", .padding = "zeros", .align_corners = false),
         -0.0279892, -0.0873510, 0.0056172, 0.0136554, -0.0424799, -0.0059518, 0.4365699, 0.1395120);
@@ -36,7 +36,7 @@ TUTTI_TEST(grid_sample_agrees_with_pytorch)
 TUTTI_TEST(grid_sample_agrees_with_pytorch_nearest_cubic_and_in_volumes)
 {
     tutti_graph *g = tutti__test_graph();
-    tutti_sym x = WAVE(g, 0, 1, 3, 4, 2), grid = tutti_scale(WAVE(g, 1, 1, 2, 2, 2), 2.2);
+    tutti_sym x = WAVE(g, 0, 1, 3, 4, 2), grid = tutti_mul(WAVE(g, 1, 1, 2, 2, 2), 2.2);
     CHECK_SYM(tutti_grid_sample(x, grid, .mode = "nearest", .padding = "reflection",
                                 .align_corners = false),
               -0.1919640, -0.5990970, 0.0000000, 0.5781349, -0.5921493, -0.2516165, 0.5991260,
@@ -63,7 +63,7 @@ TUTTI_TEST(grid_sample_agrees_with_pytorch_nearest_cubic_and_in_volumes)
         tutti_grid_sample(x, grid, .mode = "cubic", .padding = "reflection", .align_corners = true),
         -0.1375149, -0.5239871, 0.2244636, 0.0286838, -0.2692486, 0.0767749, 0.2678442, 0.2106910);
     CHECK_SYM(tutti_grid_sample(WAVE(g, 0, 1, 2, 3, 2, 1),
-                                tutti_scale(WAVE(g, 1, 1, 1, 2, 1, 3), 1.8), .padding = "border"),
+                                tutti_mul(WAVE(g, 1, 1, 1, 2, 1, 3), 1.8), .padding = "border"),
               0.1392939, -0.3491930);
     tutti_graph_destroy(g);
 }
@@ -71,24 +71,24 @@ TUTTI_TEST(grid_sample_agrees_with_pytorch_nearest_cubic_and_in_volumes)
 TUTTI_TEST(grid_sample_hands_gradients_back_as_pytorch_does)
 {
     tutti_graph *g = tutti__test_graph();
-    tutti_sym x = WAVE(g, 0, 1, 3, 4, 2), grid = tutti_scale(WAVE(g, 1, 1, 2, 2, 2), 2.2);
+    tutti_sym x = WAVE(g, 0, 1, 3, 4, 2), grid = tutti_mul(WAVE(g, 1, 1, 2, 2, 2), 2.2);
     tutti_sym weights = WAVE(g, 2, 1, 2, 2, 2);
     tutti_sym linear = tutti_grid_sample(x, grid, .padding = "reflection", .align_corners = true);
     tutti_sym cubic = tutti_grid_sample(x, grid, .mode = "cubic", .align_corners = true);
     tutti_sym loss = tutti_sum(tutti_mul(linear, weights));
-    CHECK_SYM(tutti_gradient_of(loss, x), -0.1577125, -0.0593394, -0.2615233, -0.0983982,
-              -0.0620236, -0.1683199, -0.1194041, -0.3240393, -0.0665777, -0.0250499, -0.0350369,
-              0.0342833, 0.0263198, 0.0023513, -0.0181831, -0.0699279, 0.0000000, 0.0000000,
-              0.2410793, 0.2425432, 0.2109168, 0.1069727, 0.4478223, -0.0776886);
-    CHECK_SYM(tutti_gradient_of(loss, grid), 0.3776399, 0.1727636, -0.2636602, -0.0794511,
-              0.7521158, 0.3036036, -0.4728706, 0.1670735);
+    CHECK_SYM(tutti_gradient(loss, x), -0.1577125, -0.0593394, -0.2615233, -0.0983982, -0.0620236,
+              -0.1683199, -0.1194041, -0.3240393, -0.0665777, -0.0250499, -0.0350369, 0.0342833,
+              0.0263198, 0.0023513, -0.0181831, -0.0699279, 0.0000000, 0.0000000, 0.2410793,
+              0.2425432, 0.2109168, 0.1069727, 0.4478223, -0.0776886);
+    CHECK_SYM(tutti_gradient(loss, grid), 0.3776399, 0.1727636, -0.2636602, -0.0794511, 0.7521158,
+              0.3036036, -0.4728706, 0.1670735);
     loss = tutti_sum(tutti_mul(cubic, weights));
-    CHECK_SYM(tutti_gradient_of(loss, x), -0.2128698, -0.0800924, -0.3603022, -0.1077551,
-              -0.0240970, -0.1931021, -0.1623870, -0.4404172, 0.0335660, 0.0160839, 0.0120635,
-              -0.0150959, -0.0405068, -0.0599639, -0.0204773, -0.0783095, -0.0470506, -0.0473363,
-              0.3359783, 0.3376083, 0.1124050, 0.1715219, 0.4940725, -0.1042720);
-    CHECK_SYM(tutti_gradient_of(loss, grid), -0.0466954, 0.1835497, 0.2075094, -0.1594796,
-              1.6398782, 0.0863958, -0.5954406, 0.1417954);
+    CHECK_SYM(tutti_gradient(loss, x), -0.2128698, -0.0800924, -0.3603022, -0.1077551, -0.0240970,
+              -0.1931021, -0.1623870, -0.4404172, 0.0335660, 0.0160839, 0.0120635, -0.0150959,
+              -0.0405068, -0.0599639, -0.0204773, -0.0783095, -0.0470506, -0.0473363, 0.3359783,
+              0.3376083, 0.1124050, 0.1715219, 0.4940725, -0.1042720);
+    CHECK_SYM(tutti_gradient(loss, grid), -0.0466954, 0.1835497, 0.2075094, -0.1594796, 1.6398782,
+              0.0863958, -0.5954406, 0.1417954);
     tutti_graph_destroy(g);
 }
 

@@ -42,8 +42,8 @@ static tutti_status group_norm_check(tutti_type x, int64_t groups)
     return TUTTI_OK;
 }
 
-tutti_sym(tutti_group_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset, int64_t groups,
-                               const tutti_normalize_options *given)
+tutti_sym tutti_nn_group_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset, int64_t groups,
+                                   const tutti_normalize_options *given)
 {
     double epsilon;
     if (!tutti__epsilon_take(x, "group_norm", given, 1e-3, &epsilon))
@@ -58,7 +58,7 @@ tutti_sym(tutti_group_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset, i
     tutti_sym centred = tutti_sub(wide, mean);
     tutti_sym square = channel_mean(tutti_square(centred), type.rank);
     tutti_sym variance = share_in_groups(square, groups, channels, type.rank);
-    tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, epsilon));
+    tutti_sym r = tutti_rsqrt(tutti_add(variance, epsilon));
     tutti_sym xhat = tutti__narrowed(tutti_mul(centred, r), type.dtype);
     return tutti_add(tutti_mul(xhat, scale), offset);
 }

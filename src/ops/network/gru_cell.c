@@ -49,8 +49,9 @@ static void back_nodes(const tutti_cell_nodes *s, tutti_sym *states, tutti_sym *
     tutti_sym dr = tutti_add(tutti_mul(dn, b2), extra[1]);
     dz = tutti_mul(dz, tutti__sigmoid_slope(z));
     dr = tutti_mul(dr, tutti__sigmoid_slope(r));
-    *ret_da = tutti_concat(-1, dz, dr, dn);
-    *ret_db = tutti_concat(-1, dz, dr, tutti_add(tutti_mul(dn, r), extra[3]));
+    *ret_da = tutti_concatenate(TUTTI_SYMS(dz, dr, dn), .axis = -1);
+    *ret_db =
+        tutti_concatenate(TUTTI_SYMS(dz, dr, tutti_add(tutti_mul(dn, r), extra[3])), .axis = -1);
     states[0] = tutti_mul(dh, z);
 }
 

@@ -3,8 +3,8 @@
 #include "ops/composite.h"
 #include "ops/network/norm.h"
 
-tutti_sym(tutti_instance_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset,
-                                  const tutti_normalize_options *given)
+tutti_sym tutti_nn_instance_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                      const tutti_normalize_options *given)
 {
     char text[TUTTI_TYPE_TEXT];
     double epsilon;
@@ -20,9 +20,9 @@ tutti_sym(tutti_instance_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset
     for (int axis = 1; axis < type.rank - 1; axis++)
         axes.values[axes.count++] = axis;
     tutti_sym wide = tutti__widened(x);
-    tutti_sym centred = tutti_sub(wide, tutti_mean(wide, .axes = axes, .keep_dims = true));
-    tutti_sym variance = tutti_mean(tutti_square(centred), .axes = axes, .keep_dims = true);
-    tutti_sym r = tutti_rsqrt(tutti_add_scalar(variance, epsilon));
+    tutti_sym centred = tutti_sub(wide, tutti_mean(wide, .axes = axes, .keepdims = true));
+    tutti_sym variance = tutti_mean(tutti_square(centred), .axes = axes, .keepdims = true);
+    tutti_sym r = tutti_rsqrt(tutti_add(variance, epsilon));
     tutti_sym xhat = tutti__narrowed(tutti_mul(centred, r), type.dtype);
     return tutti_add(tutti_mul(xhat, scale), offset);
 }

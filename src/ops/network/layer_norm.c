@@ -11,7 +11,7 @@ static tutti_status layer_norm_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status layer_norm_gradient(tutti_gradient *node)
+static tutti_status layer_norm_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]))
         return TUTTI_OK;
@@ -20,7 +20,7 @@ static tutti_status layer_norm_gradient(tutti_gradient *node)
     tutti_sym back = tutti_apply_op(node->graph, "layer_norm_backward", 3, inputs, 1, attrs);
     for (int i = 0; i < 3; i++)
         if (node->wanted[i])
-            node->input_grads[i] = tutti_output_of(back, i);
+            node->input_grads[i] = tutti_sym_output(back, i);
     return TUTTI_OK;
 }
 
@@ -35,7 +35,7 @@ static int layer_norm_split(const tutti_infer *node, int capacity, tutti_split *
     return tutti__split_rows(node, 1u << 0, 1u << 0, capacity, ret);
 }
 
-static tutti_status layer_norm_run(const tutti_call *call, const double *const *inputs,
+static tutti_status layer_norm_run(const tutti_kernel_call *call, const double *const *inputs,
                                    double *const *outputs, tutti_arena *scratch)
 {
     int64_t rows, columns;
@@ -52,13 +52,13 @@ static tutti_status layer_norm_run(const tutti_call *call, const double *const *
     return TUTTI_OK;
 }
 
-static tutti_status layer_norm_reference(const tutti_call *call)
+static tutti_status layer_norm_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, layer_norm_run);
 }
 
-tutti_sym(tutti_layer_norm_of)(tutti_sym x, tutti_sym scale, tutti_sym offset,
-                               const tutti_normalize_options *given)
+tutti_sym tutti_nn_layer_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
+                                   const tutti_normalize_options *given)
 {
     tutti_sym inputs[] = {x, scale, offset};
     return TUTTI_NARY(&tutti_op_layer_norm, inputs,

@@ -11,7 +11,7 @@ static tutti_status layer_norm_backward_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status layer_norm_backward_gradient(tutti_gradient *node)
+static tutti_status layer_norm_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__norm_second_gradient(node, true);
 }
@@ -46,8 +46,9 @@ static void run_row(int64_t columns, double epsilon, const double *x, const doub
         ret[0][c] = r * (scale[c] * grad[c] - sum - (x[c] - mean) * r * sum_xhat);
 }
 
-static tutti_status layer_norm_backward_run(const tutti_call *call, const double *const *inputs,
-                                            double *const *outputs, tutti_arena *scratch)
+static tutti_status layer_norm_backward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -58,7 +59,7 @@ static tutti_status layer_norm_backward_run(const tutti_call *call, const double
     return TUTTI_OK;
 }
 
-static tutti_status layer_norm_backward_reference(const tutti_call *call)
+static tutti_status layer_norm_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, layer_norm_backward_run);
 }

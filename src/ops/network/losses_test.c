@@ -50,7 +50,7 @@ TUTTI_TEST(sparse_cross_entropy_names_a_bad_label)
     CHECK_REFUSES("sparse_softmax_cross_entropy", "f32[2,3] i32[2]{=0,-1}", TUTTI_OUT_OF_RANGE,
                   "label -1 in row 1");
     CHECK_REFUSES("sparse_softmax_cross_entropy", "f32[2,3] f32[2]", TUTTI_INVALID,
-                  "use tutti_softmax_cross_entropy");
+                  "use tutti_nn_softmax_cross_entropy");
     CHECK_REFUSES("sparse_softmax_cross_entropy", "f32[2,3] i32[3]", TUTTI_INVALID,
                   "labels is i32[3], needs the shape of f32[2]");
 }
@@ -91,10 +91,10 @@ TUTTI_TEST(losses_build_in_the_order_their_names_promise)
     tutti_graph *g = tutti__test_graph();
     tutti_sym logits = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 10);
     tutti_sym labels = tutti_placeholder(g, TUTTI_I64, TUTTI_ANY);
-    tutti_sym loss = tutti_sparse_cross_entropy_of(labels, logits);
+    tutti_sym loss = tutti_nn_sparse_cross_entropy(labels, logits);
     CHECK_OK(tutti_graph_check(g));
     CHECK_INT(tutti_sym_type(loss).rank, 1);
-    tutti_sym other = tutti_softmax_cross_entropy(logits, tutti_softmax(logits));
+    tutti_sym other = tutti_nn_softmax_cross_entropy(tutti_softmax(logits), logits);
     CHECK_INT(tutti_sym_type(other).dims[0], TUTTI_ANY);
     tutti_graph_destroy(g);
 }
@@ -109,7 +109,7 @@ TUTTI_TEST(embedding_lookup_gives_rows_and_a_sparse_gradient)
     tutti_sym rows = tutti_embedding_lookup(table, ids);
     CHECK_SYM(rows, 5, 6, 1, 2, 5, 6);
     tutti_grad grad = {0};
-    tutti_differentiate(tutti_sum(rows), 1, &table, &grad);
+    tutti_gradients(tutti_sum(rows), 1, &table, &grad);
     CHECK(tutti_sym_ok(grad.rows));
     CHECK_SYM(tutti_grad_dense(grad, table), 1, 1, 0, 0, 2, 2);
     tutti_tensor_release(tensor);

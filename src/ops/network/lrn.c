@@ -39,7 +39,7 @@ static tutti_status lrn_check(const tutti_type *x, int64_t size)
     return TUTTI_OK;
 }
 
-tutti_sym(tutti_lrn)(tutti_sym x, int64_t size, const tutti_lrn_options *given)
+tutti_sym tutti_lrn_with(tutti_sym x, int64_t size, const tutti_lrn_options *given)
 {
     TAKE_OPTIONS(tutti_lrn_options, o, given);
     if (!tutti__usable("lrn", x))
@@ -55,8 +55,8 @@ tutti_sym(tutti_lrn)(tutti_sym x, int64_t size, const tutti_lrn_options *given)
     if (status != TUTTI_OK)
         return tutti__poison(tutti_sym_graph(x), status, "%s", tutti_error_message());
     tutti_sym squares = tutti_matmul(tutti_square(wide), near);
-    tutti_sym base = tutti_add_scalar(tutti_scale(squares, alpha / (double)size), bias);
-    tutti_sym y = tutti_mul(wide, tutti_pow(base, tutti_scalar_like(base, -beta)));
+    tutti_sym base = tutti_add(tutti_mul(squares, alpha / (double)size), bias);
+    tutti_sym y = tutti_mul(wide, tutti_pow(base, -beta));
     return tutti__narrowed(y, type.dtype);
 }
 

@@ -13,7 +13,7 @@ static tutti_status lstm_infer(tutti_infer *node)
     return tutti__rnn_infer(node, cell);
 }
 
-static tutti_status lstm_gradient(tutti_gradient *node)
+static tutti_status lstm_gradient(tutti_gradient_call *node)
 {
     return tutti__rnn_gradient(node, cell);
 }
@@ -28,19 +28,19 @@ static int lstm_split(const tutti_infer *node, int capacity, tutti_split *ret)
     return tutti__rnn_split(node, cell, capacity, ret);
 }
 
-static tutti_status lstm_run(const tutti_call *call, const double *const *inputs,
+static tutti_status lstm_run(const tutti_kernel_call *call, const double *const *inputs,
                              double *const *outputs, tutti_arena *scratch)
 {
     return tutti__rnn_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status lstm_reference(const tutti_call *call)
+static tutti_status lstm_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, lstm_run);
 }
 
-tutti_sym(tutti_lstm_of)(tutti_sym x, tutti_sym h, tutti_sym c, tutti_sym kernel,
-                         tutti_sym recurrent, tutti_sym bias, const tutti_rnn_options *options)
+tutti_sym tutti_nn_lstm_with(tutti_sym x, tutti_sym h, tutti_sym c, tutti_sym kernel,
+                             tutti_sym recurrent, tutti_sym bias, const tutti_rnn_options *options)
 {
     tutti_sym inputs[7] = {x, h, c, kernel, recurrent, bias};
     return tutti__rnn_build(&tutti_op_lstm, 6, inputs, options);

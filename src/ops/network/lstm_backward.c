@@ -9,7 +9,7 @@ static tutti_status lstm_backward_infer(tutti_infer *node)
     return tutti__rnn_backward_infer(node, cell);
 }
 
-static tutti_status lstm_backward_gradient(tutti_gradient *node)
+static tutti_status lstm_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__rnn_second_gradient(node, cell);
 }
@@ -24,13 +24,13 @@ static int lstm_backward_split(const tutti_infer *node, int capacity, tutti_spli
     return tutti__rnn_backward_split(node, cell, capacity, ret);
 }
 
-static tutti_status lstm_backward_run(const tutti_call *call, const double *const *inputs,
+static tutti_status lstm_backward_run(const tutti_kernel_call *call, const double *const *inputs,
                                       double *const *outputs, tutti_arena *scratch)
 {
     return tutti__rnn_backward_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status lstm_backward_reference(const tutti_call *call)
+static tutti_status lstm_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, lstm_backward_run);
 }

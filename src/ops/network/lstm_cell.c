@@ -52,7 +52,7 @@ static void back_nodes(const tutti_cell_nodes *s, tutti_sym *states, tutti_sym *
                           tutti__sigmoid_slope(o)};
     for (int k = 0; k < 4; k++)
         by[k] = tutti_mul(tutti_add(by[k], extra[k]), slopes[k]);
-    *ret_da = *ret_db = (tutti_concat)(-1, 4, by);
+    *ret_da = *ret_db = tutti_concatenate(4, by, .axis = -1);
     states[0] = TUTTI_NO_SYM;
     states[1] = tutti_mul(by_c, f);
 }

@@ -19,7 +19,7 @@ static inline int64_t tutti__window_maximum(const double *x, int64_t c, int64_t 
 }
 
 /* max_pool2d_backward(x, grad) and max_pool2d_gather(x, values) with the attributes of `node`. */
-static inline tutti_sym tutti__max_pool2d_same(const tutti_gradient *node, const char *op,
+static inline tutti_sym tutti__max_pool2d_same(const tutti_gradient_call *node, const char *op,
                                                tutti_sym x, tutti_sym other)
 {
     tutti_sym inputs[] = {x, other};

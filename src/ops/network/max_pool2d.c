@@ -14,7 +14,7 @@ static tutti_status max_pool2d_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status max_pool2d_gradient(tutti_gradient *node)
+static tutti_status max_pool2d_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0]) && node->wanted[0])
         node->input_grads[0] = tutti__max_pool2d_same(node, "max_pool2d_backward", node->inputs[0],
@@ -44,7 +44,7 @@ static void max_pool2d_visit(void *context, int64_t channels, int64_t out, int64
     }
 }
 
-static tutti_status max_pool2d_run(const tutti_call *call, const double *const *inputs,
+static tutti_status max_pool2d_run(const tutti_kernel_call *call, const double *const *inputs,
                                    double *const *outputs, tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[0].dims;
@@ -53,12 +53,12 @@ static tutti_status max_pool2d_run(const tutti_call *call, const double *const *
     return tutti__pool_each(&w, x, scratch, max_pool2d_visit, &o);
 }
 
-static tutti_status max_pool2d_reference(const tutti_call *call)
+static tutti_status max_pool2d_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, max_pool2d_run);
 }
 
-tutti_sym(tutti_max_pool2d_of)(tutti_sym x, const tutti_pool2d_options *given)
+tutti_sym tutti_nn_max_pool2d_with(tutti_sym x, const tutti_pool2d_options *given)
 {
     return tutti__pool2d_build(&tutti_op_max_pool2d, x, given);
 }

@@ -15,7 +15,7 @@ static tutti_status max_pool2d_backward_infer(tutti_infer *node)
 }
 
 /* Linear in grad; where the maxima lie does not change with x except where two are equal. */
-static tutti_status max_pool2d_backward_gradient(tutti_gradient *node)
+static tutti_status max_pool2d_backward_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0]) && node->wanted[GRAD])
         node->input_grads[GRAD] = tutti__max_pool2d_same(node, "max_pool2d_gather", node->inputs[X],
@@ -41,8 +41,9 @@ static void max_pool2d_backward_visit(void *context, int64_t channels, int64_t o
         o->x_grad[tutti__window_maximum(o->x, c, count, taps)] += o->grad[out + c];
 }
 
-static tutti_status max_pool2d_backward_run(const tutti_call *call, const double *const *inputs,
-                                            double *const *outputs, tutti_arena *scratch)
+static tutti_status max_pool2d_backward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[X].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
@@ -50,7 +51,7 @@ static tutti_status max_pool2d_backward_run(const tutti_call *call, const double
     return tutti__pool_each(&w, x, scratch, max_pool2d_backward_visit, &o);
 }
 
-static tutti_status max_pool2d_backward_reference(const tutti_call *call)
+static tutti_status max_pool2d_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, max_pool2d_backward_run);
 }

@@ -14,7 +14,7 @@ static tutti_status max_pool2d_gather_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status max_pool2d_gather_gradient(tutti_gradient *node)
+static tutti_status max_pool2d_gather_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0]) && node->wanted[VALUES])
         node->input_grads[VALUES] = tutti__max_pool2d_same(node, "max_pool2d_backward",
@@ -40,8 +40,9 @@ static void max_pool2d_gather_visit(void *context, int64_t channels, int64_t out
         o->y[out + c] = o->values[tutti__window_maximum(o->x, c, count, taps)];
 }
 
-static tutti_status max_pool2d_gather_run(const tutti_call *call, const double *const *inputs,
-                                          double *const *outputs, tutti_arena *scratch)
+static tutti_status max_pool2d_gather_run(const tutti_kernel_call *call,
+                                          const double *const *inputs, double *const *outputs,
+                                          tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[X].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
@@ -49,7 +50,7 @@ static tutti_status max_pool2d_gather_run(const tutti_call *call, const double *
     return tutti__pool_each(&w, x, scratch, max_pool2d_gather_visit, &o);
 }
 
-static tutti_status max_pool2d_gather_reference(const tutti_call *call)
+static tutti_status max_pool2d_gather_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, max_pool2d_gather_run);
 }

@@ -52,7 +52,7 @@ static void store(const tutti_view *view, const double *data)
     }
 }
 
-static tutti_status run_on_doubles(const tutti_call *call, tutti_doubles_fn *body,
+static tutti_status run_on_doubles(const tutti_kernel_call *call, tutti_doubles_fn *body,
                                    tutti_arena *scratch)
 {
     const double *inputs[TUTTI_SPLIT_SLOTS] = {0};
@@ -71,7 +71,7 @@ static tutti_status run_on_doubles(const tutti_call *call, tutti_doubles_fn *bod
     return TUTTI_OK;
 }
 
-tutti_status tutti__on_doubles(const tutti_call *call, tutti_doubles_fn *body)
+tutti_status tutti__on_doubles(const tutti_kernel_call *call, tutti_doubles_fn *body)
 {
     tutti_arena scratch = {0};
     tutti_status status = run_on_doubles(call, body, &scratch);

@@ -13,9 +13,9 @@
 /* The body of a reference kernel. Floating inputs come converted to doubles; floating outputs start
  * at zero and are rounded once, after the body. Slots of other types are NULL: read and write those
  * through the call's views. `scratch` is freed after the body. */
-typedef tutti_status tutti_doubles_fn(const tutti_call *call, const double *const *inputs,
+typedef tutti_status tutti_doubles_fn(const tutti_kernel_call *call, const double *const *inputs,
                                       double *const *outputs, tutti_arena *scratch);
-tutti_status tutti__on_doubles(const tutti_call *call, tutti_doubles_fn *body);
+tutti_status tutti__on_doubles(const tutti_kernel_call *call, tutti_doubles_fn *body);
 
 /* `count` zeroed doubles. */
 tutti_status tutti__scratch_doubles(tutti_arena *scratch, int64_t count, double **ret);

@@ -115,7 +115,7 @@ typedef struct selection {
 } selection;
 
 /* The boxes of one class of one image are added to the selection. */
-static void select_class(const tutti_call *call, selection *s, int64_t image, int64_t class)
+static void select_class(const tutti_kernel_call *call, selection *s, int64_t image, int64_t class)
 {
     int64_t count = 0, kept = 0;
     for (int64_t i = 0; i < s->boxes; i++) {
@@ -141,7 +141,7 @@ static void select_class(const tutti_call *call, selection *s, int64_t image, in
 }
 
 /* What the inputs or the attributes ask for. */
-static void read_limits(const tutti_call *call, selection *s)
+static void read_limits(const tutti_kernel_call *call, selection *s)
 {
     s->most = call->input_count > MOST ? tutti_view_get_int(&call->inputs[MOST], 0)
                                        : CALL_INT(call, "max_output");
@@ -155,7 +155,7 @@ static void read_limits(const tutti_call *call, selection *s)
     s->overlap = round_step(s->wide, s->overlap);
 }
 
-static tutti_status non_max_suppression_run(const tutti_call *call, tutti_arena *scratch)
+static tutti_status non_max_suppression_run(const tutti_kernel_call *call, tutti_arena *scratch)
 {
     const int64_t *dims = call->inputs[SCORES].dims;
     selection s = {.boxes = dims[2], .classes = dims[1]};
@@ -170,13 +170,13 @@ static tutti_status non_max_suppression_run(const tutti_call *call, tutti_arena 
     for (int64_t image = 0; image < dims[0]; image++)
         for (int64_t class = 0; class < dims[1]; class ++)
             select_class(call, &s, image, class);
-    TUTTI_TRY(tutti_call_allocate(call, 0, 2, (int64_t[]){s.count, 3}));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 0, 2, (int64_t[]){s.count, 3}));
     for (int64_t i = 0; i < 3 * s.count; i++)
         tutti_view_set_int(&call->outputs[0], i, s.rows[i]);
     return TUTTI_OK;
 }
 
-static tutti_status non_max_suppression_reference(const tutti_call *call)
+static tutti_status non_max_suppression_reference(const tutti_kernel_call *call)
 {
     tutti_arena scratch = {0};
     tutti_status status = non_max_suppression_run(call, &scratch);
@@ -191,8 +191,8 @@ static void non_max_suppression_cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, 16 * boxes * tutti__elements(&node->inputs[SCORES]), ret);
 }
 
-tutti_sym(tutti_non_max_suppression)(tutti_sym boxes, tutti_sym scores,
-                                     const tutti_non_max_suppression_options *given)
+tutti_sym tutti_non_max_suppression_with(tutti_sym boxes, tutti_sym scores,
+                                         const tutti_non_max_suppression_options *given)
 {
     TAKE_OPTIONS(tutti_non_max_suppression_options, o, given);
     tutti_sym inputs[] = {boxes, scores};

@@ -99,7 +99,7 @@ static norm_nodes norm_build(tutti_sym x, double epsilon, bool centred)
 {
     tutti_sym from = centred ? tutti_sub(x, tutti__mean_keeping(x, -1)) : x;
     tutti_sym square = tutti__mean_keeping(tutti_square(from), -1);
-    tutti_sym r = tutti_rsqrt(tutti_add_scalar(square, epsilon));
+    tutti_sym r = tutti_rsqrt(tutti_add(square, epsilon));
     return (norm_nodes){tutti_mul(from, r), r, centred};
 }
 
@@ -133,7 +133,7 @@ static tutti_sym input_term(const norm_nodes *n, tutti_sym u, tutti_sym h)
     return tutti_neg(tutti_add(project(n, inner), by_r));
 }
 
-static void give(tutti_gradient *node, int input, tutti_sym grad)
+static void give(tutti_gradient_call *node, int input, tutti_sym grad)
 {
     if (node->wanted[input] && tutti_sym_ok(grad))
         node->input_grads[input] = tutti__narrowed(grad, tutti_sym_type(node->inputs[input]).dtype);
@@ -141,7 +141,7 @@ static void give(tutti_gradient *node, int input, tutti_sym grad)
 
 /* With u, v, w the gradients of dx = P(scale grad), dscale = sum(grad xhat), doffset = sum(grad):
  * d grad = scale P u + v xhat + w;  d scale = sum(grad P u);  d x = (above) + P(v grad). */
-tutti_status tutti__norm_second_gradient(tutti_gradient *node, bool centred)
+tutti_status tutti__norm_second_gradient(tutti_gradient_call *node, bool centred)
 {
     tutti_sym scale = tutti__widened(node->inputs[1]), grad = tutti__widened(node->inputs[2]);
     tutti_sym u = tutti__widened(node->output_grads[0]), v = tutti__widened(node->output_grads[1]);

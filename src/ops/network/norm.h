@@ -34,6 +34,6 @@ int tutti__split_rows(const tutti_infer *node, unsigned cut_inputs, unsigned cut
 /* Gradient of a backward operator (x, scale, grad) -> (dx, dscale[, doffset]) along the last axis,
  * as nodes that can be differentiated again, in 32 bits for 16, whose range powers of r leave;
  * `centred`: the mean is taken off (layer_norm). */
-tutti_status tutti__norm_second_gradient(tutti_gradient *node, bool centred);
+tutti_status tutti__norm_second_gradient(tutti_gradient_call *node, bool centred);
 
 #endif

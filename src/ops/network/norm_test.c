@@ -4,13 +4,13 @@
 TUTTI_TEST(batch_norm_agrees_with_keras)
 {
     tutti_graph *g = tutti__test_graph();
-    tutti_sym y = tutti_batch_norm_of(WAVE(g, 0, 3, 2), WAVE(g, 1, 2), WAVE(g, 2, 2));
+    tutti_sym y = tutti_nn_batch_norm(WAVE(g, 0, 3, 2), WAVE(g, 1, 2), WAVE(g, 2, 2));
     CHECK_SYM(y, 0.6523321, 0.4338673, 1.1010167, -0.6571772, -0.1166135, -0.0606324);
-    CHECK_SYM(tutti_output_of(y, 1), -0.0735907, 0.0981824);
-    CHECK_SYM(tutti_output_of(y, 2), 0.1201325, 0.1640894);
+    CHECK_SYM(tutti_sym_output(y, 1), -0.0735907, 0.0981824);
+    CHECK_SYM(tutti_sym_output(y, 2), 0.1201325, 0.1640894);
     /* the inference form with these statistics is the same function */
-    CHECK_SYM(tutti_batch_norm_inference_of(WAVE(g, 0, 3, 2), WAVE(g, 1, 2), WAVE(g, 2, 2),
-                                            tutti_output_of(y, 1), tutti_output_of(y, 2)),
+    CHECK_SYM(tutti_nn_batch_norm_inference(WAVE(g, 0, 3, 2), WAVE(g, 1, 2), WAVE(g, 2, 2),
+                                            tutti_sym_output(y, 1), tutti_sym_output(y, 2)),
               0.6523321, 0.4338673, 1.1010167, -0.6571772, -0.1166135, -0.0606324);
     tutti_graph_destroy(g);
 }
@@ -18,7 +18,7 @@ TUTTI_TEST(batch_norm_agrees_with_keras)
 TUTTI_TEST(layer_norm_agrees_with_keras)
 {
     tutti_graph *g = tutti__test_graph();
-    CHECK_SYM(tutti_layer_norm_of(WAVE(g, 0, 2, 4), WAVE(g, 1, 4), WAVE(g, 2, 4)), 0.3836506,
+    CHECK_SYM(tutti_nn_layer_norm(WAVE(g, 0, 2, 4), WAVE(g, 1, 4), WAVE(g, 2, 4)), 0.3836506,
               0.4608096, -0.7329640, 0.6220219, -0.2347377, -0.0597385, -0.9243421, -0.3609005);
     tutti_graph_destroy(g);
 }
@@ -26,7 +26,7 @@ TUTTI_TEST(layer_norm_agrees_with_keras)
 TUTTI_TEST(rms_norm_agrees_with_keras)
 {
     tutti_graph *g = tutti__test_graph();
-    CHECK_SYM(tutti_rms_norm_of(WAVE(g, 0, 2, 3), WAVE(g, 1, 3)), 0, 0.6833127, -0.2169389,
+    CHECK_SYM(tutti_nn_rms_norm(WAVE(g, 0, 2, 3), WAVE(g, 1, 3)), 0, 0.6833127, -0.2169389,
               -0.5275379, -0.6005168, -0.0867736);
     tutti_graph_destroy(g);
 }
@@ -34,7 +34,7 @@ TUTTI_TEST(rms_norm_agrees_with_keras)
 TUTTI_TEST(group_norm_agrees_with_keras)
 {
     tutti_graph *g = tutti__test_graph();
-    CHECK_SYM(tutti_group_norm_of(WAVE(g, 0, 2, 2, 2, 4), WAVE(g, 1, 4), WAVE(g, 2, 4), 2),
+    CHECK_SYM(tutti_nn_group_norm(WAVE(g, 0, 2, 2, 2, 4), WAVE(g, 1, 4), WAVE(g, 2, 4), 2),
               0.7516769, 0.7533665, -0.6823999, 0.7567714, 0.0632748, 0.2365435, -0.8943994,
               -0.2242972, 0.1066212, -0.4381812, -0.6405591, -0.8748651, 0.8356403, -0.5535976,
               -0.1907027, -0.5034001, 1.0631758, -0.3524614, -0.2784597, 0.0114712, 0.9336195,
@@ -48,13 +48,13 @@ static void check_f16(tutti_sym (*norm)(tutti_sym x), double size, int order)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_tensor *values[4];
-    tutti_sym small = tutti_cast(tutti_scale(WAVE(g, 0, 2, 3, 4), size), TUTTI_F16);
+    tutti_sym small = tutti_cast(tutti_mul(WAVE(g, 0, 2, 3, 4), size), TUTTI_F16);
     tutti_sym w = tutti_cast(WAVE(g, 1, 2, 3, 4), TUTTI_F16);
     for (int i = 0; i < 2; i++) {
         tutti_dtype dtype = i == 0 ? TUTTI_F16 : TUTTI_F64;
         tutti_sym x = tutti_cast(small, dtype), y = norm(x), grad = y;
         for (int n = 0; n < order; n++)
-            grad = tutti_gradient_of(tutti_sum(tutti_mul(grad, tutti_cast(w, dtype))), x);
+            grad = tutti_gradient(tutti_sum(tutti_mul(grad, tutti_cast(w, dtype))), x);
         CHECK_INT(tutti_sym_type(y).dtype, dtype);
         values[2 * i] = tutti__test_value(y);
         values[2 * i + 1] = tutti__test_value(grad);
@@ -79,12 +79,12 @@ static tutti_sym row_of(tutti_sym x, double value)
 
 static tutti_sym by_groups(tutti_sym x)
 {
-    return tutti_group_norm_of(x, row_of(x, 1), row_of(x, 0.5), 2, .epsilon = 1e-5);
+    return tutti_nn_group_norm(x, row_of(x, 1), row_of(x, 0.5), 2, .epsilon = 1e-5);
 }
 
 static tutti_sym by_instances(tutti_sym x)
 {
-    return tutti_instance_norm_of(x, row_of(x, 1), row_of(x, 0.5));
+    return tutti_nn_instance_norm(x, row_of(x, 1), row_of(x, 0.5));
 }
 
 static tutti_sym by_neighbours(tutti_sym x)
@@ -94,12 +94,12 @@ static tutti_sym by_neighbours(tutti_sym x)
 
 static tutti_sym by_rows(tutti_sym x)
 {
-    return tutti_layer_norm_of(x, row_of(x, 1), row_of(x, 0.5), .epsilon = 1e-4);
+    return tutti_nn_layer_norm(x, row_of(x, 1), row_of(x, 0.5), .epsilon = 1e-4);
 }
 
 static tutti_sym by_rows_uncentred(tutti_sym x)
 {
-    return tutti_rms_norm_of(x, row_of(x, 1), .epsilon = 1e-4);
+    return tutti_nn_rms_norm(x, row_of(x, 1), .epsilon = 1e-4);
 }
 
 TUTTI_TEST(norms_made_of_other_operators_have_room_in_f16)
@@ -128,7 +128,7 @@ TUTTI_TEST(normalisations_say_what_is_wrong)
                   "epsilon is -1e-09");
     CHECK_REFUSES("rms_norm", "f32[2,3] f32[3] | epsilon=nan", TUTTI_INVALID, "epsilon is nan");
     tutti_graph *g = tutti__test_graph();
-    tutti_group_norm_of(WAVE(g, 0, 2, 2, 6), WAVE(g, 1, 6), WAVE(g, 2, 6), 4);
+    tutti_nn_group_norm(WAVE(g, 0, 2, 2, 6), WAVE(g, 1, 6), WAVE(g, 2, 6), 4);
     CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "6 channels do not divide into 4 groups");
     tutti_graph_destroy(g);
@@ -141,11 +141,11 @@ TUTTI_TEST(norms_made_of_other_operators_refuse_a_negative_epsilon)
         tutti_graph *g = tutti__test_graph();
         tutti_sym x = WAVE(g, 0, 2, 2, 6), scale = WAVE(g, 1, 6), y;
         if (i == 0)
-            y = tutti_group_norm_of(x, scale, scale, 3, .epsilon = -1);
+            y = tutti_nn_group_norm(x, scale, scale, 3, .epsilon = -1);
         else if (i == 1)
-            y = tutti_instance_norm_of(x, scale, scale, .epsilon = -1);
+            y = tutti_nn_instance_norm(x, scale, scale, .epsilon = -1);
         else
-            y = tutti_batch_norm_inference_of(x, scale, scale, scale, scale, .epsilon = -1);
+            y = tutti_nn_batch_norm_inference(x, scale, scale, scale, scale, .epsilon = -1);
         CHECK(!tutti_sym_ok(y));
         CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
         CHECK_CONTAINS(tutti_error_message(), names[i]);

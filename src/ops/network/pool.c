@@ -92,14 +92,14 @@ tutti_sym tutti__pool2d_build(const tutti_op *op, tutti_sym x, const tutti_pool2
     TAKE_OPTIONS(tutti_pool2d_options, options, given);
     int64_t any_pad = 0;
     for (int axis = 0; axis < 2; axis++) {
-        if (options.window[axis] == 0)
-            options.window[axis] = 2;
+        if (options.pool_size[axis] == 0)
+            options.pool_size[axis] = 2;
         any_pad |= options.pads[2 * axis] | options.pads[2 * axis + 1];
     }
     if (options.padding == NULL)
         options.padding = any_pad ? "explicit" : "valid";
     tutti_sym inputs[] = {x};
-    return TUTTI_NARY(op, inputs, TUTTI_INTS("window", 2, options.window),
+    return TUTTI_NARY(op, inputs, TUTTI_INTS("window", 2, options.pool_size),
                       TUTTI_INTS("strides", 2, options.strides),
                       TUTTI_STR("padding", options.padding), TUTTI_INTS("pads", 4, options.pads));
 }

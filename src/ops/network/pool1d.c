@@ -17,42 +17,42 @@ static tutti_sym pool1d(const char *op, pool2d_fn *pool2d, tutti_sym x,
         return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
                              "%s: x is %s, needs 3 dimensions [batch,time,channels]", op,
                              tutti_type_text(&type, text));
-    int64_t window = options.window == 0 ? 2 : options.window;
-    int64_t stride = options.stride == 0 ? window : options.stride;
+    int64_t window = options.pool_size == 0 ? 2 : options.pool_size;
+    int64_t stride = options.strides == 0 ? window : options.strides;
     tutti_pool2d_options options2d = {.struct_size = sizeof options2d,
-                                      .window = {1, window},
+                                      .pool_size = {1, window},
                                       .strides = {1, stride},
                                       .padding = options.padding,
                                       .pads = {0, 0, options.pads[0], options.pads[1]}};
     return tutti_squeeze(pool2d(tutti_expand_dims(x, 1), &options2d), 1);
 }
 
-tutti_sym(tutti_max_pool1d_of)(tutti_sym x, const tutti_pool1d_options *options)
+tutti_sym tutti_nn_max_pool1d_with(tutti_sym x, const tutti_pool1d_options *options)
 {
-    return pool1d("max_pool1d", tutti_max_pool2d_of, x, options);
+    return pool1d("max_pool1d", tutti_nn_max_pool2d_with, x, options);
 }
 
-tutti_sym(tutti_average_pool1d_of)(tutti_sym x, const tutti_pool1d_options *options)
+tutti_sym tutti_nn_average_pool1d_with(tutti_sym x, const tutti_pool1d_options *options)
 {
-    return pool1d("average_pool1d", tutti_average_pool2d_of, x, options);
+    return pool1d("average_pool1d", tutti_nn_average_pool2d_with, x, options);
 }
 
-tutti_sym(tutti_global_max_pool2d_of)(tutti_sym x)
+tutti_sym(tutti_nn_global_max_pool2d)(tutti_sym x)
 {
     return tutti_max(x, .axes = TUTTI_AXES(1, 2));
 }
 
-tutti_sym(tutti_global_average_pool2d_of)(tutti_sym x)
+tutti_sym(tutti_nn_global_average_pool2d)(tutti_sym x)
 {
     return tutti_mean(x, .axes = TUTTI_AXES(1, 2));
 }
 
-tutti_sym(tutti_global_max_pool1d_of)(tutti_sym x)
+tutti_sym(tutti_nn_global_max_pool1d)(tutti_sym x)
 {
     return tutti_max(x, .axes = TUTTI_AXES(1));
 }
 
-tutti_sym(tutti_global_average_pool1d_of)(tutti_sym x)
+tutti_sym(tutti_nn_global_average_pool1d)(tutti_sym x)
 {
     return tutti_mean(x, .axes = TUTTI_AXES(1));
 }

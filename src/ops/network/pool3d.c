@@ -23,19 +23,19 @@ static tutti_sym pool3d(const char *op, pool2d_fn *pool2d, tutti_sym x,
                              "only the batch may be unknown",
                              op, tutti_type_text(&type, text));
     for (int axis = 0; axis < 3; axis++) {
-        o.window[axis] = o.window[axis] == 0 ? 2 : o.window[axis];
-        o.strides[axis] = o.strides[axis] == 0 ? o.window[axis] : o.strides[axis];
+        o.pool_size[axis] = o.pool_size[axis] == 0 ? 2 : o.pool_size[axis];
+        o.strides[axis] = o.strides[axis] == 0 ? o.pool_size[axis] : o.strides[axis];
     }
     const int64_t *p = o.pads;
     if (o.padding == NULL && (p[0] | p[1] | p[2] | p[3] | p[4] | p[5]) != 0)
         o.padding = "explicit";
     tutti_pool2d_options plane = {.struct_size = sizeof plane,
-                                  .window = {o.window[1], o.window[2]},
+                                  .pool_size = {o.pool_size[1], o.pool_size[2]},
                                   .strides = {o.strides[1], o.strides[2]},
                                   .padding = o.padding,
                                   .pads = {p[2], p[3], p[4], p[5]}};
     tutti_pool2d_options depth = {.struct_size = sizeof depth,
-                                  .window = {o.window[0], 1},
+                                  .pool_size = {o.pool_size[0], 1},
                                   .strides = {o.strides[0], 1},
                                   .padding = o.padding,
                                   .pads = {p[0], p[1], 0, 0}};
@@ -50,22 +50,22 @@ static tutti_sym pool3d(const char *op, pool2d_fn *pool2d, tutti_sym x,
     return tutti_reshape(y, -1, tutti_sym_type(y).dims[1], rows, columns, in[4]);
 }
 
-tutti_sym(tutti_max_pool3d_of)(tutti_sym x, const tutti_pool3d_options *options)
+tutti_sym tutti_nn_max_pool3d_with(tutti_sym x, const tutti_pool3d_options *options)
 {
-    return pool3d("max_pool3d", tutti_max_pool2d_of, x, options);
+    return pool3d("max_pool3d", tutti_nn_max_pool2d_with, x, options);
 }
 
-tutti_sym(tutti_average_pool3d_of)(tutti_sym x, const tutti_pool3d_options *options)
+tutti_sym tutti_nn_average_pool3d_with(tutti_sym x, const tutti_pool3d_options *options)
 {
-    return pool3d("average_pool3d", tutti_average_pool2d_of, x, options);
+    return pool3d("average_pool3d", tutti_nn_average_pool2d_with, x, options);
 }
 
-tutti_sym(tutti_global_max_pool3d_of)(tutti_sym x)
+tutti_sym(tutti_nn_global_max_pool3d)(tutti_sym x)
 {
     return tutti_max(x, .axes = TUTTI_AXES(1, 2, 3));
 }
 
-tutti_sym(tutti_global_average_pool3d_of)(tutti_sym x)
+tutti_sym(tutti_nn_global_average_pool3d)(tutti_sym x)
 {
     return tutti_mean(x, .axes = TUTTI_AXES(1, 2, 3));
 }

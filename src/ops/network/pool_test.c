@@ -33,10 +33,10 @@ TUTTI_TEST(average_pool2d_leaves_padding_out)
     CHECK_OP("average_pool2d_backward",
              "f32[1,1,2,1]{=10,100} | window=[1,2] padding=same size=[1,3]", 0, 5, 5, 100);
     tutti_graph *g = tutti__test_graph();
-    CHECK_SYM(tutti_average_pool2d_of(WAVE(g, 0, 1, 3, 4, 1), .window = {3, 3}, .strides = {2, 2},
-                                      .padding = "same"),
+    CHECK_SYM(tutti_nn_average_pool2d(WAVE(g, 0, 1, 3, 4, 1), .pool_size = {3, 3},
+                                      .strides = {2, 2}, .padding = "same"),
               0.1809268, 0.1718065, -0.0839434, 0.4086871);
-    CHECK_SYM(tutti_max_pool2d_of(WAVE(g, 0, 1, 3, 4, 1), .window = {3, 3}, .strides = {2, 2},
+    CHECK_SYM(tutti_nn_max_pool2d(WAVE(g, 0, 1, 3, 4, 1), .pool_size = {3, 3}, .strides = {2, 2},
                                   .padding = "same"),
               0.5991260, 0.5991260, 0.5991260, 0.5991260);
     tutti_graph_destroy(g);
@@ -49,14 +49,15 @@ TUTTI_TEST(pooling_along_time_and_over_everything)
     CHECK_OK(
         tutti_tensor_from(TUTTI_F32, 3, (int64_t[]){1, 5, 1}, (float[]){1, 4, 2, 8, 5}, &tensor));
     tutti_sym x = tutti_constant(g, tensor);
-    CHECK_SYM(tutti_max_pool1d_of(x), 4, 8);
-    CHECK_SYM(tutti_max_pool1d_of(x, .window = 3, .stride = 1, .padding = "same"), 4, 4, 8, 8, 8);
-    CHECK_SYM(tutti_average_pool1d_of(x, .window = 2, .stride = 3), 2.5, 6.5);
-    CHECK_SYM(tutti_global_max_pool1d_of(x), 8);
-    CHECK_SYM(tutti_global_average_pool1d_of(x), 4);
+    CHECK_SYM(tutti_nn_max_pool1d(x), 4, 8);
+    CHECK_SYM(tutti_nn_max_pool1d(x, .pool_size = 3, .strides = 1, .padding = "same"), 4, 4, 8, 8,
+              8);
+    CHECK_SYM(tutti_nn_average_pool1d(x, .pool_size = 2, .strides = 3), 2.5, 6.5);
+    CHECK_SYM(tutti_nn_global_max_pool1d(x), 8);
+    CHECK_SYM(tutti_nn_global_average_pool1d(x), 4);
     tutti_sym image = tutti_reshape(tutti_range(g, 1, 9, 1, TUTTI_F32), 1, 2, 2, 2);
-    CHECK_SYM(tutti_global_max_pool2d_of(image), 7, 8);
-    CHECK_SYM(tutti_global_average_pool2d_of(image), 4, 5);
+    CHECK_SYM(tutti_nn_global_max_pool2d(image), 7, 8);
+    CHECK_SYM(tutti_nn_global_average_pool2d(image), 4, 5);
     tutti_tensor_release(tensor);
     tutti_graph_destroy(g);
 }
@@ -70,7 +71,7 @@ TUTTI_TEST(pooling_says_what_is_wrong)
     CHECK_REFUSES("max_pool2d_backward", "f32[1,4,4,3] f32[1,3,2,3]", TUTTI_INVALID,
                   "grad is f32[1,3,2,3], needs the shape of f32[1,2,2,3]");
     tutti_graph *g = tutti__test_graph();
-    CHECK(!tutti_sym_ok(tutti_max_pool1d_of(WAVE(g, 0, 4, 4))));
+    CHECK(!tutti_sym_ok(tutti_nn_max_pool1d(WAVE(g, 0, 4, 4))));
     CHECK_STATUS(tutti_graph_check(g), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "max_pool1d: x is f64[4,4]");
     tutti_graph_destroy(g);

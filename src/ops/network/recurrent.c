@@ -126,7 +126,7 @@ tutti_status tutti__rnn_backward_infer(tutti_infer *node, const tutti_cell *cell
     return TUTTI_OK;
 }
 
-tutti_status tutti__rnn_gradient(tutti_gradient *node, const tutti_cell *cell)
+tutti_status tutti__rnn_gradient(tutti_gradient_call *node, const tutti_cell *cell)
 {
     tutti_sym inputs[TUTTI_SPLIT_SLOTS];
     int front = 3 + cell->states, outputs = output_count(cell), count = front;
@@ -148,7 +148,7 @@ tutti_status tutti__rnn_gradient(tutti_gradient *node, const tutti_cell *cell)
     tutti_sym back = tutti_apply_op(node->graph, cell->backward, count, inputs, 2, attrs);
     for (int i = 0; i <= front; i++)
         if (node->wanted[i])
-            node->input_grads[i] = tutti_output_of(back, i);
+            node->input_grads[i] = tutti_sym_output(back, i);
     return TUTTI_OK;
 }
 

@@ -62,11 +62,11 @@ static inline double tutti__sigmoid(double x)
 
 /* The operator. */
 tutti_status tutti__rnn_infer(tutti_infer *node, const tutti_cell *cell);
-tutti_status tutti__rnn_gradient(tutti_gradient *node, const tutti_cell *cell);
+tutti_status tutti__rnn_gradient(tutti_gradient_call *node, const tutti_cell *cell);
 void tutti__rnn_cost(const tutti_infer *node, const tutti_cell *cell, tutti_cost *ret);
 int tutti__rnn_split(const tutti_infer *node, const tutti_cell *cell, int capacity,
                      tutti_split *ret);
-tutti_status tutti__rnn_run(const tutti_call *call, const tutti_cell *cell,
+tutti_status tutti__rnn_run(const tutti_kernel_call *call, const tutti_cell *cell,
                             const double *const *inputs, double *const *outputs,
                             tutti_arena *scratch);
 /* Builder: `inputs` without lengths, and room for one more. */
@@ -78,11 +78,11 @@ tutti_status tutti__rnn_backward_infer(tutti_infer *node, const tutti_cell *cell
 void tutti__rnn_backward_cost(const tutti_infer *node, const tutti_cell *cell, tutti_cost *ret);
 int tutti__rnn_backward_split(const tutti_infer *node, const tutti_cell *cell, int capacity,
                               tutti_split *ret);
-tutti_status tutti__rnn_backward_run(const tutti_call *call, const tutti_cell *cell,
+tutti_status tutti__rnn_backward_run(const tutti_kernel_call *call, const tutti_cell *cell,
                                      const double *const *inputs, double *const *outputs,
                                      tutti_arena *scratch);
 
-tutti_status tutti__rnn_second_gradient(tutti_gradient *node, const tutti_cell *cell);
+tutti_status tutti__rnn_second_gradient(tutti_gradient_call *node, const tutti_cell *cell);
 
 /* For back_nodes: the slope of a sigmoid and of a tanh whose value is y, and 1 - y. */
 tutti_sym tutti__one_minus(tutti_sym y);

@@ -2,7 +2,8 @@
  * batch are independent; a row is walked step by step. */
 #include "ops/network/recurrent.h"
 
-static tutti_sequence sequence_of(const tutti_call *call, const tutti_cell *cell, int lengths)
+static tutti_sequence sequence_of(const tutti_kernel_call *call, const tutti_cell *cell,
+                                  int lengths)
 {
     const tutti_view *x = &call->inputs[0], *recurrent = &call->inputs[2 + cell->states];
     return (tutti_sequence){
@@ -58,7 +59,7 @@ static void walk_forward(const tutti_sequence *s, const forward_row *r, int64_t 
     }
 }
 
-tutti_status tutti__rnn_run(const tutti_call *call, const tutti_cell *cell,
+tutti_status tutti__rnn_run(const tutti_kernel_call *call, const tutti_cell *cell,
                             const double *const *inputs, double *const *outputs,
                             tutti_arena *scratch)
 {
@@ -168,7 +169,7 @@ static void start_states(const tutti_sequence *s, const tutti_rnn_slots *slots,
             recurrent_run_copy(outputs[i], inputs[slots->grads[i]], s->batch * s->units);
 }
 
-tutti_status tutti__rnn_backward_run(const tutti_call *call, const tutti_cell *cell,
+tutti_status tutti__rnn_backward_run(const tutti_kernel_call *call, const tutti_cell *cell,
                                      const double *const *inputs, double *const *outputs,
                                      tutti_arena *scratch)
 {

@@ -29,7 +29,7 @@ typedef struct walk {
 
 tutti_sym tutti__one_minus(tutti_sym y)
 {
-    return tutti_sub(tutti_scalar_like(y, 1), y);
+    return tutti_sub(1, y);
 }
 
 tutti_sym tutti__sigmoid_slope(tutti_sym y)
@@ -58,14 +58,16 @@ static tutti_sym by_time(const walk *w, tutti_sym x)
 static tutti_sym one_before(const walk *w, tutti_sym x, tutti_sym first)
 {
     first = tutti_expand_dims(first, 1);
-    return w->reverse ? tutti_slice_axis(tutti_concat(1, x, first), 1, 1, TUTTI_LAST)
-                      : tutti_slice_axis(tutti_concat(1, first, x), 1, 0, -1);
+    return w->reverse
+               ? tutti_slice_axis(tutti_concatenate(TUTTI_SYMS(x, first), .axis = 1), 1, 1,
+                                  TUTTI_LAST)
+               : tutti_slice_axis(tutti_concatenate(TUTTI_SYMS(first, x), .axis = 1), 1, 0, -1);
 }
 
 /* [batch, time, 1]: whether the row is as long as that. */
 static tutti_sym active(tutti_sym y, tutti_sym lengths)
 {
-    tutti_sym rows = tutti_sum(y, .axes = TUTTI_AXES(2), .keep_dims = true); /* also of no units */
+    tutti_sym rows = tutti_sum(y, .axes = TUTTI_AXES(2), .keepdims = true); /* also of no units */
     tutti_sym ones = tutti_cast(tutti_ones_like(rows), TUTTI_I64);
     tutti_sym ends = tutti_expand_dims(tutti_expand_dims(tutti_cast(lengths, TUTTI_I64), 1), 1);
     return tutti_less_equal(tutti_cumsum(ones, 1), ends);
@@ -88,7 +90,8 @@ static void gather_values(const walk *w, const tutti_sym *inputs, tutti_sym *ret
         ret[RESERVE_GRAD] =
             by_round(w, reserve_grad < 0 ? tutti_zeros_like(reserve) : inputs[reserve_grad]);
         if (w->states == 2) {
-            tutti_sym c = tutti_output_of(tutti_split_into(reserve, 2, cell->kept), cell->kept - 1);
+            tutti_sym c =
+                tutti_sym_output(tutti_split_into(reserve, 2, cell->kept), cell->kept - 1);
             ret[C_BEFORE] = by_round(w, one_before(w, c, inputs[2]));
         }
     }
@@ -105,9 +108,9 @@ static void recurrent_second_step(const walk *w, const tutti_sym *values, tutti_
     tutti_cell_nodes n = {
         .h = values[H], .h_before = values[H_BEFORE], .c_before = values[C_BEFORE]};
     for (int k = 0; k < cell->kept; k++) {
-        n.reserve[k] = tutti_output_of(tutti_split_into(values[RESERVE], -1, cell->kept), k);
+        n.reserve[k] = tutti_sym_output(tutti_split_into(values[RESERVE], -1, cell->kept), k);
         n.reserve_grad[k] =
-            tutti_output_of(tutti_split_into(values[RESERVE_GRAD], -1, cell->kept), k);
+            tutti_sym_output(tutti_split_into(values[RESERVE_GRAD], -1, cell->kept), k);
     }
     tutti_sym here[MOST_STATES] = {tutti_add(states[0], values[Y_GRAD])};
     if (w->states == 2)
@@ -149,7 +152,7 @@ static void build_all(tutti_graph *body, int count, const tutti_sym *args, tutti
     ret[2] = tutti_einsum("rbu,rbg->ug", values[H_BEFORE], b);
     ret[3] = tutti_sum(a, .axes = TUTTI_AXES(0, 1));
     if (w->cell->biases == 2)
-        ret[3] = tutti_stack(0, ret[3], tutti_sum(b, .axes = TUTTI_AXES(0, 1)));
+        ret[3] = tutti_stack(TUTTI_SYMS(ret[3], tutti_sum(b, .axes = TUTTI_AXES(0, 1))));
 }
 
 /* ---- round by round ---- */
@@ -192,8 +195,8 @@ static tutti_status make_loop(kept_loop *loop)
         tutti_sym made = tutti_apply_op(graph, "while_history", loop->inputs, loop->given,
                                         (int)TUTTI_COUNT(attrs), attrs);
         for (int i = 0; i < loop->w->states; i++) {
-            loop->last[i] = tutti_output_of(made, 1 + i);
-            loop->history[i] = tutti_output_of(made, variables + 2 + i);
+            loop->last[i] = tutti_sym_output(made, 1 + i);
+            loop->history[i] = tutti_sym_output(made, variables + 2 + i);
         }
         status = tutti_graph_check(graph);
     }
@@ -221,7 +224,7 @@ static void build_forth(tutti_graph *body, int count, const tutti_sym *args, tut
     (void)count;
     for (int i = 0; i < VALUES; i++)
         values[i] = tutti_gather(all[i], args[0], 0);
-    ret[0] = tutti_add_scalar(args[0], 1);
+    ret[0] = tutti_add(args[0], 1);
     recurrent_second_step(w, values, all[VALUES], args + 1, ret + 1, &a, &b);
 }
 
@@ -252,7 +255,7 @@ static void build_back(tutti_graph *body, int count, const tutti_sym *args, tutt
     tutti_sym one[MOST_STATES + VALUES + 1], grads[MOST_STATES + VALUES + 1];
     bool wanted[MOST_STATES + VALUES + 1] = {0};
     (void)count;
-    ret[0] = tutti_add_scalar(args[0], -1);
+    ret[0] = tutti_add(args[0], -1);
     for (int i = 0; i < w->states; i++) {
         one[i] = args[1 + i];
         wanted[i] = true;
@@ -280,7 +283,7 @@ static void build_back(tutti_graph *body, int count, const tutti_sym *args, tutt
 
 typedef struct second {
     walk w;
-    tutti_gradient *node;
+    tutti_gradient_call *node;
     int args;
     tutti_sym inputs[TUTTI_SPLIT_SLOTS]; /* the operator's, then the states before each round */
     tutti_sym grads[TUTTI_SPLIT_SLOTS];  /* of those */
@@ -360,7 +363,7 @@ static tutti_status go_back(second *s, tutti_sym *ret_after, tutti_sym *ret_firs
 
 static void give(second *s, const tutti_sym *first)
 {
-    tutti_gradient *node = s->node;
+    tutti_gradient_call *node = s->node;
     for (int i = 0; i < s->w.states; i++) {
         int grad = s->w.slots.grads[1 + i];
         if (grad >= 0)
@@ -372,7 +375,7 @@ static void give(second *s, const tutti_sym *first)
                 tutti__narrowed(s->grads[i], tutti_sym_type(node->inputs[i]).dtype);
 }
 
-tutti_status tutti__rnn_second_gradient(tutti_gradient *node, const tutti_cell *cell)
+tutti_status tutti__rnn_second_gradient(tutti_gradient_call *node, const tutti_cell *cell)
 {
     second s = {.node = node, .args = node->input_count + cell->states};
     tutti_sym after[MOST_STATES], first[MOST_STATES];

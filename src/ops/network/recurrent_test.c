@@ -8,20 +8,20 @@ typedef tutti_sym build_fn(tutti_graph *g, tutti_sym lengths, bool reverse);
 
 static tutti_sym simple_rnn(tutti_graph *g, tutti_sym lengths, bool reverse)
 {
-    return tutti_simple_rnn_of(WAVE(g, 0, 2, 3, 2), WAVE(g, 1, 2, 2), WAVE(g, 3, 2, 2),
+    return tutti_nn_simple_rnn(WAVE(g, 0, 2, 3, 2), WAVE(g, 1, 2, 2), WAVE(g, 3, 2, 2),
                                WAVE(g, 4, 2, 2), WAVE(g, 5, 2), .lengths = lengths,
                                .reverse = reverse);
 }
 
 static tutti_sym gru(tutti_graph *g, tutti_sym lengths, bool reverse)
 {
-    return tutti_gru_of(WAVE(g, 0, 2, 3, 2), WAVE(g, 1, 2, 2), WAVE(g, 3, 2, 6), WAVE(g, 4, 2, 6),
+    return tutti_nn_gru(WAVE(g, 0, 2, 3, 2), WAVE(g, 1, 2, 2), WAVE(g, 3, 2, 6), WAVE(g, 4, 2, 6),
                         WAVE(g, 5, 2, 6), .lengths = lengths, .reverse = reverse);
 }
 
 static tutti_sym lstm(tutti_graph *g, tutti_sym lengths, bool reverse)
 {
-    return tutti_lstm_of(WAVE(g, 0, 2, 3, 2), WAVE(g, 1, 2, 2), WAVE(g, 2, 2, 2), WAVE(g, 3, 2, 8),
+    return tutti_nn_lstm(WAVE(g, 0, 2, 3, 2), WAVE(g, 1, 2, 2), WAVE(g, 2, 2, 2), WAVE(g, 3, 2, 8),
                          WAVE(g, 4, 2, 8), WAVE(g, 5, 8), .lengths = lengths, .reverse = reverse);
 }
 
@@ -36,11 +36,11 @@ TUTTI_TEST(simple_rnn_agrees_with_keras)
     tutti_sym y = simple_rnn(g, TUTTI_NO_SYM, false);
     CHECK_SYM(y, -0.7352003, 0.2229795, -0.0173435, 0.1950895, -0.5544486, 0.4396975, -0.5275650,
               -0.4410428, -0.2794909, 0.1229225, -0.5569286, 0.2823509);
-    CHECK_SYM(tutti_output_of(y, 1), -0.5544486, 0.4396975, -0.5569286, 0.2823509);
+    CHECK_SYM(tutti_sym_output(y, 1), -0.5544486, 0.4396975, -0.5569286, 0.2823509);
     y = simple_rnn(g, lengths_of(g), false);
     CHECK_SYM(y, -0.7352003, 0.2229795, -0.0173435, 0.1950895, -0.5544486, 0.4396975, -0.5275650,
               -0.4410428, -0.5275650, -0.4410428, -0.5275650, -0.4410428);
-    CHECK_SYM(tutti_output_of(y, 1), -0.5544486, 0.4396975, -0.5275650, -0.4410428);
+    CHECK_SYM(tutti_sym_output(y, 1), -0.5544486, 0.4396975, -0.5275650, -0.4410428);
     tutti_graph_destroy(g);
 }
 
@@ -50,11 +50,11 @@ TUTTI_TEST(gru_agrees_with_keras)
     tutti_sym y = gru(g, TUTTI_NO_SYM, false);
     CHECK_SYM(y, -0.4765293, -0.0484606, -0.4536300, -0.0656669, -0.6501971, -0.1442835, -0.2272463,
               -0.4873942, -0.4190833, -0.3690561, -0.4781092, -0.4369247);
-    CHECK_SYM(tutti_output_of(y, 1), -0.6501971, -0.1442835, -0.4781092, -0.4369247);
+    CHECK_SYM(tutti_sym_output(y, 1), -0.6501971, -0.1442835, -0.4781092, -0.4369247);
     y = gru(g, lengths_of(g), false);
     CHECK_SYM(y, -0.4765293, -0.0484606, -0.4536300, -0.0656669, -0.6501971, -0.1442835, -0.2272463,
               -0.4873942, -0.2272463, -0.4873942, -0.2272463, -0.4873942);
-    CHECK_SYM(tutti_output_of(y, 1), -0.6501971, -0.1442835, -0.2272463, -0.4873942);
+    CHECK_SYM(tutti_sym_output(y, 1), -0.6501971, -0.1442835, -0.2272463, -0.4873942);
     tutti_graph_destroy(g);
 }
 
@@ -64,11 +64,11 @@ TUTTI_TEST(lstm_agrees_with_keras)
     tutti_sym y = lstm(g, TUTTI_NO_SYM, false);
     CHECK_SYM(y, 0.1090511, -0.1013832, 0.0317628, -0.2546388, -0.1067360, -0.3371516, -0.2418664,
               -0.2501141, -0.3007992, -0.3745398, -0.3068590, -0.2547093);
-    CHECK_SYM(tutti_output_of(y, 1), -0.1067360, -0.3371516, -0.3068590, -0.2547093);
-    CHECK_SYM(tutti_output_of(y, 2), -0.1715769, -0.5214511, -0.5620628, -0.4363268);
+    CHECK_SYM(tutti_sym_output(y, 1), -0.1067360, -0.3371516, -0.3068590, -0.2547093);
+    CHECK_SYM(tutti_sym_output(y, 2), -0.1715769, -0.5214511, -0.5620628, -0.4363268);
     y = lstm(g, lengths_of(g), false);
-    CHECK_SYM(tutti_output_of(y, 1), -0.1067360, -0.3371516, -0.2418664, -0.2501141);
-    CHECK_SYM(tutti_output_of(y, 2), -0.1715769, -0.5214511, -0.5120291, -0.4002581);
+    CHECK_SYM(tutti_sym_output(y, 1), -0.1067360, -0.3371516, -0.2418664, -0.2501141);
+    CHECK_SYM(tutti_sym_output(y, 2), -0.1715769, -0.5214511, -0.5120291, -0.4002581);
     tutti_graph_destroy(g);
 }
 
@@ -81,13 +81,13 @@ TUTTI_TEST(recurrent_networks_run_backwards_as_in_keras)
     CHECK_SYM(simple_rnn(g, lengths_of(g), true), -0.6290717, 0.3483789, -0.0227184, 0.2361080,
               -0.6722009, 0.3472529, -0.5275650, -0.4410428, 0.6 * sin(3.6), 0.6 * sin(4.9),
               0.6 * sin(3.6), 0.6 * sin(4.9));
-    CHECK_SYM(tutti_output_of(gru(g, TUTTI_NO_SYM, true), 1), -0.6353563, -0.1564432, -0.3668823,
+    CHECK_SYM(tutti_sym_output(gru(g, TUTTI_NO_SYM, true), 1), -0.6353563, -0.1564432, -0.3668823,
               -0.3964806);
-    CHECK_SYM(tutti_output_of(gru(g, lengths_of(g), true), 1), -0.6353563, -0.1564432, -0.2272463,
+    CHECK_SYM(tutti_sym_output(gru(g, lengths_of(g), true), 1), -0.6353563, -0.1564432, -0.2272463,
               -0.4873942);
     tutti_sym y = lstm(g, lengths_of(g), true);
-    CHECK_SYM(tutti_output_of(y, 1), -0.1043810, -0.2805080, -0.2418664, -0.2501141);
-    CHECK_SYM(tutti_output_of(y, 2), -0.1751562, -0.4617850, -0.5120291, -0.4002581);
+    CHECK_SYM(tutti_sym_output(y, 1), -0.1043810, -0.2805080, -0.2418664, -0.2501141);
+    CHECK_SYM(tutti_sym_output(y, 2), -0.1751562, -0.4617850, -0.5120291, -0.4002581);
     tutti_graph_destroy(g);
 }
 
@@ -98,12 +98,12 @@ TUTTI_TEST(recurrent_networks_bear_odd_lengths)
     tutti_sym x = WAVE(g, 0, 2, 3, 2), h = WAVE(g, 1, 2, 2);
     tutti_sym kernel = WAVE(g, 3, 2, 2), recurrent = WAVE(g, 4, 2, 2), bias = WAVE(g, 5, 2);
     tutti_sym y =
-        tutti_simple_rnn_of(x, h, kernel, recurrent, bias, .lengths = tutti_ints(g, 99, -1));
-    CHECK_SYM(tutti_output_of(y, 1), -0.5544486, 0.4396975, 0.6 * sin(3.6), 0.6 * sin(4.9));
+        tutti_nn_simple_rnn(x, h, kernel, recurrent, bias, .lengths = tutti_ints(g, 99, -1));
+    CHECK_SYM(tutti_sym_output(y, 1), -0.5544486, 0.4396975, 0.6 * sin(3.6), 0.6 * sin(4.9));
     tutti_sym none = tutti_slice_axis(x, 1, 0, 0);
-    y = tutti_simple_rnn_of(none, h, kernel, recurrent, bias);
+    y = tutti_nn_simple_rnn(none, h, kernel, recurrent, bias);
     CHECK_INT(tutti_sym_type(y).dims[1], 0);
-    CHECK_SYM(tutti_sub(tutti_output_of(y, 1), h), 0, 0, 0, 0);
+    CHECK_SYM(tutti_sub(tutti_sym_output(y, 1), h), 0, 0, 0, 0);
     tutti_graph_destroy(g);
 }
 
@@ -147,11 +147,11 @@ static int gradients_of_padded(const char *op, tutti_dtype dtype, bool reverse, 
         in[i] = tutti_cast(in[i], dtype);
     in[count] = tutti_ints(g, 3, 1);
     tutti_sym y = tutti_apply_op(g, op, count + 1, in, 1, &TUTTI_INT("reverse", reverse));
-    tutti_sym loss = tutti_add(total(y), total(tutti_output_of(y, 1)));
+    tutti_sym loss = tutti_add(total(y), total(tutti_sym_output(y, 1)));
     for (int order = 0; order < orders; order++) {
         tutti_sym next = tutti_scalar(g, dtype, 0);
         for (int i = 0; i < count; i++) {
-            tutti_sym gradient = tutti_gradient_of(loss, in[i]);
+            tutti_sym gradient = tutti_gradient(loss, in[i]);
             ret[order * count + i] = tutti__test_value(gradient);
             next = tutti_add(next, total(gradient));
         }

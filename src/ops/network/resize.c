@@ -26,7 +26,7 @@ static tutti_status resize_infer(tutti_infer *node)
 }
 
 /* The adjoint. Where x's sizes are not known yet, x says them. */
-static tutti_status resize_gradient(tutti_gradient *node)
+static tutti_status resize_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[0])
         return TUTTI_OK;
@@ -67,7 +67,7 @@ static int64_t product(const int64_t *dims, int first, int end)
     return count;
 }
 
-tutti_status tutti__resize_doubles(const tutti_call *call, const tutti_resizing *resize,
+tutti_status tutti__resize_doubles(const tutti_kernel_call *call, const tutti_resizing *resize,
                                    const int64_t *dims, bool backward, const double *x, double *y,
                                    tutti_arena *scratch)
 {
@@ -95,8 +95,8 @@ tutti_status tutti__resize_doubles(const tutti_call *call, const tutti_resizing 
     return TUTTI_OK;
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_resizing r = tutti__resize_of(call->attrs, call->attr_count, x->rank, x->dims);
@@ -104,8 +104,8 @@ static tutti_status run(const tutti_call *call, const double *const *inputs, dou
 }
 
 /* Nearest, any element type: where each output comes from, -1 for what is extrapolated. */
-static tutti_status pick(const tutti_call *call, const tutti_resizing *r, tutti_arena *scratch,
-                         int64_t **ret_from)
+static tutti_status pick(const tutti_kernel_call *call, const tutti_resizing *r,
+                         tutti_arena *scratch, int64_t **ret_from)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     int64_t count = tutti_view_count(y);
@@ -131,7 +131,7 @@ static tutti_status pick(const tutti_call *call, const tutti_resizing *r, tutti_
     return TUTTI_OK;
 }
 
-static tutti_status move(const tutti_call *call, tutti_arena *scratch)
+static tutti_status move(const tutti_kernel_call *call, tutti_arena *scratch)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     size_t size = tutti_dtype_size(x->dtype);
@@ -148,7 +148,7 @@ static tutti_status move(const tutti_call *call, tutti_arena *scratch)
     return TUTTI_OK;
 }
 
-static tutti_status resize_reference(const tutti_call *call)
+static tutti_status resize_reference(const tutti_kernel_call *call)
 {
     if (strcmp(tutti_attr_string(call->attrs, call->attr_count, "mode"), "nearest") != 0)
         return tutti__on_doubles(call, run);
@@ -163,7 +163,7 @@ static const char *text_or(const char *text, const char *fallback)
     return text == NULL ? fallback : text;
 }
 
-tutti_sym(tutti_resize)(tutti_sym x, const tutti_resize_options *given)
+tutti_sym tutti_resize_with(tutti_sym x, const tutti_resize_options *given)
 {
     TAKE_OPTIONS(tutti_resize_options, o, given);
     tutti_sym inputs[] = {x};

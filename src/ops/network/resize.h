@@ -72,7 +72,7 @@ int tutti__resize_split(const tutti_infer *node, int capacity, tutti_split *ret)
 void tutti__resize_cost(const tutti_infer *node, tutti_cost *ret);
 
 /* Reference kernels' work: x, of shape `dims`, axis after axis; the last result is y. */
-tutti_status tutti__resize_doubles(const tutti_call *call, const tutti_resizing *resize,
+tutti_status tutti__resize_doubles(const tutti_kernel_call *call, const tutti_resizing *resize,
                                    const int64_t *dims, bool backward, const double *x, double *y,
                                    tutti_arena *scratch);
 

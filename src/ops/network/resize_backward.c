@@ -36,7 +36,7 @@ static tutti_status resize_backward_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status resize_backward_gradient(tutti_gradient *node)
+static tutti_status resize_backward_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[GRAD])
         return TUTTI_OK;
@@ -46,7 +46,7 @@ static tutti_status resize_backward_gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status resize_backward_run(const tutti_call *call, const double *const *inputs,
+static tutti_status resize_backward_run(const tutti_kernel_call *call, const double *const *inputs,
                                         double *const *outputs, tutti_arena *scratch)
 {
     const tutti_view *x = &call->outputs[0], *grad = &call->inputs[GRAD];
@@ -54,7 +54,7 @@ static tutti_status resize_backward_run(const tutti_call *call, const double *co
     return tutti__resize_doubles(call, &r, grad->dims, true, inputs[GRAD], outputs[0], scratch);
 }
 
-static tutti_status resize_backward_reference(const tutti_call *call)
+static tutti_status resize_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, resize_backward_run);
 }

@@ -10,7 +10,7 @@ static tutti_status rms_norm_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status rms_norm_gradient(tutti_gradient *node)
+static tutti_status rms_norm_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]))
         return TUTTI_OK;
@@ -19,7 +19,7 @@ static tutti_status rms_norm_gradient(tutti_gradient *node)
     tutti_sym back = tutti_apply_op(node->graph, "rms_norm_backward", 3, inputs, 1, attrs);
     for (int i = 0; i < 2; i++)
         if (node->wanted[i])
-            node->input_grads[i] = tutti_output_of(back, i);
+            node->input_grads[i] = tutti_sym_output(back, i);
     return TUTTI_OK;
 }
 
@@ -34,7 +34,7 @@ static int rms_norm_split(const tutti_infer *node, int capacity, tutti_split *re
     return tutti__split_rows(node, 1u << 0, 1u << 0, capacity, ret);
 }
 
-static tutti_status rms_norm_run(const tutti_call *call, const double *const *inputs,
+static tutti_status rms_norm_run(const tutti_kernel_call *call, const double *const *inputs,
                                  double *const *outputs, tutti_arena *scratch)
 {
     int64_t rows, columns;
@@ -49,12 +49,12 @@ static tutti_status rms_norm_run(const tutti_call *call, const double *const *in
     return TUTTI_OK;
 }
 
-static tutti_status rms_norm_reference(const tutti_call *call)
+static tutti_status rms_norm_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, rms_norm_run);
 }
 
-tutti_sym(tutti_rms_norm_of)(tutti_sym x, tutti_sym scale, const tutti_normalize_options *given)
+tutti_sym tutti_nn_rms_norm_with(tutti_sym x, tutti_sym scale, const tutti_normalize_options *given)
 {
     tutti_sym inputs[] = {x, scale};
     return TUTTI_NARY(&tutti_op_rms_norm, inputs,

@@ -10,7 +10,7 @@ static tutti_status rms_norm_backward_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status rms_norm_backward_gradient(tutti_gradient *node)
+static tutti_status rms_norm_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__norm_second_gradient(node, false);
 }
@@ -26,8 +26,9 @@ static int rms_norm_backward_split(const tutti_infer *node, int capacity, tutti_
     return tutti__split_rows(node, 1u << 0 | 1u << 2, 1u << 0, capacity, ret);
 }
 
-static tutti_status rms_norm_backward_run(const tutti_call *call, const double *const *inputs,
-                                          double *const *outputs, tutti_arena *scratch)
+static tutti_status rms_norm_backward_run(const tutti_kernel_call *call,
+                                          const double *const *inputs, double *const *outputs,
+                                          tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -47,7 +48,7 @@ static tutti_status rms_norm_backward_run(const tutti_call *call, const double *
     return TUTTI_OK;
 }
 
-static tutti_status rms_norm_backward_reference(const tutti_call *call)
+static tutti_status rms_norm_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, rms_norm_backward_run);
 }

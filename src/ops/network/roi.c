@@ -39,7 +39,8 @@ tutti_status tutti__roi_infer(const tutti_infer *node, tutti_type *ret_y)
     return TUTTI_OK;
 }
 
-tutti_status tutti__roi(const tutti_call *call, const double *regions, int64_t i, tutti_roi *ret)
+tutti_status tutti__roi(const tutti_kernel_call *call, const double *regions, int64_t i,
+                        tutti_roi *ret)
 {
     const int64_t *size, *dims = call->inputs[TUTTI_ROI_X].dims;
     bool half = CALL_INT(call, "half_pixel") != 0;

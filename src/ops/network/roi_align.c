@@ -8,7 +8,7 @@ static tutti_status roi_align_infer(tutti_infer *node)
     return tutti__roi_infer(node, &node->outputs[0]);
 }
 
-static tutti_status roi_align_gradient(tutti_gradient *node)
+static tutti_status roi_align_gradient(tutti_gradient_call *node)
 {
     tutti_attr attrs[] = {SAME_ROI(node)};
     if (!tutti_sym_ok(node->output_grads[0]))
@@ -18,7 +18,7 @@ static tutti_status roi_align_gradient(tutti_gradient *node)
                                     (int)TUTTI_COUNT(attrs), attrs);
     for (int i = 0; i < 2; i++)
         if (node->wanted[i])
-            node->input_grads[i] = tutti_output_of(back, i);
+            node->input_grads[i] = tutti_sym_output(back, i);
     return TUTTI_OK;
 }
 
@@ -64,7 +64,7 @@ static void fill_bin(const tutti_roi *roi, const int64_t bin[2], const double *x
     }
 }
 
-static tutti_status roi_align_run(const tutti_call *call, const double *const *inputs,
+static tutti_status roi_align_run(const tutti_kernel_call *call, const double *const *inputs,
                                   double *const *outputs, tutti_arena *scratch)
 {
     const int64_t *dims = call->outputs[0].dims;
@@ -80,13 +80,13 @@ static tutti_status roi_align_run(const tutti_call *call, const double *const *i
     return TUTTI_OK;
 }
 
-static tutti_status roi_align_reference(const tutti_call *call)
+static tutti_status roi_align_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, roi_align_run);
 }
 
-tutti_sym(tutti_roi_align)(tutti_sym x, tutti_sym regions, tutti_sym images,
-                           const tutti_roi_align_options *given)
+tutti_sym tutti_roi_align_with(tutti_sym x, tutti_sym regions, tutti_sym images,
+                               const tutti_roi_align_options *given)
 {
     TAKE_OPTIONS(tutti_roi_align_options, o, given);
     tutti_sym inputs[] = {x, regions, images};

@@ -52,7 +52,8 @@ typedef struct tutti_roi_place {
 tutti_status tutti__roi_infer(const tutti_infer *node, tutti_type *ret_y);
 
 /* Region number i; an error when it names no image or needs too many places. */
-tutti_status tutti__roi(const tutti_call *call, const double *regions, int64_t i, tutti_roi *ret);
+tutti_status tutti__roi(const tutti_kernel_call *call, const double *regions, int64_t i,
+                        tutti_roi *ret);
 
 /* Place (row, column) of the bin at (row, column). */
 tutti_roi_place tutti__roi_place(const tutti_roi *roi, const int64_t bin[2],
@@ -72,7 +73,7 @@ static inline int64_t tutti__roi_pixel(const tutti_roi *roi, const tutti_roi_pla
 }
 
 /* roi_align of (x, regions, images) made of other operators, in a graph of its own (see
- * pull_back.h). `context` is the tutti_gradient of a node with ROI_ATTRS. */
+ * pull_back.h). `context` is the tutti_gradient_call of a node with ROI_ATTRS. */
 void tutti__roi_align_nodes(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                             void *context);
 

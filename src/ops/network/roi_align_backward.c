@@ -14,7 +14,7 @@ static tutti_status roi_align_backward_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status roi_align_backward_gradient(tutti_gradient *node)
+static tutti_status roi_align_backward_gradient(tutti_gradient_call *node)
 {
     static const int of[] = {TUTTI_ROI_X, TUTTI_ROI_REGIONS};
     return tutti__backward_gradient(node, tutti__roi_align_nodes, 2, of);
@@ -106,8 +106,9 @@ static void give_bin(const operands *o, const tutti_roi *roi, const int64_t bin[
     }
 }
 
-static tutti_status roi_align_backward_run(const tutti_call *call, const double *const *inputs,
-                                           double *const *outputs, tutti_arena *scratch)
+static tutti_status roi_align_backward_run(const tutti_kernel_call *call,
+                                           const double *const *inputs, double *const *outputs,
+                                           tutti_arena *scratch)
 {
     const int64_t *dims = call->inputs[TUTTI_ROI_GRAD].dims;
     const double *grad = inputs[TUTTI_ROI_GRAD];
@@ -122,7 +123,7 @@ static tutti_status roi_align_backward_run(const tutti_call *call, const double 
     return TUTTI_OK;
 }
 
-static tutti_status roi_align_backward_reference(const tutti_call *call)
+static tutti_status roi_align_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, roi_align_backward_run);
 }

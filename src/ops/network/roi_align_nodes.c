@@ -3,6 +3,7 @@
  * gradient, so that only the weights depend on the regions. */
 #include <math.h>
 
+#include "ops/build.h"
 #include "ops/network/roi_align.h"
 
 /* Of all regions along one axis. A bin's samples are its places twice: their lower pixels, then
@@ -15,7 +16,7 @@ typedef struct samples {
 } samples;
 
 typedef struct axis_nodes {
-    const tutti_gradient *node;
+    const tutti_gradient_call *node;
     int axis; /* 0 is height, 1 is width */
     int64_t bins;
     tutti_sym start, length; /* [regions] */
@@ -28,24 +29,24 @@ static tutti_sym two_more(tutti_sym x)
 }
 
 /* A region's place along an axis, in pixels. */
-static axis_nodes axis_of(const tutti_gradient *node, int axis, tutti_sym x, tutti_sym regions)
+static axis_nodes axis_of(const tutti_gradient_call *node, int axis, tutti_sym x, tutti_sym regions)
 {
     const int64_t *size;
     bool half = RULE_INT(node, "half_pixel") != 0;
     axis_nodes a = {.node = node, .axis = axis};
     tutti_attr_ints(node->attrs, node->attr_count, "size", &size);
     a.bins = size[axis];
-    tutti_sym placed = tutti_scale(regions, RULE_FLOAT(node, "spatial_scale"));
+    tutti_sym placed = tutti_mul(regions, RULE_FLOAT(node, "spatial_scale"));
     if (half)
-        placed = tutti_add_scalar(placed, -0.5);
+        placed = tutti_add(placed, -0.5);
     a.start = tutti_squeeze(tutti_slice_axis(placed, 1, 1 - axis, 2 - axis), 1);
     a.length =
         tutti_sub(tutti_squeeze(tutti_slice_axis(placed, 1, 3 - axis, 4 - axis), 1), a.start);
-    tutti_sym one = tutti_scalar_like(a.length, 1);
+    tutti_sym one = tutti__scalar_like(a.length, 1);
     if (!half)
         a.length = tutti_where(tutti_less(a.length, one), one, a.length);
     tutti_dtype dtype = tutti_sym_type(regions).dtype;
-    a.last = tutti_add_scalar(tutti_cast(tutti_size(x, axis + 1), dtype), -1);
+    a.last = tutti_add(tutti_cast(tutti_size(x, axis + 1), dtype), -1);
     return a;
 }
 
@@ -57,10 +58,10 @@ static tutti_sym places_of(const axis_nodes *a, tutti_sym *ret_numbers)
     int64_t ratio = RULE_INT(a->node, "sampling_ratio");
     if (ratio > 0) {
         *ret_numbers = tutti_range(graph, 0, (double)ratio, 1, dtype);
-        return tutti_add_scalar(tutti_zeros_like(a->start), (double)ratio);
+        return tutti_add(tutti_zeros_like(a->start), (double)ratio);
     }
     tutti_sym one = tutti_scalar(graph, dtype, 1);
-    tutti_sym places = tutti_ceil(tutti_scale(a->length, 1 / (double)a->bins));
+    tutti_sym places = tutti_ceil(tutti_mul(a->length, 1 / (double)a->bins));
     *ret_numbers = tutti_range_dynamic(tutti_scalar(graph, dtype, 0),
                                        tutti_maximum(tutti_max(places), one), one);
     return places;
@@ -71,27 +72,27 @@ static tutti_sym positions(const axis_nodes *a, tutti_sym places, tutti_sym numb
 {
     tutti_dtype dtype = tutti_sym_type(a->start).dtype;
     tutti_sym bins = tutti_range(a->start.node->graph, 0, (double)a->bins, 1, dtype);
-    tutti_sym part = tutti_div(tutti_add_scalar(numbers, 0.5), two_more(places));
-    part = tutti_scale(tutti_add(tutti_expand_dims(bins, 1), part), 1 / (double)a->bins);
+    tutti_sym part = tutti_div(tutti_add(numbers, 0.5), two_more(places));
+    part = tutti_mul(tutti_add(tutti_expand_dims(bins, 1), part), 1 / (double)a->bins);
     return tutti_add(two_more(a->start), tutti_mul(part, two_more(a->length)));
 }
 
 static samples samples_of(const axis_nodes *a)
 {
     tutti_sym numbers = TUTTI_NO_SYM, given = places_of(a, &numbers);
-    tutti_sym one = tutti_scalar_like(given, 1), none = tutti_scalar_like(given, 0);
+    tutti_sym one = tutti__scalar_like(given, 1), none = tutti__scalar_like(given, 0);
     samples s = {.places = tutti_maximum(given, one), .is_any = tutti_greater(given, none)};
     tutti_sym at = positions(a, s.places, numbers), exists = tutti_less(numbers, two_more(given));
-    tutti_sym is_inside = tutti_logical_and(tutti_greater_equal(at, tutti_scalar_like(at, -1)),
-                                            tutti_less_equal(at, tutti_add_scalar(a->last, 1)));
+    tutti_sym is_inside =
+        tutti_logical_and(tutti_greater_equal(at, -1), tutti_less_equal(at, tutti_add(a->last, 1)));
     at = tutti_where(tutti_greater_equal(at, a->last), a->last,
                      tutti_where(tutti_less_equal(at, none), none, at));
-    tutti_sym low = tutti_floor(at), high = tutti_minimum(tutti_add_scalar(low, 1), a->last);
+    tutti_sym low = tutti_floor(at), high = tutti_minimum(tutti_add(low, 1), a->last);
     tutti_sym upper = tutti_where(is_inside, tutti_sub(at, low), none);
     tutti_sym lower = tutti_where(is_inside, tutti_sub(one, tutti_sub(at, low)), none);
-    s.exists = tutti_concat(2, exists, exists);
-    s.index = tutti_cast(tutti_concat(2, low, high), TUTTI_I64);
-    s.weight = tutti_concat(2, lower, upper);
+    s.exists = tutti_concatenate(TUTTI_SYMS(exists, exists), .axis = 2);
+    s.index = tutti_cast(tutti_concatenate(TUTTI_SYMS(low, high), .axis = 2), TUTTI_I64);
+    s.weight = tutti_concatenate(TUTTI_SYMS(lower, upper), .axis = 2);
     return s;
 }
 
@@ -107,18 +108,17 @@ static tutti_sym largest(const samples *rows, const samples *columns, tutti_sym 
 {
     tutti_sym exists =
         tutti_logical_and(beside(rows->exists, false), beside(columns->exists, true));
-    values =
-        tutti_where(tutti_expand_dims(exists, 5), values, tutti_scalar_like(values, -HUGE_VAL));
+    values = tutti_where(tutti_expand_dims(exists, 5), values, -HUGE_VAL);
     tutti_sym y = tutti_max(values, .axes = TUTTI_AXES(2, 4));
     tutti_sym is_any = two_more(two_more(tutti_logical_and(rows->is_any, columns->is_any)));
-    return tutti_where(tutti_squeeze(is_any, 4), y, tutti_scalar_like(y, 0));
+    return tutti_where(tutti_squeeze(is_any, 4), y, 0);
 }
 
 static tutti_sym mean(const samples *rows, const samples *columns, tutti_sym values)
 {
     tutti_sym exists =
         tutti_logical_and(beside(rows->exists, false), beside(columns->exists, true));
-    values = tutti_where(tutti_expand_dims(exists, 5), values, tutti_scalar_like(values, 0));
+    values = tutti_where(tutti_expand_dims(exists, 5), values, 0);
     tutti_sym count = two_more(tutti_mul(rows->places, columns->places));
     return tutti_div(tutti_sum(values, .axes = TUTTI_AXES(2, 4)), tutti_expand_dims(count, 3));
 }
@@ -126,7 +126,7 @@ static tutti_sym mean(const samples *rows, const samples *columns, tutti_sym val
 void tutti__roi_align_nodes(tutti_graph *body, int count, const tutti_sym *args, tutti_sym *ret,
                             void *context)
 {
-    const tutti_gradient *node = context;
+    const tutti_gradient_call *node = context;
     tutti_sym x = tutti__widened(args[TUTTI_ROI_X]);
     tutti_sym regions = tutti__widened(args[TUTTI_ROI_REGIONS]);
     tutti_sym images = tutti_cast(args[TUTTI_ROI_IMAGES], TUTTI_I64);
@@ -136,7 +136,7 @@ void tutti__roi_align_nodes(tutti_graph *body, int count, const tutti_sym *args,
     tutti_sym index[] = {tutti_broadcast_like(beside(two_more(images), false), weight),
                          tutti_broadcast_like(beside(rows.index, false), weight),
                          tutti_broadcast_like(beside(columns.index, true), weight)};
-    tutti_sym pixels = tutti_gather_nd(x, (tutti_stack)(5, 3, index));
+    tutti_sym pixels = tutti_gather_nd(x, tutti_stack(3, index, .axis = 5));
     tutti_sym values = tutti_mul(pixels, tutti_expand_dims(weight, 5));
     bool is_max = strcmp(RULE_STRING(node, "mode"), "max") == 0;
     tutti_sym y = is_max ? largest(&rows, &columns, values) : mean(&rows, &columns, values);

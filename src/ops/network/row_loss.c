@@ -9,7 +9,18 @@ tutti_status tutti__softmax_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-tutti_status tutti__softmax_run(const tutti_call *call, const double *x, double *y,
+tutti_sym tutti__softmax_along(const tutti_op *op, tutti_sym x, const tutti_axes *axes)
+{
+    if (!tutti__usable(op->name, x))
+        return TUTTI_POISON;
+    if (axes->count < 0 || axes->count > 1)
+        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
+                             "%s: %d axes are named; it takes one", op->name, axes->count);
+    tutti_sym inputs[] = {x};
+    return TUTTI_NARY(op, inputs, TUTTI_INT("axis", axes->count ? axes->values[0] : -1));
+}
+
+tutti_status tutti__softmax_run(const tutti_kernel_call *call, const double *x, double *y,
                                 double (*each)(double log_share))
 {
     const tutti_view *view = &call->inputs[0];

@@ -12,7 +12,7 @@ static tutti_status sigmoid_cross_entropy_infer(tutti_infer *node)
 }
 
 /* dx = (sigmoid(x) - z) dy, dz = -x dy */
-static tutti_status sigmoid_cross_entropy_gradient(tutti_gradient *node)
+static tutti_status sigmoid_cross_entropy_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], z = node->inputs[1], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad))
@@ -38,7 +38,7 @@ static double sigmoid_cross_entropy_scalar(const double *x, const tutti_attr *at
     return (wrong == 0 ? 0 : size * wrong) + log1p(exp(-size));
 }
 
-tutti_sym(tutti_sigmoid_cross_entropy)(tutti_sym logits, tutti_sym labels)
+tutti_sym(tutti_nn_sigmoid_cross_entropy)(tutti_sym labels, tutti_sym logits)
 {
     return tutti__binary(&tutti_op_sigmoid_cross_entropy, logits, labels);
 }

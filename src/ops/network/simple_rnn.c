@@ -11,7 +11,7 @@ static tutti_status simple_rnn_infer(tutti_infer *node)
     return tutti__rnn_infer(node, cell);
 }
 
-static tutti_status simple_rnn_gradient(tutti_gradient *node)
+static tutti_status simple_rnn_gradient(tutti_gradient_call *node)
 {
     return tutti__rnn_gradient(node, cell);
 }
@@ -26,19 +26,19 @@ static int simple_rnn_split(const tutti_infer *node, int capacity, tutti_split *
     return tutti__rnn_split(node, cell, capacity, ret);
 }
 
-static tutti_status simple_rnn_run(const tutti_call *call, const double *const *inputs,
+static tutti_status simple_rnn_run(const tutti_kernel_call *call, const double *const *inputs,
                                    double *const *outputs, tutti_arena *scratch)
 {
     return tutti__rnn_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status simple_rnn_reference(const tutti_call *call)
+static tutti_status simple_rnn_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, simple_rnn_run);
 }
 
-tutti_sym(tutti_simple_rnn_of)(tutti_sym x, tutti_sym h, tutti_sym kernel, tutti_sym recurrent,
-                               tutti_sym bias, const tutti_rnn_options *options)
+tutti_sym tutti_nn_simple_rnn_with(tutti_sym x, tutti_sym h, tutti_sym kernel, tutti_sym recurrent,
+                                   tutti_sym bias, const tutti_rnn_options *options)
 {
     tutti_sym inputs[6] = {x, h, kernel, recurrent, bias};
     return tutti__rnn_build(&tutti_op_simple_rnn, 5, inputs, options);

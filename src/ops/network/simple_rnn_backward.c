@@ -9,7 +9,7 @@ static tutti_status simple_rnn_backward_infer(tutti_infer *node)
     return tutti__rnn_backward_infer(node, cell);
 }
 
-static tutti_status simple_rnn_backward_gradient(tutti_gradient *node)
+static tutti_status simple_rnn_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__rnn_second_gradient(node, cell);
 }
@@ -24,13 +24,14 @@ static int simple_rnn_backward_split(const tutti_infer *node, int capacity, tutt
     return tutti__rnn_backward_split(node, cell, capacity, ret);
 }
 
-static tutti_status simple_rnn_backward_run(const tutti_call *call, const double *const *inputs,
-                                            double *const *outputs, tutti_arena *scratch)
+static tutti_status simple_rnn_backward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     return tutti__rnn_backward_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status simple_rnn_backward_reference(const tutti_call *call)
+static tutti_status simple_rnn_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, simple_rnn_backward_run);
 }

@@ -4,7 +4,7 @@
 extern const tutti_op tutti_op_softmax;
 
 /* dx = y (dy - sum(y dy)) */
-static tutti_status softmax_gradient(tutti_gradient *node)
+static tutti_status softmax_gradient(tutti_gradient_call *node)
 {
     tutti_sym y = node->outputs[0], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad) || !node->wanted[0])
@@ -20,26 +20,21 @@ static void softmax_cost(const tutti_infer *node, tutti_cost *ret)
     tutti__cost_flops(node, (4 + EXP_FLOPS) * tutti__elements(&node->inputs[0]), ret);
 }
 
-static tutti_status run(const tutti_call *call, const double *const *inputs, double *const *outputs,
-                        tutti_arena *scratch)
+static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
+                        double *const *outputs, tutti_arena *scratch)
 {
     return tutti__softmax_run(call, inputs[0], outputs[0], exp);
 }
 
-static tutti_status softmax_reference(const tutti_call *call)
+static tutti_status softmax_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }
 
-tutti_sym(tutti_softmax_along)(tutti_sym x, int axis)
+tutti_sym tutti_softmax_with(tutti_sym x, const tutti_softmax_options *given)
 {
-    tutti_sym inputs[] = {x};
-    return TUTTI_NARY(&tutti_op_softmax, inputs, TUTTI_INT("axis", axis));
-}
-
-tutti_sym(tutti_softmax)(tutti_sym x)
-{
-    return tutti_softmax_along(x, -1);
+    TAKE_OPTIONS(tutti_softmax_options, options, given);
+    return tutti__softmax_along(&tutti_op_softmax, x, &options.axes);
 }
 
 static const tutti_attr_spec attrs[] = {{"axis", TUTTI_ATTR_INT, "-1"},

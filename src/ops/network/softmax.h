@@ -35,9 +35,11 @@ static inline double tutti__log_share(double x, tutti_log_sum sum)
     return (x - sum.highest) - sum.rest;
 }
 
+/* The builder of both: along the last axis, or the one that is named. */
+tutti_sym tutti__softmax_along(const tutti_op *op, tutti_sym x, const tutti_axes *axes);
 /* softmax and log_softmax: attribute axis; y = each(log_softmax of x) along it. */
 tutti_status tutti__softmax_infer(tutti_infer *node);
-tutti_status tutti__softmax_run(const tutti_call *call, const double *x, double *y,
+tutti_status tutti__softmax_run(const tutti_kernel_call *call, const double *x, double *y,
                                 double (*each)(double log_share));
 int tutti__softmax_split(const tutti_infer *node, int capacity, tutti_split *ret);
 

@@ -14,7 +14,7 @@ static tutti_status softmax_cross_entropy_infer(tutti_infer *node)
 
 /* dlogits = (softmax(logits) sum(labels) - labels) dy, where the sum is 1 when labels are
  * probabilities; dlabels = -log_softmax(logits) dy. */
-static tutti_status softmax_cross_entropy_gradient(tutti_gradient *node)
+static tutti_status softmax_cross_entropy_gradient(tutti_gradient_call *node)
 {
     tutti_sym logits = node->inputs[LOGITS], labels = node->inputs[LABELS];
     if (!tutti_sym_ok(node->output_grads[0]))
@@ -36,8 +36,9 @@ static void softmax_cross_entropy_cost(const tutti_infer *node, tutti_cost *ret)
 }
 
 /* A label of 0 adds nothing, also where the logit is -inf. */
-static tutti_status softmax_cross_entropy_run(const tutti_call *call, const double *const *inputs,
-                                              double *const *outputs, tutti_arena *scratch)
+static tutti_status softmax_cross_entropy_run(const tutti_kernel_call *call,
+                                              const double *const *inputs, double *const *outputs,
+                                              tutti_arena *scratch)
 {
     int64_t rows, classes;
     tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
@@ -53,12 +54,12 @@ static tutti_status softmax_cross_entropy_run(const tutti_call *call, const doub
     return TUTTI_OK;
 }
 
-static tutti_status softmax_cross_entropy_reference(const tutti_call *call)
+static tutti_status softmax_cross_entropy_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, softmax_cross_entropy_run);
 }
 
-tutti_sym(tutti_softmax_cross_entropy)(tutti_sym logits, tutti_sym labels)
+tutti_sym(tutti_nn_softmax_cross_entropy)(tutti_sym labels, tutti_sym logits)
 {
     return tutti__binary(&tutti_op_softmax_cross_entropy, logits, labels);
 }

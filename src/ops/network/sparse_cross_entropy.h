@@ -13,13 +13,13 @@ static inline tutti_status tutti__labels_infer(const tutti_infer *node)
         return TUTTI_OK;
     return RULE_FAIL(node, TUTTI_INVALID,
                      "labels are %s, need integers (i32 or i64), one for each row of logits; for "
-                     "rows of probabilities use tutti_softmax_cross_entropy",
+                     "rows of probabilities use tutti_nn_softmax_cross_entropy",
                      tutti_type_text(&node->inputs[1], text));
 }
 
 /* The label of a row, which must be a class. */
-static inline tutti_status tutti__label_get(const tutti_call *call, int64_t row, int64_t classes,
-                                            int64_t *ret_label)
+static inline tutti_status tutti__label_get(const tutti_kernel_call *call, int64_t row,
+                                            int64_t classes, int64_t *ret_label)
 {
     int64_t label = tutti_view_get_int(&call->inputs[1], row);
     if (label < 0 || label >= classes)

@@ -13,7 +13,7 @@ static tutti_status sparse_softmax_cross_entropy_infer(tutti_infer *node)
     return tutti__row_loss_infer(node, 0);
 }
 
-static tutti_status sparse_softmax_cross_entropy_gradient(tutti_gradient *node)
+static tutti_status sparse_softmax_cross_entropy_gradient(tutti_gradient_call *node)
 {
     tutti_sym inputs[] = {node->inputs[LOGITS], node->inputs[LABELS], node->output_grads[0]};
     if (tutti_sym_ok(inputs[2]) && node->wanted[LOGITS])
@@ -28,7 +28,7 @@ static void sparse_softmax_cross_entropy_cost(const tutti_infer *node, tutti_cos
     tutti__cost_flops(node, (3 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
 }
 
-static tutti_status sparse_softmax_cross_entropy_run(const tutti_call *call,
+static tutti_status sparse_softmax_cross_entropy_run(const tutti_kernel_call *call,
                                                      const double *const *inputs,
                                                      double *const *outputs, tutti_arena *scratch)
 {
@@ -44,12 +44,12 @@ static tutti_status sparse_softmax_cross_entropy_run(const tutti_call *call,
     return TUTTI_OK;
 }
 
-static tutti_status sparse_softmax_cross_entropy_reference(const tutti_call *call)
+static tutti_status sparse_softmax_cross_entropy_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, sparse_softmax_cross_entropy_run);
 }
 
-tutti_sym(tutti_sparse_cross_entropy_of)(tutti_sym labels, tutti_sym logits)
+tutti_sym(tutti_nn_sparse_cross_entropy)(tutti_sym labels, tutti_sym logits)
 {
     return tutti__binary(&tutti_op_sparse_softmax_cross_entropy, logits, labels);
 }

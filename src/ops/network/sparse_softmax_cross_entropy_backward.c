@@ -23,7 +23,7 @@ static tutti_status sparse_softmax_cross_entropy_backward_infer(tutti_infer *nod
 
 /* With p = softmax(logits) and u the gradient of the output: d grad = sum(u (p - one_hot)), and
  * d logits = grad p (u - sum(u p)). */
-static tutti_status sparse_softmax_cross_entropy_backward_gradient(tutti_gradient *node)
+static tutti_status sparse_softmax_cross_entropy_backward_gradient(tutti_gradient_call *node)
 {
     tutti_sym logits = node->inputs[LOGITS], u = node->output_grads[0];
     if (!tutti_sym_ok(u))
@@ -50,7 +50,7 @@ static void sparse_softmax_cross_entropy_backward_cost(const tutti_infer *node, 
     tutti__cost_flops(node, (5 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
 }
 
-static tutti_status sparse_softmax_cross_entropy_backward_run(const tutti_call *call,
+static tutti_status sparse_softmax_cross_entropy_backward_run(const tutti_kernel_call *call,
                                                               const double *const *inputs,
                                                               double *const *outputs,
                                                               tutti_arena *scratch)
@@ -72,7 +72,7 @@ static tutti_status sparse_softmax_cross_entropy_backward_run(const tutti_call *
     return TUTTI_OK;
 }
 
-static tutti_status sparse_softmax_cross_entropy_backward_reference(const tutti_call *call)
+static tutti_status sparse_softmax_cross_entropy_backward_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, sparse_softmax_cross_entropy_backward_run);
 }

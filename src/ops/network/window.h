@@ -81,25 +81,25 @@ tutti_convolution tutti__convolution(const tutti_attr *attrs, int attr_count, co
 
 /* The rules of conv2d and conv3d, which differ in their number of axes: y = conv(x, kernel). */
 tutti_status tutti__conv_infer(tutti_infer *node, int axes);
-tutti_status tutti__conv_gradient(tutti_gradient *node);
+tutti_status tutti__conv_gradient(tutti_gradient_call *node);
 void tutti__conv_cost(const tutti_infer *node, tutti_cost *ret);
 int tutti__conv_split(const tutti_infer *node, int capacity, tutti_split *ret);
-tutti_status tutti__conv_reference(const tutti_call *call);
+tutti_status tutti__conv_reference(const tutti_kernel_call *call);
 
 /* Of dx = conv_backward_input(kernel, grad[, x]). x's sizes are those of x, or attribute "size": a
  * size s > 0 is meant as it is; s <= 0 is the natural size (see above) and -s more. */
 tutti_status tutti__conv_input_infer(tutti_infer *node, int axes);
-tutti_status tutti__conv_input_gradient(tutti_gradient *node);
+tutti_status tutti__conv_input_gradient(tutti_gradient_call *node);
 void tutti__conv_input_cost(const tutti_infer *node, tutti_cost *ret);
 int tutti__conv_input_split(const tutti_infer *node, int capacity, tutti_split *ret);
-tutti_status tutti__conv_input_reference(const tutti_call *call);
+tutti_status tutti__conv_input_reference(const tutti_kernel_call *call);
 
 /* Of dkernel = conv_backward_kernel(x, grad[, kernel]). */
 tutti_status tutti__conv_kernel_infer(tutti_infer *node, int axes);
-tutti_status tutti__conv_kernel_gradient(tutti_gradient *node);
+tutti_status tutti__conv_kernel_gradient(tutti_gradient_call *node);
 void tutti__conv_kernel_cost(const tutti_infer *node, tutti_cost *ret);
 int tutti__conv_kernel_split(const tutti_infer *node, int capacity, tutti_split *ret);
-tutti_status tutti__conv_kernel_reference(const tutti_call *call);
+tutti_status tutti__conv_kernel_reference(const tutti_kernel_call *call);
 
 /* What these share. 2 FLOPs for every output, tap and input channel of its group. */
 double tutti__convolution_flops(const tutti_type *kernel, const tutti_type *y);
@@ -113,10 +113,10 @@ void tutti__convolution_each(const tutti_convolution *c, tutti_tap_fn *visit, vo
 /* Nodes of the three convolution operators of as many axes as `node` has, with its attributes.
  * `like`, whose sizes (of x or of the kernel) are wanted, joins the inputs only where they are not
  * known yet. */
-tutti_sym tutti__conv_same(const tutti_gradient *node, tutti_sym x, tutti_sym kernel);
-tutti_sym tutti__conv_input_same(const tutti_gradient *node, tutti_sym kernel, tutti_sym grad,
+tutti_sym tutti__conv_same(const tutti_gradient_call *node, tutti_sym x, tutti_sym kernel);
+tutti_sym tutti__conv_input_same(const tutti_gradient_call *node, tutti_sym kernel, tutti_sym grad,
                                  tutti_sym like);
-tutti_sym tutti__conv_kernel_same(const tutti_gradient *node, tutti_sym x, tutti_sym grad,
+tutti_sym tutti__conv_kernel_same(const tutti_gradient_call *node, tutti_sym x, tutti_sym grad,
                                   tutti_sym like);
 
 /* Sizes along the windows' axes for a backward operator: from attribute "size", whose numbers are

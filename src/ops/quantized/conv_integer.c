@@ -1,4 +1,5 @@
 /* conv_integer.c: convolutions of bytes, as i32. */
+#include "ops/build.h"
 #include "ops/network/window.h"
 #include "ops/quantized/quantized.h"
 
@@ -7,7 +8,7 @@ static tutti_status conv_integer_infer(tutti_infer *node)
     return tutti__int_conv_infer(node, tutti__conv_integer_inputs(), TUTTI_I32);
 }
 
-static tutti_status conv_integer_reference(const tutti_call *call)
+static tutti_status conv_integer_reference(const tutti_kernel_call *call)
 {
     return tutti__int_conv_reference(call, tutti__conv_integer_inputs());
 }
@@ -23,8 +24,8 @@ static int conv_integer_split(const tutti_infer *node, int capacity, tutti_split
 }
 
 extern const tutti_op tutti_op_conv_integer;
-tutti_sym(tutti_conv_integer)(tutti_sym x, tutti_sym kernel, tutti_sym x_zero,
-                              tutti_sym kernel_zero, const tutti_conv2d_options *given)
+tutti_sym tutti_conv_integer_with(tutti_sym x, tutti_sym kernel, tutti_sym x_zero,
+                                  tutti_sym kernel_zero, const tutti_conv2d_options *given)
 {
     RULE_OPTIONS(tutti_conv2d_options, o, given);
     int64_t any_pad = 0;
@@ -41,7 +42,7 @@ tutti_sym(tutti_conv_integer)(tutti_sym x, tutti_sym kernel, tutti_sym x_zero,
                         TUTTI_INT("groups", o.groups == 0 ? 1 : o.groups)};
     tutti_sym inputs[] = {x, kernel, x_zero, kernel_zero};
     if (!x_zero.node && kernel_zero.node && tutti_sym_ok(x))
-        inputs[2] = tutti_scalar_like(x, 0);
+        inputs[2] = tutti__scalar_like(x, 0);
     return tutti__nary(&tutti_op_conv_integer,
                        kernel_zero.node ? 4
                        : x_zero.node    ? 3

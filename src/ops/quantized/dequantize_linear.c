@@ -14,7 +14,7 @@ static tutti_status dequantize_linear_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, node->inputs[1].dtype, q->rank, q->dims);
 }
 
-static tutti_status dequantize_linear_reference(const tutti_call *call)
+static tutti_status dequantize_linear_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *scale = &call->inputs[1], *y = &call->outputs[0];
     tutti_quantum q = tutti__quantum(call);
@@ -29,13 +29,13 @@ static tutti_status dequantize_linear_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_dequantize_linear;
-tutti_sym(tutti_dequantize_linear)(tutti_sym q, tutti_sym scale, tutti_sym zero, int axis,
-                                   const tutti_quantize_options *options)
+tutti_sym tutti_dequantize_linear_with(tutti_sym q, tutti_sym scale,
+                                       const tutti_quantize_linear_options *options)
 {
-    RULE_OPTIONS(tutti_quantize_options, o, options);
-    tutti_sym inputs[] = {q, scale, zero};
-    tutti_attr attrs[] = {TUTTI_INT("axis", axis), TUTTI_INT("block", o.block)};
-    return tutti__nary(&tutti_op_dequantize_linear, zero.node ? 3 : 2, inputs, TUTTI_COUNT(attrs),
+    RULE_OPTIONS(tutti_quantize_linear_options, o, options);
+    tutti_sym inputs[] = {q, scale, o.zero};
+    tutti_attr attrs[] = {TUTTI_INT("axis", o.axis), TUTTI_INT("block", o.block)};
+    return tutti__nary(&tutti_op_dequantize_linear, o.zero.node ? 3 : 2, inputs, TUTTI_COUNT(attrs),
                        attrs);
 }
 

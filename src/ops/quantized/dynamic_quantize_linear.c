@@ -14,7 +14,7 @@ static tutti_status dynamic_quantize_linear_infer(tutti_infer *node)
 
 /* low = min(0, min x), high = max(0, max x), scale = (high - low) / 255, zero = round(-low /
  * scale); of zeros only the scale is 1. */
-static tutti_status dynamic_quantize_linear_reference(const tutti_call *call)
+static tutti_status dynamic_quantize_linear_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = tutti_view_count(x);

@@ -71,7 +71,7 @@ tutti_status tutti__int_conv_infer(tutti_infer *node, const tutti_int_conv *c, t
 }
 
 /* The sum of one filter at one place; taps in the padding hold x's zero and add nothing. */
-static int32_t int_conv_element(const tutti_call *call, const tutti_int_conv *c,
+static int32_t int_conv_element(const tutti_kernel_call *call, const tutti_int_conv *c,
                                 const tutti_convolution *v, const int64_t at[3], int64_t filter)
 {
     const tutti_view *x = &call->inputs[c->x], *kernel = &call->inputs[c->kernel];
@@ -96,7 +96,7 @@ static int32_t int_conv_element(const tutti_call *call, const tutti_int_conv *c,
     return (int32_t)sum;
 }
 
-tutti_status tutti__int_conv_reference(const tutti_call *call, const tutti_int_conv *c)
+tutti_status tutti__int_conv_reference(const tutti_kernel_call *call, const tutti_int_conv *c)
 {
     const tutti_view *y = &call->outputs[0];
     tutti_convolution v = tutti__convolution(call->attrs, call->attr_count, call->inputs[c->x].dims,

@@ -72,7 +72,7 @@ static int64_t batch_start(const tutti_view *view, const tutti_view *y, int64_t 
     return start;
 }
 
-static int32_t int_matmul_element(const tutti_call *call, const tutti_int_matmul *m,
+static int32_t int_matmul_element(const tutti_kernel_call *call, const tutti_int_matmul *m,
                                   int64_t a_start, int64_t b_start, int64_t i, int64_t j)
 {
     const tutti_view *a = &call->inputs[m->a], *b = &call->inputs[m->b];
@@ -86,7 +86,7 @@ static int32_t int_matmul_element(const tutti_call *call, const tutti_int_matmul
     return (int32_t)sum;
 }
 
-tutti_status tutti__int_matmul_reference(const tutti_call *call, const tutti_int_matmul *m)
+tutti_status tutti__int_matmul_reference(const tutti_kernel_call *call, const tutti_int_matmul *m)
 {
     const tutti_view *a = &call->inputs[m->a], *b = &call->inputs[m->b], *y = &call->outputs[0];
     int64_t rows = y->dims[y->rank - 2], columns = y->dims[y->rank - 1];

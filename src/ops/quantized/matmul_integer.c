@@ -1,4 +1,5 @@
 /* matmul_integer.c: products of matrices of bytes, as i32. */
+#include "ops/build.h"
 #include "ops/quantized/quantized.h"
 
 static tutti_status matmul_integer_infer(tutti_infer *node)
@@ -6,7 +7,7 @@ static tutti_status matmul_integer_infer(tutti_infer *node)
     return tutti__int_matmul_infer(node, tutti__matmul_integer_inputs(), TUTTI_I32);
 }
 
-static tutti_status matmul_integer_reference(const tutti_call *call)
+static tutti_status matmul_integer_reference(const tutti_kernel_call *call)
 {
     return tutti__int_matmul_reference(call, tutti__matmul_integer_inputs());
 }
@@ -26,7 +27,7 @@ tutti_sym(tutti_matmul_integer)(tutti_sym a, tutti_sym b, tutti_sym a_zero, tutt
 {
     tutti_sym inputs[] = {a, b, a_zero, b_zero};
     if (!a_zero.node && b_zero.node && tutti_sym_ok(a))
-        inputs[2] = tutti_scalar_like(a, 0);
+        inputs[2] = tutti__scalar_like(a, 0);
     return tutti__nary(&tutti_op_matmul_integer,
                        b_zero.node   ? 4
                        : a_zero.node ? 3

@@ -7,7 +7,7 @@ static tutti_status qlinear_conv_infer(tutti_infer *node)
     return tutti__int_conv_infer(node, tutti__qlinear_conv_inputs(), node->inputs[7].dtype);
 }
 
-static tutti_status qlinear_conv_reference(const tutti_call *call)
+static tutti_status qlinear_conv_reference(const tutti_kernel_call *call)
 {
     return tutti__int_conv_reference(call, tutti__qlinear_conv_inputs());
 }
@@ -23,8 +23,9 @@ static int qlinear_conv_split(const tutti_infer *node, int capacity, tutti_split
 }
 
 extern const tutti_op tutti_op_qlinear_conv;
-tutti_sym(tutti_qlinear_conv)(tutti_quantized_sym x, tutti_quantized_sym kernel, tutti_sym y_scale,
-                              tutti_sym y_zero, tutti_sym bias, const tutti_conv2d_options *given)
+tutti_sym tutti_qlinear_conv_with(tutti_quantized_sym x, tutti_quantized_sym kernel,
+                                  tutti_sym y_scale, tutti_sym y_zero, tutti_sym bias,
+                                  const tutti_conv2d_options *given)
 {
     RULE_OPTIONS(tutti_conv2d_options, o, given);
     int64_t any_pad = 0;

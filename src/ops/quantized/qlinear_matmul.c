@@ -6,7 +6,7 @@ static tutti_status qlinear_matmul_infer(tutti_infer *node)
     return tutti__int_matmul_infer(node, tutti__qlinear_matmul_inputs(), node->inputs[7].dtype);
 }
 
-static tutti_status qlinear_matmul_reference(const tutti_call *call)
+static tutti_status qlinear_matmul_reference(const tutti_kernel_call *call)
 {
     return tutti__int_matmul_reference(call, tutti__qlinear_matmul_inputs());
 }

@@ -26,7 +26,7 @@ static float divided(const tutti_view *x, const tutti_view *scale, int64_t i, in
     return x->dtype == TUTTI_F64 ? (float)rint(value / by) : (float)value / (float)by;
 }
 
-static tutti_status quantize_linear_reference(const tutti_call *call)
+static tutti_status quantize_linear_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *scale = &call->inputs[1], *y = &call->outputs[0];
     tutti_quantum q = tutti__quantum(call);
@@ -40,14 +40,14 @@ static tutti_status quantize_linear_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_quantize_linear;
-tutti_sym(tutti_quantize_linear)(tutti_sym x, tutti_sym scale, tutti_sym zero, int axis,
-                                 const tutti_quantize_options *options)
+tutti_sym tutti_quantize_linear_with(tutti_sym x, tutti_sym scale,
+                                     const tutti_quantize_linear_options *options)
 {
-    RULE_OPTIONS(tutti_quantize_options, o, options);
-    tutti_sym inputs[] = {x, scale, zero};
-    tutti_attr attrs[] = {TUTTI_INT("axis", axis), TUTTI_INT("block", o.block),
+    RULE_OPTIONS(tutti_quantize_linear_options, o, options);
+    tutti_sym inputs[] = {x, scale, o.zero};
+    tutti_attr attrs[] = {TUTTI_INT("axis", o.axis), TUTTI_INT("block", o.block),
                           TUTTI_INT("dtype", o.dtype ? o.dtype : TUTTI_U8)};
-    return tutti__nary(&tutti_op_quantize_linear, zero.node ? 3 : 2, inputs, TUTTI_COUNT(attrs),
+    return tutti__nary(&tutti_op_quantize_linear, o.zero.node ? 3 : 2, inputs, TUTTI_COUNT(attrs),
                        attrs);
 }
 

@@ -75,7 +75,7 @@ tutti_status tutti__need_scale(const tutti_infer *node)
     return TUTTI_OK;
 }
 
-tutti_quantum tutti__quantum(const tutti_call *call)
+tutti_quantum tutti__quantum(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *scale = &call->inputs[1];
     int64_t block = RULE_INT(call, "block");
@@ -114,7 +114,7 @@ int tutti__split_quantum(const tutti_infer *node, int capacity, tutti_split *ret
     return cuts.count;
 }
 
-int32_t tutti__zero_of(const tutti_call *call, int input, int64_t i)
+int32_t tutti__zero_of(const tutti_kernel_call *call, int input, int64_t i)
 {
     if (input >= call->input_count)
         return 0;
@@ -122,7 +122,7 @@ int32_t tutti__zero_of(const tutti_call *call, int input, int64_t i)
     return tutti__byte_at(zero, tutti_view_count(zero) == 1 ? 0 : i);
 }
 
-float tutti__scale_of(const tutti_call *call, int input, int64_t i)
+float tutti__scale_of(const tutti_kernel_call *call, int input, int64_t i)
 {
     if (input >= call->input_count)
         return 1;

@@ -27,7 +27,7 @@ tutti_status tutti__need_scale(const tutti_infer *node);
 typedef struct tutti_quantum {
     int64_t size, inner, step, per_outer, per_axis; /* see tutti__quantum_at */
 } tutti_quantum;
-tutti_quantum tutti__quantum(const tutti_call *call);
+tutti_quantum tutti__quantum(const tutti_kernel_call *call);
 /* Index of the parameters of element i: [outer, axis, inner] with blocks along the axis. */
 static inline int64_t tutti__quantum_at(const tutti_quantum *q, int64_t i)
 {
@@ -52,16 +52,16 @@ static inline int32_t tutti__byte_at(const tutti_view *view, int64_t i)
                                    : ((const int8_t *)view->data)[i];
 }
 /* Element i of a vector of bytes, or the only one there is; 0 of an input that was left out. */
-int32_t tutti__zero_of(const tutti_call *call, int input, int64_t i);
+int32_t tutti__zero_of(const tutti_kernel_call *call, int input, int64_t i);
 /* The same of floats; 1 of an input that was left out. */
-float tutti__scale_of(const tutti_call *call, int input, int64_t i);
+float tutti__scale_of(const tutti_kernel_call *call, int input, int64_t i);
 
 /* How an i32 sum of row i and column j becomes a byte: round(sum * a * b / y) + zero, all floats.
  * The inputs' numbers. */
 typedef struct tutti_requantize {
     int a_scale, b_scale, y_scale, y_zero;
 } tutti_requantize;
-static inline int32_t tutti__requantize(const tutti_call *call, const tutti_requantize *r,
+static inline int32_t tutti__requantize(const tutti_kernel_call *call, const tutti_requantize *r,
                                         int64_t row, int64_t column, int32_t sum)
 {
     float factor = tutti__scale_of(call, r->a_scale, row) *
@@ -78,7 +78,7 @@ typedef struct tutti_int_matmul {
 } tutti_int_matmul;
 tutti_status tutti__int_matmul_infer(tutti_infer *node, const tutti_int_matmul *m,
                                      tutti_dtype dtype);
-tutti_status tutti__int_matmul_reference(const tutti_call *call, const tutti_int_matmul *m);
+tutti_status tutti__int_matmul_reference(const tutti_kernel_call *call, const tutti_int_matmul *m);
 void tutti__int_matmul_cost(const tutti_infer *node, const tutti_int_matmul *m, tutti_cost *ret);
 /* Rows of the first matrix, when the second is one; a parameter of rows is cut along. */
 int tutti__int_matmul_split(const tutti_infer *node, const tutti_int_matmul *m, int capacity,
@@ -90,7 +90,7 @@ typedef struct tutti_int_conv {
     const tutti_requantize *finish;
 } tutti_int_conv;
 tutti_status tutti__int_conv_infer(tutti_infer *node, const tutti_int_conv *c, tutti_dtype dtype);
-tutti_status tutti__int_conv_reference(const tutti_call *call, const tutti_int_conv *c);
+tutti_status tutti__int_conv_reference(const tutti_kernel_call *call, const tutti_int_conv *c);
 void tutti__int_conv_cost(const tutti_infer *node, const tutti_int_conv *c, tutti_cost *ret);
 int tutti__int_conv_split(const tutti_infer *node, const tutti_int_conv *c, int capacity,
                           tutti_split *ret);

@@ -9,7 +9,7 @@
 
 extern const tutti_op tutti_op_round_float;
 
-tutti_sym(tutti_round_float)(tutti_sym x, const tutti_round_float_options *options)
+tutti_sym tutti_round_float_with(tutti_sym x, const tutti_round_float_options *options)
 {
     RULE_OPTIONS(tutti_round_float_options, o, options);
     return TUTTI_NARY(&tutti_op_round_float, ((tutti_sym[]){x}), TUTTI_INT("mantissa", o.mantissa),

@@ -21,7 +21,7 @@ typedef struct tutti_draw {
 } tutti_draw;
 
 /* From a call whose input 0 is the counter. */
-tutti_draw tutti__draw_of(const tutti_call *call, const tutti_view *output);
+tutti_draw tutti__draw_of(const tutti_kernel_call *call, const tutti_view *output);
 
 /* The index in the whole tensor of the output's element i. */
 uint64_t tutti__draw_index(const tutti_draw *draw, int64_t i);

@@ -1,12 +1,12 @@
 /* random.c: what the random operators share; see random.h. */
 #include "ops/random/random.h"
 
-static int ints(const tutti_call *call, const char *name, const int64_t **ret)
+static int ints(const tutti_kernel_call *call, const char *name, const int64_t **ret)
 {
     return tutti_attr_ints(call->attrs, call->attr_count, name, ret);
 }
 
-tutti_draw tutti__draw_of(const tutti_call *call, const tutti_view *output)
+tutti_draw tutti__draw_of(const tutti_kernel_call *call, const tutti_view *output)
 {
     uint64_t seed = (uint64_t)RULE_INT(call, "seed"), salt = (uint64_t)RULE_INT(call, "salt");
     tutti_draw draw = {.rank = output->rank, .dims = output->dims};
@@ -121,7 +121,7 @@ tutti_status tutti__infer_normal(tutti_infer *node)
     return tutti__infer_random_floats(node);
 }
 
-tutti_status tutti__normal_reference(const tutti_call *call,
+tutti_status tutti__normal_reference(const tutti_kernel_call *call,
                                      double (*normal)(tutti_random_key key, uint64_t index))
 {
     const tutti_view *out = &call->outputs[0];

@@ -51,7 +51,7 @@ tutti_sym tutti__random_build_type(tutti_graph *graph, const tutti_op *op, tutti
 /* Of operators with attributes mean and stddev. */
 tutti_status tutti__infer_normal(tutti_infer *node);
 /* y = mean + stddev z, z = normal(key, index). */
-tutti_status tutti__normal_reference(const tutti_call *call,
+tutti_status tutti__normal_reference(const tutti_kernel_call *call,
                                      double (*normal)(tutti_random_key key, uint64_t index));
 
 #endif

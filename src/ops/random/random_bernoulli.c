@@ -10,7 +10,7 @@ static tutti_status random_bernoulli_infer(tutti_infer *node)
 }
 
 /* u < p with u a multiple of 2^-24, whatever the output's type. */
-static tutti_status random_bernoulli_reference(const tutti_call *call)
+static tutti_status random_bernoulli_reference(const tutti_kernel_call *call)
 {
     const tutti_view *out = &call->outputs[0];
     double p = RULE_FLOAT(call, "p");
@@ -39,8 +39,8 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_random_bernoulli;
 
-tutti_sym(tutti_random_bernoulli)(tutti_graph *graph, double p, tutti_type type,
-                                  const tutti_random_options *options)
+tutti_sym tutti_random_bernoulli_with(tutti_graph *graph, double p, tutti_type type,
+                                      const tutti_random_options *options)
 {
     return tutti__random_build_type(graph, &tutti_op_random_bernoulli, type, options, 1,
                                     &TUTTI_FLOAT("p", p));

@@ -28,7 +28,7 @@ static int random_categorical_split(const tutti_infer *node, int capacity, tutti
 }
 
 /* The largest logit of a row, and the sum of exp(logit - largest). */
-static tutti_status row_total(const tutti_call *call, int64_t row, int64_t classes,
+static tutti_status row_total(const tutti_kernel_call *call, int64_t row, int64_t classes,
                               double *ret_largest, double *ret_total)
 {
     const tutti_view *logits = &call->inputs[1];
@@ -68,7 +68,7 @@ static int64_t pick(const tutti_view *logits, int64_t row, int64_t classes, doub
     return last;
 }
 
-static tutti_status random_categorical_reference(const tutti_call *call)
+static tutti_status random_categorical_reference(const tutti_kernel_call *call)
 {
     const tutti_view *logits = &call->inputs[1], *out = &call->outputs[0];
     int64_t batch = logits->dims[0], classes = logits->dims[1], n = out->dims[1];
@@ -99,8 +99,8 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_random_categorical;
 
-tutti_sym(tutti_random_categorical)(tutti_sym logits, int64_t n,
-                                    const tutti_random_options *options)
+tutti_sym tutti_random_categorical_with(tutti_sym logits, int64_t n,
+                                        const tutti_random_options *options)
 {
     if (!tutti_sym_ok(logits))
         return tutti__poison_of("random_categorical", 1, &logits);

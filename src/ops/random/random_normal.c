@@ -1,7 +1,7 @@
 /* random_normal.c: normal numbers. */
 #include "ops/random/random.h"
 
-static tutti_status random_normal_reference(const tutti_call *call)
+static tutti_status random_normal_reference(const tutti_kernel_call *call)
 {
     return tutti__normal_reference(call, tutti__random_normal);
 }
@@ -21,8 +21,8 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_random_normal;
 
-tutti_sym(tutti_random_normal)(tutti_graph *graph, double mean, double stddev, tutti_type type,
-                               const tutti_random_options *options)
+tutti_sym tutti_random_normal_with(tutti_graph *graph, double mean, double stddev, tutti_type type,
+                                   const tutti_random_options *options)
 {
     tutti_attr given[] = {TUTTI_FLOAT("mean", mean), TUTTI_FLOAT("stddev", stddev)};
     return tutti__random_build_type(graph, &tutti_op_random_normal, type, options, 2, given);

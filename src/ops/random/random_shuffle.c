@@ -17,7 +17,7 @@ static tutti_status random_shuffle_infer(tutti_infer *node)
 }
 
 /* Row i stands where its key of 64 random bits stands among all keys. */
-static tutti_status random_shuffle_reference(const tutti_call *call)
+static tutti_status random_shuffle_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[1], *y = &call->outputs[0], *order = &call->outputs[1];
     int64_t rows = x->dims[0];
@@ -43,7 +43,7 @@ static tutti_status random_shuffle_reference(const tutti_call *call)
 }
 
 /* dx[order[i]] = dy[i] */
-static tutti_status random_shuffle_gradient(tutti_gradient *node)
+static tutti_status random_shuffle_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[1] && tutti_sym_ok(node->output_grads[0]))
         node->input_grads[1] =
@@ -78,7 +78,7 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_random_shuffle;
 
-tutti_sym(tutti_random_shuffle)(tutti_sym x, const tutti_random_options *options)
+tutti_sym tutti_random_shuffle_with(tutti_sym x, const tutti_random_options *options)
 {
     if (!tutti_sym_ok(x))
         return tutti__poison_of("random_shuffle", 1, &x);

@@ -65,7 +65,7 @@ TUTTI_TEST(random_counter_is_one_variable_outside_every_scope)
     for (size_t i = 0; i < g->nodes.count; i++)
         variables += tutti__is(g->nodes.data[i], "variable");
     CHECK_INT(variables, 1);
-    CHECK_INT(tutti_initialize_all(g).node->control_count, 1);
+    CHECK_INT(tutti_initialize_variables(g).node->control_count, 1);
     tutti_graph_destroy(g);
 }
 
@@ -103,8 +103,10 @@ TUTTI_TEST(random_uniform_never_reaches_its_upper_bound)
     tutti_graph *g = new_graph();
     static const tutti_dtype dtypes[] = {TUTTI_F32, TUTTI_F64, TUTTI_F16, TUTTI_BF16};
     for (size_t d = 0; d < TUTTI_COUNT(dtypes); d++) {
-        tutti_tensor *value = draw_at(
-            tutti_random_uniform(g, 1000, 1001, tutti_type_of(2, (int64_t[]){dtypes[d], 5000})), 1);
+        tutti_tensor *value =
+            draw_at(tutti_random_uniform(g, 1000, 1001,
+                                         tutti_type_from_list(2, (int64_t[]){dtypes[d], 5000})),
+                    1);
         for (int64_t i = 0; i < tutti_tensor_count(value); i++)
             CHECK(tutti_tensor_get(value, i) >= 1000 && tutti_tensor_get(value, i) < 1001);
         tutti_tensor_release(value);

@@ -52,7 +52,7 @@ static void draw_float(const tutti_draw *draw, const tutti_view *out, int64_t i,
         tutti_view_set(out, i, low);
 }
 
-static tutti_status random_uniform_reference(const tutti_call *call)
+static tutti_status random_uniform_reference(const tutti_kernel_call *call)
 {
     const tutti_view *out = &call->outputs[0];
     double low = RULE_FLOAT(call, "low"), high = RULE_FLOAT(call, "high");
@@ -86,8 +86,8 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_random_uniform;
 
-tutti_sym(tutti_random_uniform)(tutti_graph *graph, double low, double high, tutti_type type,
-                                const tutti_random_options *options)
+tutti_sym tutti_random_uniform_with(tutti_graph *graph, double low, double high, tutti_type type,
+                                    const tutti_random_options *options)
 {
     tutti_attr given[] = {TUTTI_FLOAT("low", low), TUTTI_FLOAT("high", high)};
     return tutti__random_build_type(graph, &tutti_op_random_uniform, type, options, 2, given);

@@ -6,7 +6,7 @@ static int64_t any_step_int(int64_t so_far, int64_t x)
     return so_far || x;
 }
 
-static tutti_status any_reference(const tutti_call *call)
+static tutti_status any_reference(const tutti_kernel_call *call)
 {
     static const tutti_reduce_fold fold = {.start_int = 0, .step_int = any_step_int};
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
@@ -20,7 +20,7 @@ static int any_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_any;
-tutti_sym(tutti_any)(tutti_sym x, const tutti_reduce_options *options)
+tutti_sym tutti_any_with(tutti_sym x, const tutti_reduce_options *options)
 {
     return tutti__reduce_build(&tutti_op_any, x, options);
 }
@@ -30,7 +30,7 @@ static const tutti_attr_spec attrs[] = {
     {NULL},
 };
 static const char *const samples[] = {
-    "bool[3,4] | axes=[1]", "bool[5]", "bool[4,3,2] | axes=[0,2] keep_dims=true",
+    "bool[3,4] | axes=[1]", "bool[5]", "bool[4,3,2] | axes=[0,2] keepdims=true",
     "bool[2,0] | axes=[1]", "bool[]",  NULL,
 };
 
@@ -38,7 +38,7 @@ const tutti_op tutti_op_any = {
     .struct_size = sizeof(tutti_op),
     .name = "any",
     .version = 1,
-    .doc = "any(x; axes, keep_dims): y = logical or of x over the axes",
+    .doc = "any(x; axes, keepdims): y = logical or of x over the axes",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

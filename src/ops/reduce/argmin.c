@@ -11,7 +11,7 @@ static bool better_int(int64_t a, int64_t b)
     return a < b;
 }
 
-static tutti_status argmin_reference(const tutti_call *call)
+static tutti_status argmin_reference(const tutti_kernel_call *call)
 {
     return tutti__reduce_position(call, better, better_int);
 }

@@ -14,7 +14,7 @@ static tutti_status cumprod_infer(tutti_infer *node)
  *   dx[k] = sum over the j whose y[j] has x[k] of dy[j] prod_except(m)[j, k]
  * which is right where elements are 0, for the price of n^2 elements. y[j] has x[i] for i <= j;
  * exclusive: i < j; reverse: the other way round. */
-static tutti_status cumprod_gradient(tutti_gradient *node)
+static tutti_status cumprod_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0];
     int rank = tutti_sym_type(x).rank, axis = tutti__axis_of(RULE_INT(node, "axis"), rank);
@@ -47,7 +47,7 @@ static int64_t cumprod_step_int(int64_t so_far, int64_t x)
     return (int64_t)((uint64_t)so_far * (uint64_t)x);
 }
 
-static tutti_status cumprod_reference(const tutti_call *call)
+static tutti_status cumprod_reference(const tutti_kernel_call *call)
 {
     return tutti__reduce_running(
         call, &(tutti_reduce_fold){
@@ -55,7 +55,7 @@ static tutti_status cumprod_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_cumprod;
-tutti_sym(tutti_cumprod)(tutti_sym x, int axis, const tutti_cumsum_options *options)
+tutti_sym tutti_cumprod_with(tutti_sym x, int axis, const tutti_cumsum_options *options)
 {
     RULE_OPTIONS(tutti_cumsum_options, o, options);
     return TUTTI_NARY(&tutti_op_cumprod, ((tutti_sym[]){x}), TUTTI_INT("axis", axis),

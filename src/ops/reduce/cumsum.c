@@ -10,7 +10,7 @@ static tutti_status cumsum_infer(tutti_infer *node)
 }
 
 /* x[i] is in every sum from i on: the running sum of dy from the other end. */
-static tutti_status cumsum_gradient(tutti_gradient *node)
+static tutti_status cumsum_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_cumsum(node->output_grads[0], (int)RULE_INT(node, "axis"),
                                         .exclusive = RULE_INT(node, "exclusive") != 0,
@@ -28,7 +28,7 @@ static int64_t cumsum_step_int(int64_t so_far, int64_t x)
     return (int64_t)((uint64_t)so_far + (uint64_t)x);
 }
 
-static tutti_status cumsum_reference(const tutti_call *call)
+static tutti_status cumsum_reference(const tutti_kernel_call *call)
 {
     return tutti__reduce_running(
         call, &(tutti_reduce_fold){
@@ -36,7 +36,7 @@ static tutti_status cumsum_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_cumsum;
-tutti_sym(tutti_cumsum)(tutti_sym x, int axis, const tutti_cumsum_options *options)
+tutti_sym tutti_cumsum_with(tutti_sym x, int axis, const tutti_cumsum_options *options)
 {
     RULE_OPTIONS(tutti_cumsum_options, o, options);
     return TUTTI_NARY(&tutti_op_cumsum, ((tutti_sym[]){x}), TUTTI_INT("axis", axis),

@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* dx = dy e^(x - y) */
-static tutti_status logsumexp_gradient(tutti_gradient *node)
+static tutti_status logsumexp_gradient(tutti_gradient_call *node)
 {
     tutti_sym y = tutti__reduce_keep(node, node->outputs[0]);
     tutti_sym grad = tutti__reduce_keep(node, node->output_grads[0]);
@@ -27,7 +27,7 @@ static double logsumexp(const tutti_view *x, int64_t base, const tutti_reduce_ax
     return most + log(sum);
 }
 
-static tutti_status logsumexp_reference(const tutti_call *call)
+static tutti_status logsumexp_reference(const tutti_kernel_call *call)
 {
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     for (int64_t k = 0; k < plan.kept.count; k++)
@@ -37,7 +37,7 @@ static tutti_status logsumexp_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_logsumexp;
-tutti_sym(tutti_logsumexp)(tutti_sym x, const tutti_reduce_options *options)
+tutti_sym tutti_logsumexp_with(tutti_sym x, const tutti_reduce_options *options)
 {
     return tutti__reduce_build(&tutti_op_logsumexp, x, options);
 }
@@ -49,7 +49,7 @@ static const tutti_attr_spec attrs[] = {
 static const char *const samples[] = {
     "f32[3,4]",
     "f32[4,3,5] | axes=[1]",
-    "f32[3,5] | axes=[-1,0] keep_dims=true",
+    "f32[3,5] | axes=[-1,0] keepdims=true",
     "f64[5,2] | axes=[0]",
     "f32[]",
     "bf16[3,8] | axes=[1]",
@@ -61,7 +61,7 @@ const tutti_op tutti_op_logsumexp = {
     .struct_size = sizeof(tutti_op),
     .name = "logsumexp",
     .version = 1,
-    .doc = "logsumexp(x; axes, keep_dims): y = log(sum of e^x over the axes)",
+    .doc = "logsumexp(x; axes, keepdims): y = log(sum of e^x over the axes)",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -30,7 +30,7 @@ static int64_t limit_of(tutti_dtype dtype)
     }
 }
 
-static tutti_status max_reference(const tutti_call *call)
+static tutti_status max_reference(const tutti_kernel_call *call)
 {
     tutti_reduce_fold fold = {(double)-INFINITY, max_step, limit_of(call->inputs[0].dtype),
                               max_step_int};
@@ -45,7 +45,7 @@ static int max_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_max;
-tutti_sym(tutti_max)(tutti_sym x, const tutti_reduce_options *options)
+tutti_sym tutti_max_with(tutti_sym x, const tutti_reduce_options *options)
 {
     return tutti__reduce_build(&tutti_op_max, x, options);
 }
@@ -57,7 +57,7 @@ static const tutti_attr_spec attrs[] = {
 static const char *const samples[] = {
     "f32[3,4]",
     "f32[4,3,5] | axes=[1]",
-    "f32[3,5] | axes=[-1,0] keep_dims=true",
+    "f32[3,5] | axes=[-1,0] keepdims=true",
     "i32[4,3] | axes=[0]",
     "f64[]",
     "f32[3,0] | axes=[1]",
@@ -69,7 +69,7 @@ const tutti_op tutti_op_max = {
     .struct_size = sizeof(tutti_op),
     .name = "max",
     .version = 1,
-    .doc = "max(x; axes, keep_dims): y = largest of x over the axes",
+    .doc = "max(x; axes, keepdims): y = largest of x over the axes",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -2,7 +2,7 @@
 #include "ops/reduce/reduce.h"
 
 /* dx = dy / n, repeated; n elements make one result. */
-static tutti_status mean_gradient(tutti_gradient *node)
+static tutti_status mean_gradient(tutti_gradient_call *node)
 {
     tutti_sym grad = tutti__reduce_divide(node, node->output_grads[0]);
     node->input_grads[0] = tutti_broadcast_like(tutti__reduce_keep(node, grad), node->inputs[0]);
@@ -13,11 +13,11 @@ static tutti_status mean_gradient(tutti_gradient *node)
 static tutti_status mean_expand(tutti_expansion *node)
 {
     node->outputs[0] =
-        tutti__reduce_expand_mean(node, node->inputs[0], RULE_INT(node, "keep_dims") != 0);
+        tutti__reduce_expand_mean(node, node->inputs[0], RULE_INT(node, "keepdims") != 0);
     return TUTTI_OK;
 }
 
-static tutti_status mean_reference(const tutti_call *call)
+static tutti_status mean_reference(const tutti_kernel_call *call)
 {
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     for (int64_t k = 0; k < plan.kept.count; k++) {
@@ -31,7 +31,7 @@ static tutti_status mean_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_mean;
-tutti_sym(tutti_mean)(tutti_sym x, const tutti_reduce_options *options)
+tutti_sym tutti_mean_with(tutti_sym x, const tutti_reduce_options *options)
 {
     return tutti__reduce_build(&tutti_op_mean, x, options);
 }
@@ -43,7 +43,7 @@ static const tutti_attr_spec attrs[] = {
 static const char *const samples[] = {
     "f32[3,4]",
     "f32[4,3,5] | axes=[1]",
-    "f32[3,5] | axes=[-1,0] keep_dims=true",
+    "f32[3,5] | axes=[-1,0] keepdims=true",
     "f64[5,2] | axes=[0]",
     "f32[]",
     "bf16[3,8] | axes=[1]",
@@ -54,8 +54,7 @@ const tutti_op tutti_op_mean = {
     .struct_size = sizeof(tutti_op),
     .name = "mean",
     .version = 1,
-    .doc =
-        "mean(x; axes, keep_dims): y = sum of x over the axes / number of elements that make one",
+    .doc = "mean(x; axes, keepdims): y = sum of x over the axes / number of elements that make one",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

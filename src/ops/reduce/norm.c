@@ -12,7 +12,7 @@ static tutti_status norm_infer(tutti_infer *node)
 }
 
 /* ord 1: dx = dy sign(x). ord 2: dx = dy x / y, and 0 where y = 0, which means x = 0. */
-static tutti_status norm_gradient(tutti_gradient *node)
+static tutti_status norm_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], grad = tutti__reduce_keep(node, node->output_grads[0]);
     if (RULE_INT(node, "ord") == 1) {
@@ -35,7 +35,7 @@ static double step_square(double so_far, double x)
     return so_far + x * x;
 }
 
-static tutti_status norm_reference(const tutti_call *call)
+static tutti_status norm_reference(const tutti_kernel_call *call)
 {
     bool euclidean = RULE_INT(call, "ord") == 2;
     double (*step)(double, double) = euclidean ? step_square : step_magnitude;
@@ -59,11 +59,11 @@ static int norm_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_norm;
-tutti_sym(tutti_norm)(tutti_sym x, const tutti_norm_options *options)
+tutti_sym tutti_norm_with(tutti_sym x, const tutti_norm_options *options)
 {
     RULE_OPTIONS(tutti_norm_options, o, options);
     return TUTTI_NARY(&tutti_op_norm, ((tutti_sym[]){x}), tutti__axes_attr("axes", &o.axes),
-                      TUTTI_INT("keep_dims", o.keep_dims), TUTTI_INT("ord", o.ord ? o.ord : 2));
+                      TUTTI_INT("keepdims", o.keepdims), TUTTI_INT("ord", o.ord ? o.ord : 2));
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -74,12 +74,12 @@ static const tutti_attr_spec attrs[] = {
 static const char *const samples[] = {
     "f32[3,4]",
     "f32[4,3,5] | axes=[1]",
-    "f32[3,5] | axes=[-1,0] keep_dims=true",
+    "f32[3,5] | axes=[-1,0] keepdims=true",
     "f64[5,2] | axes=[0]",
     "f32[]",
     "bf16[3,8] | axes=[1]",
     "f32[4,3] | axes=[0] ord=1",
-    "f32[2,5] | ord=1 keep_dims=true",
+    "f32[2,5] | ord=1 keepdims=true",
     "f32[2,0] | axes=[1]",
     NULL,
 };
@@ -88,8 +88,7 @@ const tutti_op tutti_op_norm = {
     .struct_size = sizeof(tutti_op),
     .name = "norm",
     .version = 1,
-    .doc =
-        "norm(x; axes, keep_dims, ord): y = sqrt(sum of x^2 over the axes), for ord 1 sum of |x|",
+    .doc = "norm(x; axes, keepdims, ord): y = sqrt(sum of x^2 over the axes), for ord 1 sum of |x|",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

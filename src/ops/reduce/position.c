@@ -51,7 +51,8 @@ static int64_t best_int(const tutti_view *x, int64_t base, int64_t step, int64_t
     return best;
 }
 
-tutti_status tutti__reduce_position(const tutti_call *call, bool (*better)(double a, double b),
+tutti_status tutti__reduce_position(const tutti_kernel_call *call,
+                                    bool (*better)(double a, double b),
                                     bool (*better_int)(int64_t a, int64_t b))
 {
     const tutti_view *x = &call->inputs[0];

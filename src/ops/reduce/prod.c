@@ -3,7 +3,7 @@
 
 /* dx[i] = dy (product of all others), axis by axis, so that zeros do no harm: with p the product
  * over the first axes, d(prod of p along a)/dp is prod_except(p, a). */
-static tutti_status prod_gradient(tutti_gradient *node)
+static tutti_status prod_gradient(tutti_gradient_call *node)
 {
     tutti_reduce_options keeping = tutti__reduce_keeping(node);
     tutti_sym partial[TUTTI_MAX_RANK] = {node->inputs[0]};
@@ -11,7 +11,7 @@ static tutti_status prod_gradient(tutti_gradient *node)
     int count = keeping.axes.count;
     for (int i = 0; i + 1 < count; i++)
         partial[i + 1] =
-            tutti_prod(partial[i], .axes = TUTTI_AXES(keeping.axes.values[i]), .keep_dims = true);
+            tutti_prod(partial[i], .axes = TUTTI_AXES(keeping.axes.values[i]), .keepdims = true);
     for (int i = count - 1; i >= 0; i--)
         grad = tutti_mul(grad, tutti_prod_except(partial[i], (int)keeping.axes.values[i]));
     node->input_grads[0] = grad;
@@ -29,7 +29,7 @@ static int64_t prod_step_int(int64_t so_far, int64_t x)
     return (int64_t)((uint64_t)so_far * (uint64_t)x);
 }
 
-static tutti_status prod_reference(const tutti_call *call)
+static tutti_status prod_reference(const tutti_kernel_call *call)
 {
     static const tutti_reduce_fold fold = {1, prod_step, 1, prod_step_int};
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
@@ -43,7 +43,7 @@ static int prod_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_prod;
-tutti_sym(tutti_prod)(tutti_sym x, const tutti_reduce_options *options)
+tutti_sym tutti_prod_with(tutti_sym x, const tutti_reduce_options *options)
 {
     return tutti__reduce_build(&tutti_op_prod, x, options);
 }
@@ -55,7 +55,7 @@ static const tutti_attr_spec attrs[] = {
 static const char *const samples[] = {
     "f32[3,4]",
     "f32[4,3,5] | axes=[1]",
-    "f32[3,5] | axes=[-1,0] keep_dims=true",
+    "f32[3,5] | axes=[-1,0] keepdims=true",
     "i32[4,3] | axes=[0]",
     "f64[]",
     "f32[3,0] | axes=[1]",
@@ -68,7 +68,7 @@ const tutti_op tutti_op_prod = {
     .struct_size = sizeof(tutti_op),
     .name = "prod",
     .version = 1,
-    .doc = "prod(x; axes, keep_dims): y = product of x over the axes",
+    .doc = "prod(x; axes, keepdims): y = product of x over the axes",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

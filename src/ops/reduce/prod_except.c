@@ -13,7 +13,7 @@ static tutti_status prod_except_infer(tutti_infer *node)
  *   de[i]/dx[k] = product of x[j], j != i, j != k, and 0 for k = i
  * Row i of m is x with 1 at place i, so de[i]/dx[k] = prod_except(m)[i, k] off the diagonal, and
  *   dx[k] = sum over i of de[i] prod_except(m)[i, k] (i != k). */
-static tutti_status prod_except_gradient(tutti_gradient *node)
+static tutti_status prod_except_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0];
     int rank = tutti_sym_type(x).rank, axis = tutti__axis_of(RULE_INT(node, "axis"), rank);
@@ -71,7 +71,7 @@ static double except(const line *l, int64_t first, int64_t count, double before,
     return before;
 }
 
-static tutti_status prod_except_reference(const tutti_call *call)
+static tutti_status prod_except_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));

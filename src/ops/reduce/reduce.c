@@ -8,7 +8,7 @@
 static tutti_status reduce_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
-    bool keep = RULE_INT(node, "keep_dims") != 0;
+    bool keep = RULE_INT(node, "keepdims") != 0;
     int64_t dims[TUTTI_MAX_RANK];
     uint32_t mask;
     int rank = 0;
@@ -54,7 +54,7 @@ void tutti__reduce_cost(const tutti_infer *node, tutti_cost *ret)
 int tutti__reduce_split(const tutti_infer *node, int partial, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0];
-    bool keep = RULE_INT(node, "keep_dims") != 0;
+    bool keep = RULE_INT(node, "keepdims") != 0;
     uint32_t mask = tutti__axes_mask(x->rank, node->attrs, node->attr_count, "axes");
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     for (int i = 0, result = 0; i < x->rank; i++) {
@@ -79,26 +79,26 @@ tutti_sym tutti__reduce_build(const tutti_op *op, tutti_sym x, const tutti_reduc
 {
     RULE_OPTIONS(tutti_reduce_options, o, options);
     return TUTTI_NARY(op, ((tutti_sym[]){x}), tutti__axes_attr("axes", &o.axes),
-                      TUTTI_INT("keep_dims", o.keep_dims));
+                      TUTTI_INT("keepdims", o.keepdims));
 }
 
-tutti_reduce_options tutti__reduce_keeping(const tutti_gradient *node)
+tutti_reduce_options tutti__reduce_keeping(const tutti_gradient_call *node)
 {
     int rank = tutti_sym_type(node->inputs[0]).rank;
     uint32_t mask = tutti__axes_mask(rank, node->attrs, node->attr_count, "axes");
-    tutti_reduce_options options = {.struct_size = sizeof options, .keep_dims = true};
+    tutti_reduce_options options = {.struct_size = sizeof options, .keepdims = true};
     for (int i = 0; i < rank; i++)
         if (mask >> i & 1)
             options.axes.values[options.axes.count++] = i;
     return options;
 }
 
-tutti_sym tutti__reduce_keep(const tutti_gradient *node, tutti_sym reduced)
+tutti_sym tutti__reduce_keep(const tutti_gradient_call *node, tutti_sym reduced)
 {
     tutti_type x = tutti_sym_type(node->inputs[0]), small = tutti_sym_type(reduced);
     uint32_t mask = tutti__axes_mask(x.rank, node->attrs, node->attr_count, "axes");
     int unknown = 0, zeros = 0;
-    if (RULE_INT(node, "keep_dims") || small.rank == 0 || small.rank == x.rank)
+    if (RULE_INT(node, "keepdims") || small.rank == 0 || small.rank == x.rank)
         return reduced; /* a scalar broadcasts as it is */
     for (int i = 0, from = 0; i < x.rank; i++) {
         x.dims[i] = mask >> i & 1 ? 1 : small.dims[from++];
@@ -113,7 +113,7 @@ tutti_sym tutti__reduce_keep(const tutti_gradient *node, tutti_sym reduced)
     return reduced;
 }
 
-tutti_sym tutti__reduce_divide(const tutti_gradient *node, tutti_sym grad)
+tutti_sym tutti__reduce_divide(const tutti_gradient_call *node, tutti_sym grad)
 {
     tutti_type x = tutti_sym_type(node->inputs[0]);
     tutti_reduce_options keeping = tutti__reduce_keeping(node);
@@ -125,37 +125,38 @@ tutti_sym tutti__reduce_divide(const tutti_gradient *node, tutti_sym grad)
     if (count != TUTTI_ANY)
         count = tutti__dims_product(keeping.axes.count, dims);
     if (count > 0 && x.dtype == TUTTI_F16) /* which holds no count beyond 65504 */
-        return tutti_scale(grad, 1 / (double)count);
+        return tutti_mul(grad, 1 / (double)count);
     if (count != TUTTI_ANY)
         return tutti_div(grad, tutti_fill(node->graph, x.dtype, (double)count));
     tutti_sym size = (tutti_size)(node->inputs[0], keeping.axes.count, keeping.axes.values);
     return tutti_div(grad, tutti_cast(size, x.dtype));
 }
 
-tutti_sym tutti__reduce_expand_mean(const tutti_expansion *node, tutti_sym values, bool keep_dims)
+tutti_sym tutti__reduce_expand_mean(const tutti_expansion *node, tutti_sym values, bool keepdims)
 {
     tutti_type x = tutti_sym_type(values);
-    tutti_gradient as = {.inputs = &values, .attrs = node->attrs, .attr_count = node->attr_count};
+    tutti_gradient_call as = {
+        .inputs = &values, .attrs = node->attrs, .attr_count = node->attr_count};
     tutti_reduce_options keeping = tutti__reduce_keeping(&as);
     int64_t count = 1;
     for (int i = 0; i < keeping.axes.count; i++)
         count *= x.dims[keeping.axes.values[i]];
-    keeping.keep_dims = keep_dims;
+    keeping.keepdims = keepdims;
     if (keeping.axes.count == 0) /* none, where an empty list would mean all */
         return values;
-    return tutti_div((tutti_sum)(values, &keeping),
+    return tutti_div(tutti_sum_with(values, &keeping),
                      tutti_fill(node->graph, x.dtype, (double)count));
 }
 
 /* dx = dy [x = y] / (number of x that are equal to y). */
-tutti_status tutti__reduce_extreme_gradient(tutti_gradient *node)
+tutti_status tutti__reduce_extreme_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0];
     tutti_reduce_options keeping = tutti__reduce_keeping(node);
     tutti_sym y = tutti__reduce_keep(node, node->outputs[0]);
     tutti_sym grad = tutti__reduce_keep(node, node->output_grads[0]);
     tutti_sym hit = tutti_cast(tutti_equal(x, y), tutti_sym_type(x).dtype);
-    node->input_grads[0] = tutti_mul(hit, tutti_div(grad, (tutti_sum)(hit, &keeping)));
+    node->input_grads[0] = tutti_mul(hit, tutti_div(grad, tutti_sum_with(hit, &keeping)));
     return TUTTI_OK;
 }
 
@@ -188,7 +189,7 @@ tutti_reduce_plan tutti__reduce_plan(const tutti_view *x, uint32_t mask)
     return plan;
 }
 
-tutti_reduce_plan tutti__reduce_plan_of(const tutti_call *call)
+tutti_reduce_plan tutti__reduce_plan_of(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     return tutti__reduce_plan(x, tutti__axes_mask(x->rank, call->attrs, call->attr_count, "axes"));
@@ -253,7 +254,7 @@ static void run_ints(const line *l, const tutti_reduce_fold *fold)
     }
 }
 
-tutti_status tutti__reduce_running(const tutti_call *call, const tutti_reduce_fold *fold)
+tutti_status tutti__reduce_running(const tutti_kernel_call *call, const tutti_reduce_fold *fold)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));

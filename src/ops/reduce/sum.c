@@ -2,7 +2,7 @@
 #include "ops/reduce/reduce.h"
 
 /* Every element adds to one result: dx = dy, repeated. */
-static tutti_status sum_gradient(tutti_gradient *node)
+static tutti_status sum_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] =
         tutti_broadcast_like(tutti__reduce_keep(node, node->output_grads[0]), node->inputs[0]);
@@ -20,7 +20,7 @@ static int64_t sum_step_int(int64_t so_far, int64_t x)
     return (int64_t)((uint64_t)so_far + (uint64_t)x);
 }
 
-static tutti_status sum_reference(const tutti_call *call)
+static tutti_status sum_reference(const tutti_kernel_call *call)
 {
     static const tutti_reduce_fold fold = {0, sum_step, 0, sum_step_int};
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
@@ -34,7 +34,7 @@ static int sum_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_sum;
-tutti_sym(tutti_sum)(tutti_sym x, const tutti_reduce_options *options)
+tutti_sym tutti_sum_with(tutti_sym x, const tutti_reduce_options *options)
 {
     return tutti__reduce_build(&tutti_op_sum, x, options);
 }
@@ -46,7 +46,7 @@ static const tutti_attr_spec attrs[] = {
 static const char *const samples[] = {
     "f32[3,4]",
     "f32[4,3,5] | axes=[1]",
-    "f32[3,5] | axes=[-1,0] keep_dims=true",
+    "f32[3,5] | axes=[-1,0] keepdims=true",
     "i32[4,3] | axes=[0]",
     "f64[]",
     "f32[3,0] | axes=[1]",
@@ -57,7 +57,7 @@ const tutti_op tutti_op_sum = {
     .struct_size = sizeof(tutti_op),
     .name = "sum",
     .version = 1,
-    .doc = "sum(x; axes, keep_dims): y = sum of x over the axes",
+    .doc = "sum(x; axes, keepdims): y = sum of x over the axes",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

@@ -24,7 +24,7 @@ static tutti_status sum_like_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like->rank, like->dims);
 }
 
-static tutti_status sum_like_gradient(tutti_gradient *node)
+static tutti_status sum_like_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_broadcast_like(node->output_grads[0], node->inputs[0]);
@@ -42,7 +42,7 @@ static int64_t sum_like_step_int(int64_t so_far, int64_t x)
     return (int64_t)((uint64_t)so_far + (uint64_t)x);
 }
 
-static tutti_status sum_like_reference(const tutti_call *call)
+static tutti_status sum_like_reference(const tutti_kernel_call *call)
 {
     static const tutti_reduce_fold fold = {0, sum_like_step, 0, sum_like_step_int};
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];

@@ -26,7 +26,7 @@ static tutti_status top_k_infer(tutti_infer *node)
 }
 
 /* Each value's gradient goes back to where the value came from. */
-static tutti_status top_k_gradient(tutti_gradient *node)
+static tutti_status top_k_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0]))
         node->input_grads[0] =
@@ -65,7 +65,7 @@ static void top_of_row(const tutti_view *x, int64_t base, int64_t size, int64_t 
     }
 }
 
-static tutti_status top_k_reference(const tutti_call *call)
+static tutti_status top_k_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t size = x->dims[x->rank - 1], k = RULE_INT(call, "k");

@@ -2,11 +2,11 @@
 #include "ops/reduce/reduce.h"
 
 /* dx = dy 2 (x - mean) / n; what flows through the mean cancels. */
-static tutti_status variance_gradient(tutti_gradient *node)
+static tutti_status variance_gradient(tutti_gradient_call *node)
 {
     tutti_reduce_options keeping = tutti__reduce_keeping(node);
-    tutti_sym distance = tutti_sub(node->inputs[0], (tutti_mean)(node->inputs[0], &keeping));
-    tutti_sym grad = tutti__reduce_divide(node, tutti_scale(node->output_grads[0], 2));
+    tutti_sym distance = tutti_sub(node->inputs[0], tutti_mean_with(node->inputs[0], &keeping));
+    tutti_sym grad = tutti__reduce_divide(node, tutti_mul(node->output_grads[0], 2));
     node->input_grads[0] = tutti_mul(tutti__reduce_keep(node, grad), distance);
     return TUTTI_OK;
 }
@@ -29,11 +29,11 @@ static tutti_status variance_expand(tutti_expansion *node)
 {
     tutti_sym mean = tutti__reduce_expand_mean(node, node->inputs[0], true);
     tutti_sym squares = tutti_square(tutti_sub(node->inputs[0], mean));
-    node->outputs[0] = tutti__reduce_expand_mean(node, squares, RULE_INT(node, "keep_dims") != 0);
+    node->outputs[0] = tutti__reduce_expand_mean(node, squares, RULE_INT(node, "keepdims") != 0);
     return TUTTI_OK;
 }
 
-static tutti_status variance_reference(const tutti_call *call)
+static tutti_status variance_reference(const tutti_kernel_call *call)
 {
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     for (int64_t k = 0; k < plan.kept.count; k++)
@@ -43,7 +43,7 @@ static tutti_status variance_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_variance;
-tutti_sym(tutti_variance)(tutti_sym x, const tutti_reduce_options *options)
+tutti_sym tutti_variance_with(tutti_sym x, const tutti_reduce_options *options)
 {
     return tutti__reduce_build(&tutti_op_variance, x, options);
 }
@@ -55,7 +55,7 @@ static const tutti_attr_spec attrs[] = {
 static const char *const samples[] = {
     "f32[3,4]",
     "f32[4,3,5] | axes=[1]",
-    "f32[3,5] | axes=[-1,0] keep_dims=true",
+    "f32[3,5] | axes=[-1,0] keepdims=true",
     "f64[5,2] | axes=[0]",
     "f32[]",
     "bf16[3,8] | axes=[1]",
@@ -66,7 +66,7 @@ const tutti_op tutti_op_variance = {
     .struct_size = sizeof(tutti_op),
     .name = "variance",
     .version = 1,
-    .doc = "variance(x; axes, keep_dims): y = mean of (x - mean of x)^2 over the axes",
+    .doc = "variance(x; axes, keepdims): y = mean of (x - mean of x)^2 over the axes",
     .category = "reduction",
     .min_inputs = 1,
     .max_inputs = 1,

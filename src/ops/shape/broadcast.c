@@ -38,7 +38,7 @@ int tutti__broadcast_axis(const tutti_type *small, const tutti_type *large, int 
                                                                            : own;
 }
 
-tutti_status tutti__broadcast_reference(const tutti_call *call)
+tutti_status tutti__broadcast_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_move move = {.rank = y->rank, .size = tutti_dtype_size(x->dtype)};

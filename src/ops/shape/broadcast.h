@@ -16,6 +16,6 @@ tutti_status tutti__broadcast_check(const tutti_infer *node, const tutti_type *s
 int tutti__broadcast_axis(const tutti_type *small, const tutti_type *large, int axis);
 
 /* Input 0 broadcast to output 0. */
-tutti_status tutti__broadcast_reference(const tutti_call *call);
+tutti_status tutti__broadcast_reference(const tutti_kernel_call *call);
 
 #endif

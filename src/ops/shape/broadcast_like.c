@@ -9,7 +9,7 @@ static tutti_status broadcast_like_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like->rank, dims);
 }
 
-static tutti_status broadcast_like_gradient(tutti_gradient *node)
+static tutti_status broadcast_like_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_unbroadcast(node->output_grads[0], node->inputs[0]);

@@ -25,7 +25,7 @@ static tutti_status broadcast_to_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, rank, known);
 }
 
-static tutti_status broadcast_to_gradient(tutti_gradient *node)
+static tutti_status broadcast_to_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_unbroadcast(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;

@@ -33,7 +33,7 @@ static tutti_status concat_infer(tutti_infer *node)
 
 /* Each input's part of the gradient: a slice where the sizes are known, else an output of
  * split_like. */
-static tutti_status concat_gradient(tutti_gradient *node)
+static tutti_status concat_gradient(tutti_gradient_call *node)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), tutti_sym_type(node->inputs[0]).rank);
     tutti_sym pieces = TUTTI_NO_SYM, grad = node->output_grads[0];
@@ -44,7 +44,7 @@ static tutti_status concat_gradient(tutti_gradient *node)
             if (!tutti_sym_ok(pieces))
                 pieces = (tutti_split_like)(grad, axis, node->input_count, node->inputs);
             if (node->wanted[i])
-                node->input_grads[i] = tutti_output_of(pieces, i);
+                node->input_grads[i] = tutti_sym_output(pieces, i);
             start = TUTTI_ANY;
             continue;
         }
@@ -55,7 +55,7 @@ static tutti_status concat_gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status concat_reference(const tutti_call *call)
+static tutti_status concat_reference(const tutti_kernel_call *call)
 {
     const tutti_view *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
@@ -77,9 +77,11 @@ static int concat_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_concat;
-tutti_sym(tutti_concat)(int axis, int count, const tutti_sym *inputs)
+tutti_sym tutti_concatenate_with(int count, const tutti_sym *inputs,
+                                 const tutti_concatenate_options *options)
 {
-    return tutti__nary(&tutti_op_concat, count, inputs, 1, &TUTTI_INT("axis", axis));
+    RULE_OPTIONS(tutti_concatenate_options, o, options);
+    return tutti__nary(&tutti_op_concat, count, inputs, 1, &TUTTI_INT("axis", o.axis));
 }
 
 static const tutti_attr_spec attrs[] = {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/build.h"
 #include "ops/network/network_test.h"
 #include "ops/shape/move.h"
 
@@ -42,17 +43,17 @@ TUTTI_TEST(updates_that_were_replaced_have_no_gradient)
     tutti_sym x = tutti_range(g, 1, 5, 1, TUTTI_F64), u = tutti_range(g, 1, 4, 1, TUTTI_F64);
     tutti_sym y = tutti_scatter_elements(x, tutti_ints(g, 1, -3, 1), u, 0, NULL);
     tutti_sym loss = tutti_sum(tutti_mul(tutti_square(y), tutti_range(g, 1, 5, 1, TUTTI_F64)));
-    tutti_sym du = tutti_gradient_of(loss, u), dx = tutti_gradient_of(loss, x);
+    tutti_sym du = tutti_gradient(loss, u), dx = tutti_gradient(loss, x);
     CHECK_SYM(y, 1, 3, 3, 4);
     CHECK_SYM(du, 0, 0, 12); /* 2 weight y */
     CHECK_SYM(dx, 2, 0, 18, 32);
-    CHECK_SYM(tutti_gradient_of(tutti_sum(du), u), 0, 0, 4);
-    CHECK_SYM(tutti_gradient_of(tutti_sum(dx), x), 2, 0, 6, 8);
+    CHECK_SYM(tutti_gradient(tutti_sum(du), u), 0, 0, 4);
+    CHECK_SYM(tutti_gradient(tutti_sum(dx), x), 2, 0, 6, 8);
     tutti_sym rows = tutti_reshape(tutti_range(g, 1, 9, 1, TUTTI_F32), 2, 4);
     tutti_sym few = tutti_reshape(tutti_range(g, 1, 7, 1, TUTTI_F32), 2, 3);
     tutti_sym at = tutti_reshape(tutti_ints(g, 0, 3, 0, 2, 2, -2), 2, 3);
     y = tutti_scatter_elements(rows, at, few, 1, "none");
-    CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_mul(y, rows)), few), 0, 4, 1, 0, 0, 7);
+    CHECK_SYM(tutti_gradient(tutti_sum(tutti_mul(y, rows)), few), 0, 4, 1, 0, 0, 7);
     tutti_graph_destroy(g);
 }
 
@@ -168,17 +169,18 @@ TUTTI_TEST(running_products)
     CHECK_OP("cumprod", "i8[4]{=2,3,4,11}", 0, 2, 6, 24, 8);
     tutti_graph *g = tutti__test_graph();
     tutti_sym x =
-        tutti_reshape(tutti_concat(0, tutti_range(g, 1, 5, 1, TUTTI_F32),
-                                   tutti_fill(g, TUTTI_F32, 0.5, 1), tutti_fill(g, TUTTI_F32, 0, 1),
-                                   tutti_fill(g, TUTTI_F32, 2, 1), tutti_fill(g, TUTTI_F32, -3, 1)),
+        tutti_reshape(tutti_concatenate(TUTTI_SYMS(
+                          tutti_range(g, 1, 5, 1, TUTTI_F32), tutti_fill(g, TUTTI_F32, 0.5, 1),
+                          tutti_fill(g, TUTTI_F32, 0, 1), tutti_fill(g, TUTTI_F32, 2, 1),
+                          tutti_fill(g, TUTTI_F32, -3, 1))),
                       2, 4);
     tutti_sym weight = tutti_reshape(tutti_range(g, 1, 9, 1, TUTTI_F32), 2, 4);
     tutti_sym loss = tutti_sum(tutti_mul(tutti_cumprod(x, 1), weight));
-    CHECK_SYM(tutti_gradient_of(loss, x), 119, 59, 38, 24, 5, -14, 0, 0);
+    CHECK_SYM(tutti_gradient(loss, x), 119, 59, 38, 24, 5, -14, 0, 0);
     x = tutti_reshape(x, 1, 1, 1, 1, 1, 2, 4);
-    tutti_sym first = tutti_gradient_of(tutti_sum(tutti_cumprod(x, 6)), x);
+    tutti_sym first = tutti_gradient(tutti_sum(tutti_cumprod(x, 6)), x);
     CHECK_SYM(first, 33, 16, 10, 6, 1, -1.5, 0, 0);
-    CHECK(!tutti_sym_ok(tutti_gradient_of(tutti_sum(first), x)));
+    CHECK(!tutti_sym_ok(tutti_gradient(tutti_sum(first), x)));
     CHECK_CONTAINS(tutti_error_message(), "of tutti_cumprod two more than x has; reshape x");
     tutti_graph_destroy(g);
 }
@@ -192,12 +194,12 @@ TUTTI_TEST(newer_activations_as_pytorch)
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti_reshape(tutti_ints(g, 1, -2, 3, -4, 5, -6), 2, 3);
     x = tutti_cast(x, TUTTI_F32);
-    tutti_sym slope = tutti_scale(tutti_range(g, 1, 4, 1, TUTTI_F32), 0.1);
+    tutti_sym slope = tutti_mul(tutti_range(g, 1, 4, 1, TUTTI_F32), 0.1);
     tutti_sym weight = tutti_reshape(tutti_range(g, 1, 7, 1, TUTTI_F32), 2, 3);
     tutti_sym y = tutti_prelu(x, slope), loss = tutti_sum(tutti_mul(y, weight));
     CHECK_SYM(y, 1, -0.4, 3, -0.4, 5, -1.8);
-    CHECK_SYM(tutti_gradient_of(loss, x), 1, 0.4, 3, 0.4, 5, 1.8);
-    CHECK_SYM(tutti_gradient_of(loss, slope), -16, -4, -36);
+    CHECK_SYM(tutti_gradient(loss, x), 1, 0.4, 3, 0.4, 5, 1.8);
+    CHECK_SYM(tutti_gradient(loss, slope), -16, -4, -36);
     tutti_graph_destroy(g);
 }
 
@@ -205,10 +207,10 @@ TUTTI_TEST(newer_activations_have_the_slopes_of_pytorch)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym x =
-        tutti_scale(tutti_cast(tutti_ints(g, -40, -25, -10, -3, 4, 20, 35), TUTTI_F64), 0.1);
-    CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_mish(x)), x), -0.05377321, -0.1097436, 0.05921673,
+        tutti_mul(tutti_cast(tutti_ints(g, -40, -25, -10, -3, 4, 20, 35), TUTTI_F64), 0.1);
+    CHECK_SYM(tutti_gradient(tutti_sum(tutti_mish(x)), x), -0.05377321, -0.1097436, 0.05921673,
               0.4085109, 0.8370175, 1.069318, 1.009939);
-    CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_hard_swish(x)), x), 0, -0.3333333, 0.1666667, 0.4,
+    CHECK_SYM(tutti_gradient(tutti_sum(tutti_hard_swish(x)), x), 0, -0.3333333, 0.1666667, 0.4,
               0.6333333, 1.166667, 1);
     tutti_graph_destroy(g);
 }
@@ -219,9 +221,9 @@ TUTTI_TEST(elements_slope_of_hard_swish_beyond_its_bend)
 {
     tutti_graph *g = tutti__test_graph();
     tutti_sym x = tutti_cast(tutti_ints(g, -1000000, -4, -3, 3, 4, 1000000), TUTTI_F32);
-    tutti_sym y = tutti_hard_swish(x), large = tutti_scalar_like(y, (double)INFINITY);
-    CHECK_SYM(tutti_gradient_of(tutti_sum(y), x), 0, 0, 0, 1, 1, 1);
-    CHECK_SYM(tutti_gradient_of(tutti_sum(tutti_mul(y, large)), x), 0, 0, 0, INFINITY, INFINITY,
+    tutti_sym y = tutti_hard_swish(x), large = tutti__scalar_like(y, (double)INFINITY);
+    CHECK_SYM(tutti_gradient(tutti_sum(y), x), 0, 0, 0, 1, 1, 1);
+    CHECK_SYM(tutti_gradient(tutti_sum(tutti_mul(y, large)), x), 0, 0, 0, INFINITY, INFINITY,
               INFINITY);
     tutti_graph_destroy(g);
 }
@@ -234,7 +236,7 @@ static void check_adjoint(tutti_sym y, tutti_sym x)
     double count = (double)tutti_type_count(&type);
     tutti_sym dy = tutti_mod(tutti_range(g, 0, count, 1, TUTTI_F64), tutti_scalar(g, TUTTI_F64, 7));
     tutti_sym weighted = tutti_mul(tutti_reshape(y, -1), dy), loss = tutti_sum(weighted);
-    tutti_sym back = tutti_sum(tutti_reshape(tutti_mul(x, tutti_gradient_of(loss, x)), -1));
+    tutti_sym back = tutti_sum(tutti_reshape(tutti_mul(x, tutti_gradient(loss, x)), -1));
     CHECK_SYM(tutti_sub(back, loss), 0);
 }
 
@@ -303,7 +305,7 @@ static int64_t wrong_moves(size_t size, const int64_t *dims, const int *ways)
         move.from[i] = ways[i] * dense[i];
         start += ways[i] < 0 ? -move.from[i] * (dims[i] - 1) : 0;
     }
-    tutti__move(&(tutti_call){0}, &move, from + start * (int64_t)size, to);
+    tutti__move(&(tutti_kernel_call){0}, &move, from + start * (int64_t)size, to);
     for (int64_t n = 0; n < count; n++) {
         int64_t at = start + n / (dims[1] * dims[2]) * move.from[0] +
                      n / dims[2] % dims[1] * move.from[1] + n % dims[2] * move.from[2];

@@ -12,7 +12,7 @@ static tutti_status expand_dims_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, x->rank + 1, dims);
 }
 
-static tutti_status expand_dims_gradient(tutti_gradient *node)
+static tutti_status expand_dims_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;

@@ -18,7 +18,7 @@ static tutti_status fill_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, (tutti_dtype)dtype, rank, dims);
 }
 
-static tutti_status fill_reference(const tutti_call *call)
+static tutti_status fill_reference(const tutti_kernel_call *call)
 {
     tutti__fill_view(&call->outputs[0], RULE_FLOAT(call, "value"));
     return TUTTI_OK;

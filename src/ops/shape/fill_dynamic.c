@@ -49,7 +49,7 @@ static tutti_status fill_dynamic_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, dtype, rank, dims);
 }
 
-static tutti_status fill_dynamic_reference(const tutti_call *call)
+static tutti_status fill_dynamic_reference(const tutti_kernel_call *call)
 {
     int64_t dims[TUTTI_MAX_RANK];
     const int64_t *hint;
@@ -61,7 +61,7 @@ static tutti_status fill_dynamic_reference(const tutti_call *call)
     }
     if (!is_as_said(rank, dims, hints, hint))
         return OTHER_SHAPE(call, rank, dims, hints, hint);
-    TUTTI_TRY(tutti_call_allocate(call, 0, rank, dims));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 0, rank, dims));
     tutti__fill_view(&call->outputs[0], RULE_FLOAT(call, "value"));
     return TUTTI_OK;
 }

@@ -15,7 +15,7 @@ static tutti_status flatten_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, 2, (int64_t[]){x->dims[0], count});
 }
 
-static tutti_status flatten_gradient(tutti_gradient *node)
+static tutti_status flatten_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
@@ -30,7 +30,7 @@ static int flatten_split(const tutti_infer *node, int capacity, tutti_split *ret
 }
 
 extern const tutti_op tutti_op_flatten;
-tutti_sym(tutti_flatten_of)(tutti_sym x)
+tutti_sym(tutti_nn_flatten)(tutti_sym x)
 {
     return tutti__unary(&tutti_op_flatten, x);
 }

@@ -19,7 +19,7 @@ static tutti_status gather_infer(tutti_infer *node)
 
 /* Along axis 0 the gradient is sparse: the rows of dy and where they belong. False when the shape
  * of a row is not known. */
-static bool give_rows(tutti_gradient *node)
+static bool give_rows(tutti_gradient_call *node)
 {
     tutti_type x = tutti_sym_type(node->inputs[0]), indices = tutti_sym_type(node->inputs[1]);
     int64_t count = tutti_type_count(&indices), row = 1;
@@ -40,7 +40,7 @@ static bool give_rows(tutti_gradient *node)
     return true;
 }
 
-static tutti_status gather_gradient(tutti_gradient *node)
+static tutti_status gather_gradient(tutti_gradient_call *node)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), tutti_sym_type(node->inputs[0]).rank);
     if (!node->wanted[0] || (axis == 0 && give_rows(node)))
@@ -85,7 +85,7 @@ static void gather_piece(void *context, int64_t index)
     }
 }
 
-static tutti_status gather_reference(const tutti_call *call)
+static tutti_status gather_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), x->rank);

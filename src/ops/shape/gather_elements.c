@@ -6,7 +6,7 @@ static tutti_sym from_the_front(tutti_sym x, tutti_sym indices, int axis)
 {
     tutti_dtype dtype = tutti_sym_type(indices).dtype;
     tutti_sym size = tutti_cast(tutti_size(x, axis), dtype);
-    tutti_sym below = tutti_less(indices, tutti_scalar_like(indices, 0));
+    tutti_sym below = tutti_less(indices, 0);
     return tutti_where(below, tutti_add(indices, size), indices);
 }
 

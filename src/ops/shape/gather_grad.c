@@ -30,7 +30,7 @@ static tutti_status gather_grad_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, rows->dtype, like.rank, like.dims);
 }
 
-static tutti_status gather_grad_gradient(tutti_gradient *node)
+static tutti_status gather_grad_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =
@@ -56,7 +56,7 @@ static void starts_of(const void *context, int64_t first, int64_t count, int64_t
     }
 }
 
-static tutti_status gather_grad_reference(const tutti_call *call)
+static tutti_status gather_grad_reference(const tutti_kernel_call *call)
 {
     const tutti_view *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);

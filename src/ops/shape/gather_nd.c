@@ -14,7 +14,7 @@ static tutti_status gather_nd_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, rank, dims);
 }
 
-static tutti_status gather_nd_gradient(tutti_gradient *node)
+static tutti_status gather_nd_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =
@@ -44,7 +44,7 @@ static void gather_piece(void *context, int64_t index)
                tutti__element(all->x, starts[i]), bytes);
 }
 
-static tutti_status gather_nd_reference(const tutti_call *call)
+static tutti_status gather_nd_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *y = &call->outputs[0];
     tutti_index_rows rows = tutti__index_rows(indices, x->rank, x->dims);

@@ -162,7 +162,7 @@ static void move_piece(void *context, int64_t index)
                   all->from + start * piece.from[0] * size);
 }
 
-void tutti__move(const tutti_call *call, const tutti_move *move, const void *from, void *to)
+void tutti__move(const tutti_kernel_call *call, const tutti_move *move, const void *from, void *to)
 {
     int64_t bytes = (int64_t)move->size;
     for (int i = 0; i < move->rank; i++)
@@ -181,7 +181,7 @@ void tutti__move(const tutti_call *call, const tutti_move *move, const void *fro
     tutti_parallel(call, (merged.dims[0] + chunk - 1) / chunk, move_piece, &all);
 }
 
-void tutti__move_rows(const tutti_call *call, size_t size, int64_t rows, int64_t row,
+void tutti__move_rows(const tutti_kernel_call *call, size_t size, int64_t rows, int64_t row,
                       const void *from, int64_t from_step, void *to, int64_t to_step)
 {
     tutti_move move = {

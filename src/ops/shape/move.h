@@ -18,10 +18,10 @@ typedef struct tutti_move {
     int64_t from[TUTTI_MOVE_RANK], to[TUTTI_MOVE_RANK];
 } tutti_move;
 
-void tutti__move(const tutti_call *call, const tutti_move *move, const void *from, void *to);
+void tutti__move(const tutti_kernel_call *call, const tutti_move *move, const void *from, void *to);
 
 /* `rows` rows of `row` elements each, the starts of which lie `from_step` and `to_step` apart. */
-void tutti__move_rows(const tutti_call *call, size_t size, int64_t rows, int64_t row,
+void tutti__move_rows(const tutti_kernel_call *call, size_t size, int64_t rows, int64_t row,
                       const void *from, int64_t from_step, void *to, int64_t to_step);
 
 /* Row i of `bytes` bytes at `to` = row places[i] at `from`. The arrays do not overlap. */

@@ -73,11 +73,11 @@ static void give(const tutti_view *x, int64_t found, int64_t *y)
     } while (axis >= 0);
 }
 
-static tutti_status nonzero_reference(const tutti_call *call)
+static tutti_status nonzero_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t found = count_all(x);
-    TUTTI_TRY(tutti_call_allocate(call, 0, 2, (int64_t[]){x->rank, found}));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 0, 2, (int64_t[]){x->rank, found}));
     if (x->rank > 0 && found > 0)
         give(x, found, call->outputs[0].data);
     return TUTTI_OK;

@@ -20,7 +20,7 @@ static tutti_status one_hot_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, (tutti_dtype)dtype, indices->rank + 1, dims);
 }
 
-static tutti_status one_hot_reference(const tutti_call *call)
+static tutti_status one_hot_reference(const tutti_kernel_call *call)
 {
     const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
     int64_t count = tutti_view_count(indices), depth = RULE_INT(call, "depth");
@@ -40,7 +40,7 @@ static int one_hot_split(const tutti_infer *node, int capacity, tutti_split *ret
 }
 
 extern const tutti_op tutti_op_one_hot;
-tutti_sym(tutti_one_hot)(tutti_sym indices, int64_t depth, const tutti_one_hot_options *options)
+tutti_sym tutti_one_hot_with(tutti_sym indices, int64_t depth, const tutti_one_hot_options *options)
 {
     RULE_OPTIONS(tutti_one_hot_options, o, options);
     if (o.on == 0 && o.off == 0)

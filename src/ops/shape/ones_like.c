@@ -8,7 +8,7 @@ static tutti_status ones_like_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status ones_like_reference(const tutti_call *call)
+static tutti_status ones_like_reference(const tutti_kernel_call *call)
 {
     tutti__fill_view(&call->outputs[0], 1);
     return TUTTI_OK;

@@ -69,7 +69,7 @@ static tutti_status pad_infer(tutti_infer *node)
 }
 
 /* Of a constant: the inside of the gradient. Else everything that came from an element, summed. */
-static tutti_status pad_gradient(tutti_gradient *node)
+static tutti_status pad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_pad_grad;
     tutti_slice_options inside = {.struct_size = sizeof inside};
@@ -86,7 +86,7 @@ static tutti_status pad_gradient(tutti_gradient *node)
         inside.begin.values[i] = paddings[2 * i];
         inside.end.values[i] = paddings[2 * i + 1] > 0 ? -paddings[2 * i + 1] : TUTTI_LAST;
     }
-    node->input_grads[0] = (tutti_slice)(node->output_grads[0], &inside);
+    node->input_grads[0] = tutti_slice_with(node->output_grads[0], &inside);
     return TUTTI_OK;
 }
 
@@ -126,7 +126,7 @@ static void pad_rows(tutti_pad_mode mode, const tutti_view *x, const tutti_view 
     }
 }
 
-static tutti_status pad_reference(const tutti_call *call)
+static tutti_status pad_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_pad_mode mode = tutti__pad_mode(call->attrs, call->attr_count);
@@ -164,7 +164,7 @@ static int pad_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_pad;
-tutti_sym(tutti_pad)(tutti_sym x, const tutti_pad_options *options)
+tutti_sym tutti_pad_with(tutti_sym x, const tutti_pad_options *options)
 {
     RULE_OPTIONS(tutti_pad_options, o, options);
     int64_t paddings[2 * TUTTI_MAX_RANK] = {0};

@@ -29,7 +29,7 @@ static tutti_status pad_grad_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like.rank, like.dims);
 }
 
-static tutti_status pad_grad_gradient(tutti_gradient *node)
+static tutti_status pad_grad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_pad;
     if (node->wanted[0])
@@ -150,7 +150,7 @@ static void pad_grad_sum_piece(void *context, int64_t index)
     }
 }
 
-static tutti_status pad_grad_reference(const tutti_call *call)
+static tutti_status pad_grad_reference(const tutti_kernel_call *call)
 {
     job all = {.x = &call->inputs[0], .y = &call->outputs[0]};
     int64_t count = tutti_view_count(all.y);

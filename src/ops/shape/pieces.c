@@ -1,7 +1,7 @@
 /* pieces.c: what split and split_like share; see pieces.h. */
 #include "ops/shape/pieces.h"
 
-tutti_status tutti__pieces_reference(const tutti_call *call)
+tutti_status tutti__pieces_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), x->rank);

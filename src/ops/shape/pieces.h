@@ -5,6 +5,6 @@
 #include "ops/shape/move.h"
 
 /* The outputs are pieces of input 0 along attribute axis, one after the other. */
-tutti_status tutti__pieces_reference(const tutti_call *call);
+tutti_status tutti__pieces_reference(const tutti_kernel_call *call);
 
 #endif

@@ -27,7 +27,7 @@ static tutti_status put_along_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, updates->dtype, like.rank, like.dims);
 }
 
-static tutti_status put_along_gradient(tutti_gradient *node)
+static tutti_status put_along_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[1])
         node->input_grads[1] =
@@ -41,7 +41,7 @@ static void starts_of(const void *context, int64_t first, int64_t count, int64_t
     tutti__along_places(context, first, count, ret_starts);
 }
 
-static tutti_status put_along_reference(const tutti_call *call)
+static tutti_status put_along_reference(const tutti_kernel_call *call)
 {
     const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);

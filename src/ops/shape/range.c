@@ -84,7 +84,7 @@ static void range_piece(void *context, int64_t index)
         range_run(all, first, end - first < RUN ? end - first : RUN);
 }
 
-static tutti_status range_reference(const tutti_call *call)
+static tutti_status range_reference(const tutti_kernel_call *call)
 {
     job all = {&call->outputs[0], RULE_FLOAT(call, "start"), RULE_FLOAT(call, "delta")};
     if (all.out->dims[0] > 0)

@@ -48,7 +48,7 @@ static tutti_status range_dynamic_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, node->inputs[0].dtype, 1, &count);
 }
 
-static tutti_status range_dynamic_reference(const tutti_call *call)
+static tutti_status range_dynamic_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = call->inputs;
     bool whole = tutti_dtype_is_int(x[0].dtype);
@@ -64,7 +64,7 @@ static tutti_status range_dynamic_reference(const tutti_call *call)
             "start %g, limit %g, delta %g: all must be finite, delta not 0, and the elements "
             "not too many",
             start, limit, delta);
-    TUTTI_TRY(tutti_call_allocate(call, 0, 1, &count));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 0, 1, &count));
     for (int64_t i = 0; i < count; i++) {
         if (whole)
             tutti_view_set_int(&call->outputs[0], i, (int64_t)(first + (uint64_t)i * step));

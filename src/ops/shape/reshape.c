@@ -57,7 +57,7 @@ static tutti_status reshape_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status reshape_gradient(tutti_gradient *node)
+static tutti_status reshape_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;

@@ -16,7 +16,7 @@ static tutti_status reshape_like_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status reshape_like_gradient(tutti_gradient *node)
+static tutti_status reshape_like_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);

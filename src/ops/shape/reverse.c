@@ -9,14 +9,14 @@ static tutti_status reverse_infer(tutti_infer *node)
 }
 
 extern const tutti_op tutti_op_reverse;
-static tutti_status reverse_gradient(tutti_gradient *node)
+static tutti_status reverse_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = TUTTI_NARY(&tutti_op_reverse, ((tutti_sym[]){node->output_grads[0]}),
                                       RULE_ATTR(node, "axes"));
     return TUTTI_OK;
 }
 
-static tutti_status reverse_reference(const tutti_call *call)
+static tutti_status reverse_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     uint32_t mask = tutti__axes_mask(x->rank, call->attrs, call->attr_count, "axes");

@@ -9,7 +9,7 @@ static tutti_status roll_infer(tutti_infer *node)
 }
 
 extern const tutti_op tutti_op_roll;
-static tutti_status roll_gradient(tutti_gradient *node)
+static tutti_status roll_gradient(tutti_gradient_call *node)
 {
     int64_t shift = RULE_INT(node, "shift");
     /* -INT64_MIN does not exist, but shifting back by its half twice does the same. */
@@ -22,7 +22,7 @@ static tutti_status roll_gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status roll_reference(const tutti_call *call)
+static tutti_status roll_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));

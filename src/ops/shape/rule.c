@@ -214,7 +214,7 @@ void tutti__strides_of(int rank, const int64_t *dims, int64_t *ret_strides)
     }
 }
 
-tutti_status tutti__reference_view(const tutti_call *call)
+tutti_status tutti__reference_view(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     size_t bytes = (size_t)tutti__dims_product(x->rank, x->dims) * tutti_dtype_size(x->dtype);

@@ -100,7 +100,7 @@ tutti_blocks tutti__blocks(const tutti_view *view, int axis);
 void tutti__strides_of(int rank, const int64_t *dims, int64_t *ret_strides);
 
 /* Of a view: output 0 gets the bytes of input 0. */
-tutti_status tutti__reference_view(const tutti_call *call);
+tutti_status tutti__reference_view(const tutti_kernel_call *call);
 /* Every element gets the value, as far as its type can hold it; strings become empty. */
 void tutti__fill_view(const tutti_view *view, double value);
 

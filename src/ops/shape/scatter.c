@@ -22,8 +22,8 @@ static void place_text(const tutti_view *view, int64_t flat, char ret_text[TUTTI
     snprintf(ret_text + used, TUTTI_TYPE_TEXT - used, "%s", view->rank ? "]" : "");
 }
 
-static tutti_status scatter_refuse(const tutti_call *call, const tutti_view *indices, int64_t i,
-                                   int axis, int64_t limit)
+static tutti_status scatter_refuse(const tutti_kernel_call *call, const tutti_view *indices,
+                                   int64_t i, int axis, int64_t limit)
 {
     char place[TUTTI_TYPE_TEXT];
     long long value = (long long)tutti__index_at(indices, i);
@@ -53,8 +53,8 @@ static bool all_inside(const tutti_view *indices, int64_t first, int64_t count, 
     return !outside;
 }
 
-tutti_status tutti__indices_check(const tutti_call *call, int input, int first_axis, int columns,
-                                  const int64_t *dims)
+tutti_status tutti__indices_check(const tutti_kernel_call *call, int input, int first_axis,
+                                  int columns, const int64_t *dims)
 {
     const tutti_view *indices = &call->inputs[input];
     int64_t count = tutti_view_count(indices);
@@ -178,7 +178,7 @@ static void add_tile(void *context, int64_t tile)
     tutti__elements_from_doubles(all->y->dtype, tutti__element(all->y, first), end - first, sums);
 }
 
-tutti_status tutti__scatter_add(const tutti_call *call, const tutti_scatter *scatter,
+tutti_status tutti__scatter_add(const tutti_kernel_call *call, const tutti_scatter *scatter,
                                 const tutti_view *updates, const tutti_view *y)
 {
     sorted all = {.updates = updates, .y = y, .length = scatter->length};
@@ -266,14 +266,14 @@ tutti_status tutti__scatter_nd_infer(tutti_infer *node, const tutti_type *like)
     return tutti__shape_output(node, 0, updates->dtype, rank, dims);
 }
 
-tutti_status tutti__scatter_nd_gradient(tutti_gradient *node)
+tutti_status tutti__scatter_nd_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[1])
         node->input_grads[1] = tutti_gather_nd(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
-tutti_status tutti__scatter_nd_reference(const tutti_call *call)
+tutti_status tutti__scatter_nd_reference(const tutti_kernel_call *call)
 {
     const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
     tutti_index_rows rows = tutti__index_rows(indices, y->rank, y->dims);

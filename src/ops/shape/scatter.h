@@ -13,8 +13,8 @@ static inline int64_t tutti__index_at(const tutti_view *indices, int64_t i)
 
 /* Input `input` holds indices; element i is one along axis first_axis + i mod columns of a tensor
  * with these dimensions. One out of range fails with its value, its place and the range. */
-tutti_status tutti__indices_check(const tutti_call *call, int input, int first_axis, int columns,
-                                  const int64_t *dims);
+tutti_status tutti__indices_check(const tutti_kernel_call *call, int input, int first_axis,
+                                  int columns, const int64_t *dims);
 
 /* y = 0, then for each i in [0, count): y[start(i) .. + length) += updates[i length .. + length),
  * in this order. f32, f64 and integers add in their own type; 16-bit floats add in double and round
@@ -24,7 +24,7 @@ typedef struct tutti_scatter {
     void (*starts)(const void *context, int64_t first, int64_t count, int64_t *ret_starts);
     const void *context;
 } tutti_scatter;
-tutti_status tutti__scatter_add(const tutti_call *call, const tutti_scatter *scatter,
+tutti_status tutti__scatter_add(const tutti_kernel_call *call, const tutti_scatter *scatter,
                                 const tutti_view *updates, const tutti_view *y);
 
 /* take_along and put_along whose indices may be `fewer` than x's, or like's, elements beside the
@@ -64,8 +64,8 @@ tutti_status tutti__index_columns(const tutti_infer *node, int input, int rank, 
 /* What scatter_nd and scatter_nd_like share: inputs indices and updates; the result's shape is that
  * of `like`. */
 tutti_status tutti__scatter_nd_infer(tutti_infer *node, const tutti_type *like);
-tutti_status tutti__scatter_nd_gradient(tutti_gradient *node);
-tutti_status tutti__scatter_nd_reference(const tutti_call *call);
+tutti_status tutti__scatter_nd_gradient(tutti_gradient_call *node);
+tutti_status tutti__scatter_nd_reference(const tutti_kernel_call *call);
 /* The indices: each piece of them adds its part. Or an axis that is not indexed. */
 int tutti__scatter_nd_split(const tutti_infer *node, int capacity, tutti_split *ret);
 void tutti__scatter_nd_cost(const tutti_infer *node, tutti_cost *ret);

@@ -58,7 +58,7 @@ static tutti_sym last_of_equals(tutti_sym x, tutti_sym at, int axis)
 }
 
 /* dx and du of y = x with u put in (none), added, multiplied; the extremes share dy. */
-static tutti_status scatter_elements_gradient(tutti_gradient *node)
+static tutti_status scatter_elements_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym x = node->inputs[0], at = node->inputs[1], u = node->inputs[2], dx = dy, du;
@@ -165,7 +165,7 @@ static void put_run(int reduction, const tutti_view *u, const tutti_view *y, int
 #undef PUT
 
 /* Negative indices count from the end. */
-static tutti_status check_indices(const tutti_call *call, int axis)
+static tutti_status check_indices(const tutti_kernel_call *call, int axis)
 {
     const tutti_view *indices = &call->inputs[1];
     int64_t count = tutti_view_count(indices), limit = call->outputs[0].dims[axis];
@@ -184,7 +184,8 @@ static tutti_status check_indices(const tutti_call *call, int axis)
 enum { RUN = 512 }; /* updates whose places are found at once */
 
 /* f32 and 16-bit floats are combined in double and rounded once. */
-static tutti_status combine_sums(const tutti_call *call, int reduction, const tutti_along *along)
+static tutti_status combine_sums(const tutti_kernel_call *call, int reduction,
+                                 const tutti_along *along)
 {
     const tutti_view *x = &call->inputs[0], *u = &call->inputs[2], *y = &call->outputs[0];
     int64_t places[RUN], count = tutti_view_count(u), all = tutti_view_count(y);
@@ -203,7 +204,7 @@ static tutti_status combine_sums(const tutti_call *call, int reduction, const tu
     return TUTTI_OK;
 }
 
-static tutti_status scatter_elements_reference(const tutti_call *call)
+static tutti_status scatter_elements_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *u = &call->inputs[2],
                      *y = &call->outputs[0];

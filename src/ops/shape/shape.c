@@ -6,7 +6,7 @@ static tutti_status shape_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, TUTTI_I64, 1, (int64_t[]){node->inputs[0].rank});
 }
 
-static tutti_status shape_reference(const tutti_call *call)
+static tutti_status shape_reference(const tutti_kernel_call *call)
 {
     for (int i = 0; i < call->inputs[0].rank; i++)
         tutti_view_set_int(&call->outputs[0], i, call->inputs[0].dims[i]);

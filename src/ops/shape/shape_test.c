@@ -316,7 +316,7 @@ TUTTI_TEST(strings_are_moved)
     tutti_graph *g = tutti__test_graph();
     CHECK_OK(tutti_tensor_from(TUTTI_STRING, 2, (int64_t[]){2, 2}, words, &x));
     tutti_sym s = tutti_constant(g, x);
-    tutti_sym y = tutti_concat(0, tutti_transpose(s), tutti_reverse(s));
+    tutti_sym y = tutti_concatenate(TUTTI_SYMS(tutti_transpose(s), tutti_reverse(s)));
     y = tutti_pad(tutti_slice(y, .begin = TUTTI_INDEX(0, 1)), .after = TUTTI_INDEX(1));
     tutti_tensor *value = tutti__test_value(y);
     static const char *const expected[] = {"or", "not", "or", "to", ""};
@@ -336,9 +336,9 @@ TUTTI_TEST(gradients_of_unknown_sizes)
     tutti_graph *g = tutti__test_graph();
     tutti_sym a = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY),
               b = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
-    tutti_sym joined = tutti_concat(0, a, b);
+    tutti_sym joined = tutti_concatenate(TUTTI_SYMS(a, b));
     tutti_sym loss = tutti_sum(tutti_mul(joined, joined));
-    tutti_sym grad = tutti_gradient_of(loss, b);
+    tutti_sym grad = tutti_gradient(loss, b);
     CHECK_OK(tutti_graph_check(g));
     tutti_tensor *values[2], *result = NULL;
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){1}, (float[]){5}, &values[0]));
@@ -361,13 +361,13 @@ TUTTI_TEST(gather_has_a_sparse_gradient)
     tutti_sym indices =
         tutti_cast(tutti_reshape(tutti_range(g, 0, 4, 1, TUTTI_F32), 2, 2), TUTTI_I32);
     tutti_grad grad;
-    tutti_differentiate(tutti_sum(tutti_gather(table, indices, 0)), 1, &table, &grad);
+    tutti_gradients(tutti_sum(tutti_gather(table, indices, 0)), 1, &table, &grad);
     CHECK_OK(tutti_graph_check(g));
     CHECK(tutti_sym_ok(grad.rows));
     CHECK_INT(tutti_sym_type(grad.value).dims[0], 4);
     CHECK_INT(tutti_sym_type(grad.rows).rank, 1);
     CHECK_SYM(grad.rows, 0, 1, 2, 3);
-    tutti_differentiate(tutti_sum(tutti_gather(table, indices, 0)), 1, &table, &grad);
+    tutti_gradients(tutti_sum(tutti_gather(table, indices, 0)), 1, &table, &grad);
     CHECK_SYM(tutti_grad_dense(grad, table), 1, 1, 1, 1, 1, 1, 1, 1);
     tutti_graph_destroy(g);
 }
@@ -375,7 +375,7 @@ TUTTI_TEST(gather_has_a_sparse_gradient)
 /* Every permutation of a tensor large enough for tiles and several pieces, element by element. */
 static void check_move(const int64_t *dims, const int *order, size_t size)
 {
-    tutti_call call = {0};
+    tutti_kernel_call call = {0};
     tutti_move move = {.rank = 3, .size = size};
     int64_t strides[3] = {dims[1] * dims[2], dims[2], 1}, count = dims[0] * strides[0];
     unsigned char *from = malloc((size_t)count * size), *to = calloc((size_t)count, size);

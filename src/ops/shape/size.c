@@ -8,7 +8,7 @@ static tutti_status size_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, TUTTI_I64, 0, NULL);
 }
 
-static tutti_status size_reference(const tutti_call *call)
+static tutti_status size_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     uint32_t mask = tutti__axes_mask(x->rank, call->attrs, call->attr_count, "axes");

@@ -65,7 +65,7 @@ static tutti_status slice_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, x->rank, dims);
 }
 
-static tutti_status slice_gradient(tutti_gradient *node)
+static tutti_status slice_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_slice_grad;
     node->input_grads[0] =
@@ -74,7 +74,7 @@ static tutti_status slice_gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status slice_reference(const tutti_call *call)
+static tutti_status slice_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_slice_run runs[TUTTI_MAX_RANK];
@@ -106,7 +106,7 @@ static int slice_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_slice;
-tutti_sym(tutti_slice)(tutti_sym x, const tutti_slice_options *options)
+tutti_sym tutti_slice_with(tutti_sym x, const tutti_slice_options *options)
 {
     RULE_OPTIONS(tutti_slice_options, o, options);
     return TUTTI_NARY(&tutti_op_slice, ((tutti_sym[]){x}), TUTTI_SLICE_ATTRS(o));
@@ -130,7 +130,7 @@ tutti_sym(tutti_slice_axis)(tutti_sym x, int axis, int64_t begin, int64_t end)
     }
     options.begin.values[axis] = begin;
     options.end.values[axis] = end;
-    return (tutti_slice)(x, &options);
+    return tutti_slice_with(x, &options);
 }
 
 static const tutti_attr_spec attrs[] = {

@@ -21,7 +21,7 @@ static tutti_status slice_grad_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like.rank, like.dims);
 }
 
-static tutti_status slice_grad_gradient(tutti_gradient *node)
+static tutti_status slice_grad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_slice;
     if (node->wanted[0])
@@ -31,7 +31,7 @@ static tutti_status slice_grad_gradient(tutti_gradient *node)
     return TUTTI_OK;
 }
 
-static tutti_status slice_grad_reference(const tutti_call *call)
+static tutti_status slice_grad_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_slice_run runs[TUTTI_MAX_RANK];
@@ -67,7 +67,7 @@ static int slice_grad_split(const tutti_infer *node, int capacity, tutti_split *
 }
 
 extern const tutti_op tutti_op_slice_grad;
-tutti_sym(tutti_slice_grad)(tutti_sym x, tutti_sym like, const tutti_slice_options *options)
+tutti_sym tutti_slice_grad_with(tutti_sym x, tutti_sym like, const tutti_slice_options *options)
 {
     RULE_OPTIONS(tutti_slice_options, o, options);
     return TUTTI_NARY(&tutti_op_slice_grad, ((tutti_sym[]){x, like}), TUTTI_SLICE_ATTRS(o));

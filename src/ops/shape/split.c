@@ -52,7 +52,7 @@ static tutti_status split_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status split_gradient(tutti_gradient *node)
+static tutti_status split_gradient(tutti_gradient_call *node)
 {
     int axis = (int)RULE_INT(node, "axis");
     tutti_sym *grads =
@@ -62,7 +62,7 @@ static tutti_status split_gradient(tutti_gradient *node)
     for (int i = 0; i < node->output_count; i++)
         grads[i] = tutti_sym_ok(node->output_grads[i]) ? node->output_grads[i]
                                                        : tutti_zeros_like(node->outputs[i]);
-    node->input_grads[0] = (tutti_concat)(axis, node->output_count, grads);
+    node->input_grads[0] = tutti_concatenate(node->output_count, grads, .axis = axis);
     return TUTTI_OK;
 }
 

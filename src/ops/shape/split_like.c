@@ -35,7 +35,7 @@ static tutti_status split_like_infer(tutti_infer *node)
                : split_like_refuse(node, pieces - 1, axis);
 }
 
-static tutti_status split_like_gradient(tutti_gradient *node)
+static tutti_status split_like_gradient(tutti_gradient_call *node)
 {
     int axis = (int)RULE_INT(node, "axis");
     tutti_sym *grads =
@@ -47,7 +47,7 @@ static tutti_status split_like_gradient(tutti_gradient *node)
         grads[i] = tutti_sym_ok(node->output_grads[i]) ? node->output_grads[i]
                                                        : tutti_zeros_like(node->outputs[i]);
     if (node->wanted[0])
-        node->input_grads[0] = (tutti_concat)(axis, node->output_count, grads);
+        node->input_grads[0] = tutti_concatenate(node->output_count, grads, .axis = axis);
     return TUTTI_OK;
 }
 

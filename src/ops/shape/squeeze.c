@@ -30,7 +30,7 @@ static tutti_status squeeze_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, rank, dims);
 }
 
-static tutti_status squeeze_gradient(tutti_gradient *node)
+static tutti_status squeeze_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;

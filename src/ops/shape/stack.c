@@ -24,17 +24,17 @@ static tutti_status stack_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x.dtype, x.rank + 1, dims);
 }
 
-static tutti_status stack_gradient(tutti_gradient *node)
+static tutti_status stack_gradient(tutti_gradient_call *node)
 {
     int axis = (int)RULE_INT(node, "axis");
     tutti_sym pieces = tutti_unstack(node->output_grads[0], axis, node->input_count);
     for (int i = 0; i < node->input_count; i++)
         if (node->wanted[i])
-            node->input_grads[i] = tutti_output_of(pieces, i);
+            node->input_grads[i] = tutti_sym_output(pieces, i);
     return TUTTI_OK;
 }
 
-static tutti_status stack_reference(const tutti_call *call)
+static tutti_status stack_reference(const tutti_kernel_call *call)
 {
     const tutti_view *y = &call->outputs[0];
     tutti_blocks to = tutti__blocks(y, tutti__axis_of(RULE_INT(call, "axis"), y->rank));
@@ -59,9 +59,10 @@ static int stack_split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 extern const tutti_op tutti_op_stack;
-tutti_sym(tutti_stack)(int axis, int count, const tutti_sym *inputs)
+tutti_sym tutti_stack_with(int count, const tutti_sym *inputs, const tutti_stack_options *options)
 {
-    return tutti__nary(&tutti_op_stack, count, inputs, 1, &TUTTI_INT("axis", axis));
+    RULE_OPTIONS(tutti_stack_options, o, options);
+    return tutti__nary(&tutti_op_stack, count, inputs, 1, &TUTTI_INT("axis", o.axis));
 }
 
 static const tutti_attr_spec attrs[] = {

@@ -93,7 +93,7 @@ static tutti_status take_along_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, y.rank, y.dims);
 }
 
-static tutti_status take_along_gradient(tutti_gradient *node)
+static tutti_status take_along_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =
@@ -123,7 +123,7 @@ static void take_piece(void *context, int64_t index)
     }
 }
 
-static tutti_status take_along_reference(const tutti_call *call)
+static tutti_status take_along_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), x->rank);

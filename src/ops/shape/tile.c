@@ -23,7 +23,7 @@ static tutti_status tile_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, count, dims);
 }
 
-static tutti_status tile_gradient(tutti_gradient *node)
+static tutti_status tile_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_tile_grad;
     node->input_grads[0] =
@@ -33,7 +33,7 @@ static tutti_status tile_gradient(tutti_gradient *node)
 }
 
 /* Axis i of y is two axes, multiples[i] and x's own, of which the first does not move in x. */
-static tutti_status tile_reference(const tutti_call *call)
+static tutti_status tile_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_move move = {.rank = 2 * x->rank, .size = tutti_dtype_size(x->dtype)};

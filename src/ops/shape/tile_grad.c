@@ -23,7 +23,7 @@ static tutti_status tile_grad_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like.rank, like.dims);
 }
 
-static tutti_status tile_grad_gradient(tutti_gradient *node)
+static tutti_status tile_grad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_tile;
     if (node->wanted[0])
@@ -100,7 +100,7 @@ static void tile_grad_sum_piece(void *context, int64_t index)
         sum_block(all, row, first, all->length - first < BLOCK ? all->length - first : BLOCK);
 }
 
-static tutti_status tile_grad_reference(const tutti_call *call)
+static tutti_status tile_grad_reference(const tutti_kernel_call *call)
 {
     job all = {.x = &call->inputs[0], .y = &call->outputs[0], .length = 1, .repeats = 1};
     int64_t count = tutti__dims_product(all.y->rank, all.y->dims);

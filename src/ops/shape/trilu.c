@@ -13,7 +13,7 @@ static tutti_status trilu_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status trilu_gradient(tutti_gradient *node)
+static tutti_status trilu_gradient(tutti_gradient_call *node)
 {
     int64_t offset = RULE_INT(node, "offset");
     tutti_sym dy = node->output_grads[0];
@@ -28,7 +28,7 @@ static int64_t between(int64_t value, int64_t high)
 }
 
 /* Row i of a matrix keeps columns [0, i + offset] (lower) or [i + offset, columns) (upper). */
-static tutti_status trilu_reference(const tutti_call *call)
+static tutti_status trilu_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];

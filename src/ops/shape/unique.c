@@ -103,7 +103,7 @@ static void sort_by_first(slice *slices, tutti_keyed *keys)
 }
 
 /* y [outer, found, inner] takes the slices that are the first of their value. */
-static void copy_slices(const tutti_call *call, const slice *slices, int64_t found)
+static void copy_slices(const tutti_kernel_call *call, const slice *slices, int64_t found)
 {
     const tutti_blocks *k = slices->blocks;
     size_t size = tutti_dtype_size(call->inputs[0].dtype) * (size_t)k->inner;
@@ -118,7 +118,7 @@ static void copy_slices(const tutti_call *call, const slice *slices, int64_t fou
     }
 }
 
-static tutti_status give(const tutti_call *call, const slice *slices, const tutti_blocks *k,
+static tutti_status give(const tutti_kernel_call *call, const slice *slices, const tutti_blocks *k,
                          int64_t found, int axis)
 {
     const tutti_view *x = &call->inputs[0];
@@ -127,10 +127,10 @@ static tutti_status give(const tutti_call *call, const slice *slices, const tutt
     if (!flat)
         memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     dims[flat ? 0 : axis] = found;
-    TUTTI_TRY(tutti_call_allocate(call, 0, flat ? 1 : x->rank, dims));
-    TUTTI_TRY(tutti_call_allocate(call, 1, 1, &found));
-    TUTTI_TRY(tutti_call_allocate(call, 2, 1, &k->size));
-    TUTTI_TRY(tutti_call_allocate(call, 3, 1, &found));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 0, flat ? 1 : x->rank, dims));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 1, 1, &found));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 2, 1, &k->size));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 3, 1, &found));
     int64_t *first = call->outputs[1].data, *inverse = call->outputs[2].data;
     int64_t *counts = call->outputs[3].data;
     for (int64_t i = 0; i < k->size; i++) {
@@ -166,7 +166,7 @@ static int64_t sort_slices(slice *slices, tutti_keyed *keys, bool sorted)
     return found;
 }
 
-static tutti_status unique_reference(const tutti_call *call)
+static tutti_status unique_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     bool flat = RULE_INT(call, "axis") == FLAT, fits;
@@ -193,7 +193,7 @@ static tutti_status unique_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_unique;
-tutti_sym(tutti_unique)(tutti_sym x, const tutti_unique_options *options)
+tutti_sym tutti_unique_with(tutti_sym x, const tutti_unique_options *options)
 {
     RULE_OPTIONS(tutti_unique_options, o, options);
     return TUTTI_NARY(&tutti_op_unique, ((tutti_sym[]){x}),

@@ -22,7 +22,7 @@ static tutti_status unstack_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status unstack_gradient(tutti_gradient *node)
+static tutti_status unstack_gradient(tutti_gradient_call *node)
 {
     int axis = (int)RULE_INT(node, "axis");
     tutti_sym *grads =
@@ -32,11 +32,11 @@ static tutti_status unstack_gradient(tutti_gradient *node)
     for (int i = 0; i < node->output_count; i++)
         grads[i] = tutti_sym_ok(node->output_grads[i]) ? node->output_grads[i]
                                                        : tutti_zeros_like(node->outputs[i]);
-    node->input_grads[0] = (tutti_stack)(axis, node->output_count, grads);
+    node->input_grads[0] = tutti_stack(node->output_count, grads, .axis = axis);
     return TUTTI_OK;
 }
 
-static tutti_status unstack_reference(const tutti_call *call)
+static tutti_status unstack_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_blocks from = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));

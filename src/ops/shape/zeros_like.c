@@ -1,7 +1,7 @@
 /* zeros_like.c: zeros in the shape of another tensor. */
 #include "ops/shape/rule.h"
 
-static tutti_status zeros_like_reference(const tutti_call *call)
+static tutti_status zeros_like_reference(const tutti_kernel_call *call)
 {
     tutti__fill_view(&call->outputs[0], 0);
     return TUTTI_OK;

@@ -29,7 +29,7 @@ static void position(const tutti_view *x, int64_t index, int64_t row, const tutt
     }
 }
 
-static tutti_status dense_to_sparse_reference(const tutti_call *call)
+static tutti_status dense_to_sparse_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = tutti_view_count(x), found = 0, row = 0;
@@ -51,7 +51,7 @@ static tutti_status dense_to_sparse_reference(const tutti_call *call)
     return TUTTI_OK;
 }
 
-static tutti_status dense_to_sparse_gradient(tutti_gradient *node)
+static tutti_status dense_to_sparse_gradient(tutti_gradient_call *node)
 {
     tutti_sparse_sym grad = {node->outputs[0], node->output_grads[1], node->outputs[2]};
     if (node->wanted[0] && tutti_sym_ok(node->output_grads[1]))
@@ -68,8 +68,8 @@ extern const tutti_op tutti_op_dense_to_sparse;
 tutti_sparse_sym(tutti_to_sparse)(tutti_sym x)
 {
     tutti_sym node = tutti__unary(&tutti_op_dense_to_sparse, x);
-    return (tutti_sparse_sym){tutti_output_of(node, 0), tutti_output_of(node, 1),
-                              tutti_output_of(node, 2)};
+    return (tutti_sparse_sym){tutti_sym_output(node, 0), tutti_sym_output(node, 1),
+                              tutti_sym_output(node, 2)};
 }
 
 const tutti_op tutti_op_dense_to_sparse = {

@@ -61,7 +61,7 @@ static void deserialize_sparse_join(const tutti_sparse *parts, int64_t count, bo
 }
 
 /* Numbers are copied, strings given, because their bytes must stay. */
-static tutti_status give_values(const tutti_call *call, tutti_tensor *values)
+static tutti_status give_values(const tutti_kernel_call *call, tutti_tensor *values)
 {
     int64_t count = tutti_tensor_count(values);
     if (tutti_tensor_dtype(values) == TUTTI_STRING)
@@ -73,8 +73,8 @@ static tutti_status give_values(const tutti_call *call, tutti_tensor *values)
     return TUTTI_OK;
 }
 
-static tutti_status deserialize_sparse_write(const tutti_call *call, const tutti_sparse *parts,
-                                             int64_t count)
+static tutti_status deserialize_sparse_write(const tutti_kernel_call *call,
+                                             const tutti_sparse *parts, int64_t count)
 {
     bool rows = call->inputs[0].rank == 2;
     int rank = (int)RULE_INT(call, "rank");
@@ -94,7 +94,7 @@ static tutti_status deserialize_sparse_write(const tutti_call *call, const tutti
     return status;
 }
 
-static tutti_status deserialize_sparse_reference(const tutti_call *call)
+static tutti_status deserialize_sparse_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = x->rank == 2 ? x->dims[0] : 1, read = 0;
@@ -122,8 +122,8 @@ tutti_sparse_sym(tutti_deserialize_sparse)(tutti_sym x, tutti_dtype dtype, int r
 {
     tutti_sym node = TUTTI_NARY(&tutti_op_deserialize_sparse, ((tutti_sym[]){x}),
                                 TUTTI_INT("dtype", dtype), TUTTI_INT("rank", rank));
-    return (tutti_sparse_sym){tutti_output_of(node, 0), tutti_output_of(node, 1),
-                              tutti_output_of(node, 2)};
+    return (tutti_sparse_sym){tutti_sym_output(node, 0), tutti_sym_output(node, 1),
+                              tutti_sym_output(node, 2)};
 }
 
 static const tutti_attr_spec attrs[] = {

@@ -15,7 +15,7 @@ static tutti_status rows_to_dense_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status rows_to_dense_reference(const tutti_call *call)
+static tutti_status rows_to_dense_reference(const tutti_kernel_call *call)
 {
     const tutti_view *rows = &call->inputs[0], *indices = &call->inputs[1],
                      *out = &call->outputs[0];
@@ -29,7 +29,7 @@ static tutti_status rows_to_dense_reference(const tutti_call *call)
     return TUTTI_OK;
 }
 
-static tutti_status rows_to_dense_gradient(tutti_gradient *node)
+static tutti_status rows_to_dense_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_gather(node->output_grads[0], node->inputs[1], 0);

@@ -49,7 +49,7 @@ static void sample_piece(void *context, int64_t index)
     tutti__elements_from_doubles(all->y->dtype, tutti__element(all->y, first), count, sums);
 }
 
-static tutti_status sampled_matmul_reference(const tutti_call *call)
+static tutti_status sampled_matmul_reference(const tutti_kernel_call *call)
 {
     const tutti_view *at = &call->inputs[0], *a = &call->inputs[2], *b = &call->inputs[3];
     int64_t rows[] = {a->dims[0], b->dims[0]};
@@ -66,7 +66,7 @@ static tutti_status sampled_matmul_reference(const tutti_call *call)
 }
 
 /* With S the sparse matrix of dy at the positions: dA = S B, dB = S^T A. */
-static tutti_status sampled_matmul_gradient(tutti_gradient *node)
+static tutti_status sampled_matmul_gradient(tutti_gradient_call *node)
 {
     tutti_sparse_sym s = {node->inputs[0], node->output_grads[0], node->inputs[1]};
     if (node->wanted[2])

@@ -24,7 +24,7 @@ static tutti_status serialize_sparse_infer(tutti_infer *node)
 
 /* What is written: elements that stand at `order`, in rows by row_start. */
 typedef struct job {
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     int64_t dims[TUTTI_MAX_RANK];
     int rank;
     bool rows;
@@ -93,7 +93,7 @@ static tutti_status serialize_sparse_write(job *j, int64_t count)
     return tutti__give_strings(j->call, 0, j->rows ? 2 : 1, dims, j->strings);
 }
 
-static tutti_status serialize_sparse_reference(const tutti_call *call)
+static tutti_status serialize_sparse_reference(const tutti_kernel_call *call)
 {
     tutti_text text = {0};
     job j = {.call = call,

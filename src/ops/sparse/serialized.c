@@ -130,13 +130,13 @@ static bool take_numbers(const parsed *p, tutti_tensor *tensor)
     return true;
 }
 
-static tutti_status damaged(const tutti_call *call, const char *what)
+static tutti_status damaged(const tutti_kernel_call *call, const char *what)
 {
     return RULE_FAIL(call, TUTTI_CORRUPT, "a string is no serialised tensor: %s", what);
 }
 
-tutti_status tutti__deserialize(const tutti_call *call, tutti_string bytes, tutti_dtype dtype,
-                                int rank, tutti_tensor **ret)
+tutti_status tutti__deserialize(const tutti_kernel_call *call, tutti_string bytes,
+                                tutti_dtype dtype, int rank, tutti_tensor **ret)
 {
     parsed p = {0};
     int64_t count = 1;
@@ -164,7 +164,7 @@ tutti_status tutti__deserialize(const tutti_call *call, tutti_string bytes, tutt
     return TUTTI_OK;
 }
 
-tutti_status tutti__deserialize_sparse(const tutti_call *call, const tutti_string *row,
+tutti_status tutti__deserialize_sparse(const tutti_kernel_call *call, const tutti_string *row,
                                        tutti_dtype dtype, int rank, tutti_sparse *ret)
 {
     tutti_sparse sparse = {0};

@@ -58,7 +58,7 @@ tutti_status tutti__need_dense_shape(const tutti_infer *node, int i, int64_t ran
     return TUTTI_OK;
 }
 
-tutti_status tutti__dense_shape(const tutti_call *call, const tutti_view *shape,
+tutti_status tutti__dense_shape(const tutti_kernel_call *call, const tutti_view *shape,
                                 int64_t ret_dims[TUTTI_MAX_RANK])
 {
     int64_t product = 8, rank = tutti_view_count(shape);
@@ -74,7 +74,7 @@ tutti_status tutti__dense_shape(const tutti_call *call, const tutti_view *shape,
     return TUTTI_OK;
 }
 
-tutti_status tutti__check_positions(const tutti_call *call, const tutti_view *positions,
+tutti_status tutti__check_positions(const tutti_kernel_call *call, const tutti_view *positions,
                                     const int64_t *dims)
 {
     int64_t count = positions->dims[0], rank = positions->dims[1];
@@ -89,7 +89,8 @@ tutti_status tutti__check_positions(const tutti_call *call, const tutti_view *po
     return TUTTI_OK;
 }
 
-tutti_status tutti__sums_begin(const tutti_call *call, const tutti_view *out, tutti_sums *ret)
+tutti_status tutti__sums_begin(const tutti_kernel_call *call, const tutti_view *out,
+                               tutti_sums *ret)
 {
     tutti_sums sums = {.out = out, .floats = tutti_dtype_is_float(out->dtype)};
     sums.at = calloc((size_t)tutti_view_count(out) + 1, sizeof *sums.at);
@@ -106,7 +107,7 @@ void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t 
     int64_t whole[BLOCK];
     for (int64_t first = 0; first < count; first += BLOCK) {
         int n = (int)(count - first < BLOCK ? count - first : BLOCK);
-        union tutti_sum *at = sums->at + to + first;
+        union tutti_sum_with *at = sums->at + to + first;
         if (sums->floats)
             tutti__elements_to_doubles(x->dtype, tutti__element(x, i + first), n, row);
         else
@@ -120,8 +121,8 @@ void tutti__sums_add(tutti_sums *sums, int64_t to, const tutti_view *x, int64_t 
     }
 }
 
-static void add_float_products(union tutti_sum *to, double factor, const tutti_view *y, int64_t j,
-                               int count)
+static void add_float_products(union tutti_sum_with *to, double factor, const tutti_view *y,
+                               int64_t j, int count)
 {
     double row[BLOCK];
     if (y->dtype == TUTTI_F32) {
@@ -135,8 +136,8 @@ static void add_float_products(union tutti_sum *to, double factor, const tutti_v
         to[k].f += factor * row[k];
 }
 
-static void add_int_products(union tutti_sum *to, int64_t factor, const tutti_view *y, int64_t j,
-                             int count)
+static void add_int_products(union tutti_sum_with *to, int64_t factor, const tutti_view *y,
+                             int64_t j, int count)
 {
     int64_t row[BLOCK];
     tutti__elements_to_ints(y->dtype, tutti__element(y, j), count, row);

@@ -26,7 +26,8 @@ static tutti_status sparse_matmul_infer(tutti_infer *node)
 }
 
 /* y[r,:] += v b[c,:] */
-static void accumulate(const tutti_call *call, bool transpose, int64_t columns, tutti_sums *sums)
+static void accumulate(const tutti_kernel_call *call, bool transpose, int64_t columns,
+                       tutti_sums *sums)
 {
     const tutti_view *at = &call->inputs[0], *values = &call->inputs[1], *b = &call->inputs[3];
     int64_t count = at->dims[0];
@@ -37,7 +38,7 @@ static void accumulate(const tutti_call *call, bool transpose, int64_t columns, 
     }
 }
 
-static tutti_status sparse_matmul_reference(const tutti_call *call)
+static tutti_status sparse_matmul_reference(const tutti_kernel_call *call)
 {
     const tutti_view *b = &call->inputs[3];
     bool transpose = RULE_INT(call, "transpose") != 0;
@@ -67,7 +68,7 @@ static tutti_sym sparse_matmul_build(tutti_sym indices, tutti_sym values, tutti_
 }
 
 /* Y = A B: dB = A^T dY; dA[r,c] = dY[r,:] . B[c,:], at A's positions only. */
-static tutti_status sparse_matmul_gradient(tutti_gradient *node)
+static tutti_status sparse_matmul_gradient(tutti_gradient_call *node)
 {
     bool transpose = RULE_INT(node, "transpose") != 0;
     tutti_sym indices = node->inputs[0], values = node->inputs[1], shape = node->inputs[2],
@@ -114,8 +115,8 @@ static const char *const samples[] = {
     NULL,
 };
 
-tutti_sym(tutti_sparse_matmul)(tutti_sparse_sym a, tutti_sym b,
-                               const tutti_sparse_matmul_options *options)
+tutti_sym tutti_sparse_matmul_with(tutti_sparse_sym a, tutti_sym b,
+                                   const tutti_sparse_matmul_options *options)
 {
     return sparse_matmul_build(a.indices, a.values, a.dense_shape, b,
                                options && options->transpose);

@@ -20,7 +20,7 @@ static int64_t flat(const tutti_view *at, int64_t i, const int64_t *dims)
     return index;
 }
 
-static tutti_status sparse_to_dense_reference(const tutti_call *call)
+static tutti_status sparse_to_dense_reference(const tutti_kernel_call *call)
 {
     const tutti_view *at = &call->inputs[0], *values = &call->inputs[1];
     int64_t dims[TUTTI_MAX_RANK], count = at->dims[0];
@@ -35,7 +35,7 @@ static tutti_status sparse_to_dense_reference(const tutti_call *call)
     return TUTTI_OK;
 }
 
-static tutti_status sparse_to_dense_gradient(tutti_gradient *node)
+static tutti_status sparse_to_dense_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[1])
         node->input_grads[1] = tutti_gather_nd(node->output_grads[0], node->inputs[0]);

@@ -1,13 +1,13 @@
 /* assign.c: v = x. */
 #include "ops/state/assign.h"
 
-static tutti_status assign_reference(const tutti_call *call)
+static tutti_status assign_reference(const tutti_kernel_call *call)
 {
     return tutti__assign(call, TUTTI_COMBINE_SET);
 }
 
 static const tutti_attr_spec attrs[] = {
-    {"initializer", TUTTI_ATTR_INT, "0"}, /* 1: part of tutti_initialize_all */
+    {"initializer", TUTTI_ATTR_INT, "0"}, /* 1: part of tutti_initialize_variables */
     {0},
 };
 

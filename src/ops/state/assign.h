@@ -16,7 +16,7 @@ tutti_status tutti__infer_assign(tutti_infer *node);
 /* The same, but the elements must be numbers. */
 tutti_status tutti__infer_assign_numbers(tutti_infer *node);
 /* Element i of the variable and the value, for all i; then output 0 = the variable. */
-tutti_status tutti__assign(const tutti_call *call, tutti_combine combine);
+tutti_status tutti__assign(const tutti_kernel_call *call, tutti_combine combine);
 /* Variable, value and output cut along one axis. */
 int tutti__split_assign(const tutti_infer *node, int capacity, tutti_split *ret);
 
@@ -24,7 +24,7 @@ int tutti__split_assign(const tutti_infer *node, int capacity, tutti_split *ret)
 tutti_status tutti__infer_scatter(tutti_infer *node);
 tutti_status tutti__infer_scatter_numbers(tutti_infer *node);
 /* Checks every index before it writes; then output 0 = the variable. */
-tutti_status tutti__scatter(const tutti_call *call, tutti_combine combine);
+tutti_status tutti__scatter(const tutti_kernel_call *call, tutti_combine combine);
 /* Variable, rows and output cut along any axis but the variable's first. */
 int tutti__split_scatter(const tutti_infer *node, int capacity, tutti_split *ret);
 

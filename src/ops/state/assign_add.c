@@ -1,7 +1,7 @@
 /* assign_add.c: v += x. */
 #include "ops/state/assign.h"
 
-static tutti_status assign_add_reference(const tutti_call *call)
+static tutti_status assign_add_reference(const tutti_kernel_call *call)
 {
     return tutti__assign(call, TUTTI_COMBINE_ADD);
 }

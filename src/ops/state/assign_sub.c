@@ -1,7 +1,7 @@
 /* assign_sub.c: v -= x. */
 #include "ops/state/assign.h"
 
-static tutti_status assign_sub_reference(const tutti_call *call)
+static tutti_status assign_sub_reference(const tutti_kernel_call *call)
 {
     return tutti__assign(call, TUTTI_COMBINE_SUB);
 }

@@ -93,7 +93,7 @@ static void accumulate(const tutti_view *to, int64_t at, const tutti_view *from,
 }
 #undef ACCUMULATE
 
-tutti_status tutti__assign(const tutti_call *call, tutti_combine combine)
+tutti_status tutti__assign(const tutti_kernel_call *call, tutti_combine combine)
 {
     const tutti_view *variable = &call->inputs[0], *value = &call->inputs[1];
     if (combine == TUTTI_COMBINE_SET)
@@ -104,7 +104,7 @@ tutti_status tutti__assign(const tutti_call *call, tutti_combine combine)
     return TUTTI_OK;
 }
 
-tutti_status tutti__scatter(const tutti_call *call, tutti_combine combine)
+tutti_status tutti__scatter(const tutti_kernel_call *call, tutti_combine combine)
 {
     const tutti_view *variable = &call->inputs[0], *indices = &call->inputs[1],
                      *rows = &call->inputs[2];

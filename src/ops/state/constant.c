@@ -13,7 +13,7 @@ static tutti_status constant_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status constant_reference(const tutti_call *call)
+static tutti_status constant_reference(const tutti_kernel_call *call)
 {
     tutti_tensor *contiguous;
     TUTTI_TRY(tutti_tensor_contiguous(value_of(call->attrs, call->attr_count), &contiguous));

@@ -6,7 +6,7 @@ static tutti_status dequeue_infer(tutti_infer *node)
     return tutti__infer_dequeue(node, false, 0);
 }
 
-static tutti_status dequeue_reference(const tutti_call *call)
+static tutti_status dequeue_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];

@@ -9,7 +9,7 @@ static tutti_status dequeue_many_infer(tutti_infer *node)
     return tutti__infer_dequeue(node, true, RULE_INT(node, "n"));
 }
 
-static tutti_status dequeue_many_reference(const tutti_call *call)
+static tutti_status dequeue_many_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];

@@ -18,7 +18,7 @@ static tutti_status dequeue_own_infer(tutti_infer *node)
 }
 
 /* Zeros of the outputs' types, whose dimensions are known. */
-static tutti_status make_zeros(const tutti_call *call, int count, tutti_tensor **ret_tuple)
+static tutti_status make_zeros(const tutti_kernel_call *call, int count, tutti_tensor **ret_tuple)
 {
     for (int i = 0; i < count; i++) {
         const tutti_type *types;
@@ -35,7 +35,7 @@ static tutti_status make_zeros(const tutti_call *call, int count, tutti_tensor *
     return TUTTI_OK;
 }
 
-static tutti_status dequeue_own_reference(const tutti_call *call)
+static tutti_status dequeue_own_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS + 1];

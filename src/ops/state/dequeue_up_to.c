@@ -9,7 +9,7 @@ static tutti_status dequeue_up_to_infer(tutti_infer *node)
     return tutti__infer_dequeue(node, true, TUTTI_ANY);
 }
 
-static tutti_status dequeue_up_to_reference(const tutti_call *call)
+static tutti_status dequeue_up_to_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];

@@ -6,7 +6,7 @@ static tutti_status enqueue_infer(tutti_infer *node)
     return tutti__infer_enqueue(node, false);
 }
 
-static tutti_status enqueue_reference(const tutti_call *call)
+static tutti_status enqueue_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];

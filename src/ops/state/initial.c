@@ -13,7 +13,7 @@ tutti_init tutti_init_make(tutti_init_kind kind, double a, double b, int rank, c
     return init;
 }
 
-tutti_init tutti_from_tensor(tutti_tensor *tensor)
+tutti_init tutti_tensor_init(tutti_tensor *tensor)
 {
     tutti_init init = {.kind = TUTTI_INIT_TENSOR, .tensor = tensor};
     if (tensor)
@@ -23,7 +23,7 @@ tutti_init tutti_from_tensor(tutti_tensor *tensor)
     return init;
 }
 
-tutti_init tutti_from_sym(tutti_sym sym)
+tutti_init tutti_sym_init(tutti_sym sym)
 {
     tutti_type type = tutti_sym_type(sym);
     tutti_init init = tutti_init_make(TUTTI_INIT_SYM, 0, 0, type.rank, type.dims);
@@ -39,7 +39,7 @@ static tutti_status check_made(const tutti_init *init, tutti_dtype dtype)
         return TUTTI_OK;
     if (dtype == TUTTI_STRING)
         return tutti_fail(TUTTI_INVALID, "string has no numbers as initial values; give strings "
-                                         "with tutti_from_tensor");
+                                         "with tutti_tensor_init");
     bool scaled = init->kind == TUTTI_INIT_SCALED_UNIFORM || init->kind == TUTTI_INIT_SCALED_NORMAL;
     if (scaled && !tutti_dtype_is_float(dtype))
         return tutti_fail(TUTTI_INVALID,
@@ -113,7 +113,7 @@ static tutti_sym full(tutti_graph *graph, double value, const tutti_type *type)
 {
     tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype), TUTTI_FLOAT("value", value),
                           TUTTI_INTS("dims", type->rank, type->dims)};
-    return tutti_apply_named(graph, "fill", "initial_value", 0, NULL, TUTTI_COUNT(attrs), attrs);
+    return tutti_apply_op_named(graph, "fill", "initial_value", 0, NULL, TUTTI_COUNT(attrs), attrs);
 }
 
 tutti_sym tutti__initial_value(tutti_graph *graph, const tutti_init *init, const tutti_type *type,
@@ -132,11 +132,11 @@ tutti_sym tutti__initial_value(tutti_graph *graph, const tutti_init *init, const
     options.counter = tutti_scalar(graph, TUTTI_I64, 0);
     switch (plain.kind) {
     case TUTTI_INIT_UNIFORM:
-        return (tutti_random_uniform)(graph, plain.a, plain.b, *type, &options);
+        return tutti_random_uniform_with(graph, plain.a, plain.b, *type, &options);
     case TUTTI_INIT_NORMAL:
-        return (tutti_random_normal)(graph, plain.a, plain.b, *type, &options);
+        return tutti_random_normal_with(graph, plain.a, plain.b, *type, &options);
     case TUTTI_INIT_TRUNCATED_NORMAL:
-        return (tutti_random_truncated_normal)(graph, plain.a, plain.b, *type, &options);
+        return tutti_random_truncated_normal_with(graph, plain.a, plain.b, *type, &options);
     default:
         return tutti__poison(graph, TUTTI_INVALID, "there is no initial value of kind %d",
                              (int)plain.kind);

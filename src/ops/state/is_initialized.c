@@ -9,7 +9,7 @@ static tutti_status is_initialized_infer(tutti_infer *node)
 }
 
 /* The view of a variable that was never assigned has no data. */
-static tutti_status is_initialized_reference(const tutti_call *call)
+static tutti_status is_initialized_reference(const tutti_kernel_call *call)
 {
     tutti_view_set_int(&call->outputs[0], 0, call->inputs[0].data != NULL);
     return TUTTI_OK;

@@ -17,7 +17,7 @@ void tutti__view_copy(const tutti_view *to, const tutti_view *from)
         memmove(to->data, from->data, (size_t)bytes);
 }
 
-tutti_status tutti__reference_copy(const tutti_call *call)
+tutti_status tutti__reference_copy(const tutti_kernel_call *call)
 {
     tutti__view_copy(&call->outputs[0], &call->inputs[0]);
     return TUTTI_OK;
@@ -33,7 +33,8 @@ int64_t tutti__row_count(const tutti_view *view)
 
 enum { RUN = 512 }; /* indices read at once */
 
-tutti_status tutti__check_indices(const tutti_call *call, const tutti_view *indices, int64_t limit)
+tutti_status tutti__check_indices(const tutti_kernel_call *call, const tutti_view *indices,
+                                  int64_t limit)
 {
     int64_t at[RUN], count = tutti_view_count(indices);
     const char *data = indices->data;
@@ -54,7 +55,8 @@ tutti_status tutti__check_indices(const tutti_call *call, const tutti_view *indi
     return TUTTI_OK;
 }
 
-tutti_status tutti__call_shape(const tutti_call *call, int index, int rank, const int64_t *dims)
+tutti_status tutti__call_shape(const tutti_kernel_call *call, int index, int rank,
+                               const int64_t *dims)
 {
     const tutti_view *out = &call->outputs[index];
     bool there = out->rank == rank && (rank == 0 || out->dims);
@@ -65,7 +67,7 @@ tutti_status tutti__call_shape(const tutti_call *call, int index, int rank, cons
     }
     if (there && (out->data || count == 0))
         return TUTTI_OK;
-    return tutti_call_allocate(call, index, rank, dims);
+    return tutti_kernel_call_allocate(call, index, rank, dims);
 }
 
 static void add_element(const tutti_view *view, int64_t index, tutti_text *text)

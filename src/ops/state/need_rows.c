@@ -10,7 +10,7 @@ static tutti_status need_rows_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status need_rows_reference(const tutti_call *call)
+static tutti_status need_rows_reference(const tutti_kernel_call *call)
 {
     if (tutti_view_get(&call->inputs[0], 0) != 0)
         return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,

@@ -10,7 +10,7 @@ static tutti_status parameter_infer(tutti_infer *node)
 }
 
 /* Whoever runs the sub-graph binds its parameters and never comes here. */
-static tutti_status parameter_reference(const tutti_call *call)
+static tutti_status parameter_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_NOT_FOUND,
                      "is an argument of a sub-graph and has no value outside it");

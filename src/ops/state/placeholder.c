@@ -7,7 +7,7 @@ static tutti_status placeholder_infer(tutti_infer *node)
 }
 
 /* Whoever runs a graph takes the value from the feeds and never comes here. */
-static tutti_status placeholder_reference(const tutti_call *call)
+static tutti_status placeholder_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_NOT_FOUND,
                      "has no value in this run; give it one among the feeds");
@@ -28,7 +28,7 @@ static bool is_dtype(int64_t number)
 
 /* Of what is no type the mistake stands where nobody looks but who says so: in dims[0] how many
  * dimensions there are too many, or in dims[1] a number that is no data type. */
-tutti_type tutti_type_of(int count, const int64_t *dtype_and_dims)
+tutti_type tutti_type_from_list(int count, const int64_t *dtype_and_dims)
 {
     if (count - 1 > TUTTI_MAX_RANK)
         return (tutti_type){.dtype = TUTTI_NO_DTYPE, .dims = {count - 1}};

@@ -53,7 +53,7 @@ static tutti_status queue_infer(tutti_infer *node)
 }
 
 /* Whoever runs a graph binds handles to the state and never comes here. */
-static tutti_status queue_reference(const tutti_call *call)
+static tutti_status queue_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_UNINITIALIZED, "no queue is bound to its handle");
 }

@@ -1,7 +1,7 @@
 /* queue_arrived.c: how many tuples have come into a queue. */
 #include "ops/state/queues.h"
 
-static tutti_status queue_arrived_reference(const tutti_call *call)
+static tutti_status queue_arrived_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     TUTTI_TRY(tutti__queue_of_call(call, -1, &queue));

@@ -6,7 +6,7 @@ static tutti_status queue_close_infer(tutti_infer *node)
     return tutti__need_queue(node);
 }
 
-static tutti_status queue_close_reference(const tutti_call *call)
+static tutti_status queue_close_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     TUTTI_TRY(tutti__queue_of_call(call, -1, &queue));

@@ -64,7 +64,7 @@ TUTTI_TEST(queue_operators_move_tuples_in_order)
     tutti_tensor *first = fetch(take, FEEDS(FEED(q, bound.handle)));
     CHECK_VALUES(first, 0, 1, -1);
     tutti_tensor_release(first);
-    CHECK_NEAR(fetch_element(tutti_output_of(take, 1), 0, FEEDS(FEED(q, bound.handle))), 20, 0);
+    CHECK_NEAR(fetch_element(tutti_sym_output(take, 1), 0, FEEDS(FEED(q, bound.handle))), 20, 0);
     CHECK_NEAR(fetch_element(size, 0, FEEDS(FEED(q, bound.handle))), 1, 0);
     unbind_queue(&bound);
     tutti_graph_destroy(g);
@@ -112,7 +112,7 @@ TUTTI_TEST(dequeue_own_says_what_is_missing)
     const tutti_attr attrs[] = {{"types", TUTTI_ATTR_TYPES, 2, {.types = types}},
                                 TUTTI_INT("n", 2)};
     tutti_sym own = tutti__nary(tutti_op_find("dequeue_own"), 1, &q, 2, attrs);
-    tutti_sym missing = tutti_output_of(own, 1),
+    tutti_sym missing = tutti_sym_output(own, 1),
               needed =
                   tutti__nary(tutti_op_find("need_rows"), 1, &missing, 1, &TUTTI_INT("batch", 7));
     CHECK_OK(tutti_graph_check(g));
@@ -293,7 +293,7 @@ TUTTI_TEST(priority_queue_gives_the_lowest_first)
     tutti_tensor *priorities = VECTOR(TUTTI_I64, 5, -1, 3, 5, 3, 9, 3);
     tutti_tensor *values = VECTOR(TUTTI_F32, 1, 2, 3, 4, 5, 6, 7);
     CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(p, priorities), FEED(x, values))));
-    tutti_tensor *out = fetch(tutti_output_of(all, 1), FEEDS(FEED(q, bound.handle)));
+    tutti_tensor *out = fetch(tutti_sym_output(all, 1), FEEDS(FEED(q, bound.handle)));
     CHECK_VALUES(out, 0, 2, 3, 5, 7, 1, 4, 6);
     tutti_tensor_release(out);
     CHECK_OK(run_target(put, FEEDS(FEED(q, bound.handle), FEED(p, priorities), FEED(x, values))));
@@ -358,7 +358,7 @@ TUTTI_TEST(queue_kinds_run_in_sessions)
     tutti_tensor *out = NULL;
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({p, priorities}, {x, values}), .target = put));
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({tutti_output_of(get, 1), &out})));
+        CHECK_OK(tutti_run(s, .fetch = TUTTI_FETCH({tutti_sym_output(get, 1), &out})));
         CHECK_NEAR(tutti_tensor_get(out, 0), i == 0 ? 8 : i == 1 ? 9 : 7, 0);
         tutti_tensor_release(out);
     }

@@ -74,7 +74,7 @@ tutti_status tutti__infer_dequeue(tutti_infer *node, bool many, int64_t rows)
     return TUTTI_OK;
 }
 
-tutti_status tutti__queue_of_call(const tutti_call *call, int components, tutti_queue **ret)
+tutti_status tutti__queue_of_call(const tutti_kernel_call *call, int components, tutti_queue **ret)
 {
     tutti_queue *queue = call->inputs[0].data;
     if (!queue)
@@ -87,7 +87,7 @@ tutti_status tutti__queue_of_call(const tutti_call *call, int components, tutti_
     return TUTTI_OK;
 }
 
-tutti_queue_wait tutti__queue_wait_of(const tutti_call *call)
+tutti_queue_wait tutti__queue_wait_of(const tutti_kernel_call *call)
 {
     const tutti_call_host *host = call->context;
     return (tutti_queue_wait){.deadline = call->deadline,
@@ -100,7 +100,7 @@ void tutti__queue_release_tuple(int count, tutti_tensor **tuple)
         tutti_tensor_release(tuple[i]);
 }
 
-tutti_status tutti__queue_take_inputs(const tutti_call *call, tutti_tensor **ret_tuple)
+tutti_status tutti__queue_take_inputs(const tutti_kernel_call *call, tutti_tensor **ret_tuple)
 {
     for (int i = 1; i < call->input_count; i++) {
         const tutti_view *view = &call->inputs[i];
@@ -115,7 +115,7 @@ tutti_status tutti__queue_take_inputs(const tutti_call *call, tutti_tensor **ret
 }
 
 /* Into the output's memory, or as the output itself where whoever runs the kernel can take it. */
-static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor)
+static tutti_status give(const tutti_kernel_call *call, int index, tutti_tensor *tensor)
 {
     const tutti_call_host *host = call->context;
     const tutti_type *type = tutti_tensor_type(tensor);
@@ -143,7 +143,7 @@ static tutti_status give(const tutti_call *call, int index, tutti_tensor *tensor
     return status;
 }
 
-tutti_status tutti__queue_give_outputs(const tutti_call *call, tutti_tensor **tuple)
+tutti_status tutti__queue_give_outputs(const tutti_kernel_call *call, tutti_tensor **tuple)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; status == TUTTI_OK && i < call->output_count; i++)

@@ -26,13 +26,13 @@ tutti_status tutti__infer_enqueue(tutti_infer *node, bool many);
 tutti_status tutti__infer_dequeue(tutti_infer *node, bool many, int64_t rows);
 
 /* The queue, which must have as many components as the call handles. */
-tutti_status tutti__queue_of_call(const tutti_call *call, int components, tutti_queue **ret);
+tutti_status tutti__queue_of_call(const tutti_kernel_call *call, int components, tutti_queue **ret);
 /* Until the run's deadline, or until it has failed elsewhere. */
-tutti_queue_wait tutti__queue_wait_of(const tutti_call *call);
+tutti_queue_wait tutti__queue_wait_of(const tutti_kernel_call *call);
 /* Copies of the components, one reference each. */
-tutti_status tutti__queue_take_inputs(const tutti_call *call, tutti_tensor **ret_tuple);
+tutti_status tutti__queue_take_inputs(const tutti_kernel_call *call, tutti_tensor **ret_tuple);
 /* Fills the outputs and releases the tuple. */
-tutti_status tutti__queue_give_outputs(const tutti_call *call, tutti_tensor **tuple);
+tutti_status tutti__queue_give_outputs(const tutti_kernel_call *call, tutti_tensor **tuple);
 void tutti__queue_release_tuple(int count, tutti_tensor **tuple);
 
 /* Builds an operator on a queue: adds attribute "types" from the queue's node. */

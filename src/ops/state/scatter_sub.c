@@ -1,7 +1,7 @@
 /* scatter_sub.c: v[indices[i]] -= rows[i]. */
 #include "ops/state/assign.h"
 
-static tutti_status scatter_sub_reference(const tutti_call *call)
+static tutti_status scatter_sub_reference(const tutti_kernel_call *call)
 {
     return tutti__scatter(call, TUTTI_COMBINE_SUB);
 }

@@ -125,7 +125,7 @@ tutti_status tutti__need_rows(const tutti_infer *node, int whole, int indices, i
                             "what the indices and the variable's rows ask for");
 }
 
-tutti_status tutti__gradient_pass(tutti_gradient *node)
+tutti_status tutti__gradient_pass(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = node->output_grads[0];

@@ -31,14 +31,16 @@ tutti_status tutti__need_rows(const tutti_infer *node, int whole, int indices, i
 /* ---- kernels ---- */
 
 /* Output 0 = input 0, byte for byte. */
-tutti_status tutti__reference_copy(const tutti_call *call);
+tutti_status tutti__reference_copy(const tutti_kernel_call *call);
 /* Copies a view's elements; the same memory on both sides is fine. */
 void tutti__view_copy(const tutti_view *to, const tutti_view *from);
 int64_t tutti__view_bytes(const tutti_view *view);
 /* Every index lies in [0, limit), or TUTTI_OUT_OF_RANGE with the first that does not. */
-tutti_status tutti__check_indices(const tutti_call *call, const tutti_view *indices, int64_t limit);
+tutti_status tutti__check_indices(const tutti_kernel_call *call, const tutti_view *indices,
+                                  int64_t limit);
 /* Gives output `index` its shape: nothing when memory of that shape is there, else allocates. */
-tutti_status tutti__call_shape(const tutti_call *call, int index, int rank, const int64_t *dims);
+tutti_status tutti__call_shape(const tutti_kernel_call *call, int index, int rank,
+                               const int64_t *dims);
 /* "f32[2,3] [[1 2 3] [4 5 6]]", at most `limit` elements, then "…". */
 void tutti__view_text(const tutti_view *view, int64_t limit, tutti_text *text);
 
@@ -48,7 +50,7 @@ int64_t tutti__row_count(const tutti_view *view);
 /* ---- gradients and splits ---- */
 
 /* The gradient of y = x. */
-tutti_status tutti__gradient_pass(tutti_gradient *node);
+tutti_status tutti__gradient_pass(tutti_gradient_call *node);
 /* Input 0 and output 0 cut along any axis; every other input whole. */
 int tutti__split_first(const tutti_infer *node, int capacity, tutti_split *ret);
 

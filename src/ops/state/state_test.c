@@ -42,7 +42,7 @@ TUTTI_TEST(types_filled_by_hand_are_read_no_further_than_they_reach)
         tutti_type type = {.dtype = TUTTI_F32, .rank = ranks[i / 3]};
         tutti_sym sym = i % 3 == 0   ? (tutti_placeholder)(g, type)
                         : i % 3 == 1 ? (tutti_parameter)(g, 0, type)
-                                     : (tutti_random_uniform)(g, 0, 1, type, NULL);
+                                     : tutti_random_uniform_with(g, 0, 1, type, NULL);
         char part[64];
         snprintf(part, sizeof part, "attribute 'dims' has %d elements", ranks[i / 3]);
         CHECK(!tutti_sym_ok(sym));
@@ -96,7 +96,7 @@ TUTTI_TEST(stop_gradient_stops_and_identity_does_not)
     tutti_tensor *three = SCALAR(TUTTI_F32, 3);
     tutti_sym x = tutti_placeholder(g, TUTTI_F32);
     tutti_sym y = tutti_mul(tutti_identity(x), tutti_stop_gradient(x));
-    CHECK_NEAR(fetch_element(tutti_gradient_of(y, x), 0, FEEDS(FEED(x, three))), 3, 0);
+    CHECK_NEAR(fetch_element(tutti_gradient(y, x), 0, FEEDS(FEED(x, three))), 3, 0);
     tutti_tensor_release(three);
     tutti_graph_destroy(g);
 }

@@ -19,7 +19,7 @@ static tutti_status variable_infer(tutti_infer *node)
 }
 
 /* Whoever runs a graph binds handles to the state and never comes here. */
-static tutti_status variable_reference(const tutti_call *call)
+static tutti_status variable_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_UNINITIALIZED, "no state is bound to the variable");
 }

@@ -103,8 +103,8 @@ static bool has_value(const tutti_graph *graph, const tutti_node *variable)
     return graph->holds && graph->holds(graph, tutti__state_name(variable));
 }
 
-tutti_sym(tutti_variable)(tutti_graph *graph, tutti_init init,
-                          const tutti_variable_options *options)
+tutti_sym tutti_variable_with(tutti_graph *graph, tutti_init init,
+                              const tutti_variable_options *options)
 {
     RULE_OPTIONS(tutti_variable_options, own, options);
     const char *name = own.name ? own.name : "variable";
@@ -163,8 +163,8 @@ static tutti_sym check_found(tutti_graph *graph, tutti_node *node, const tutti_i
     return tutti__sym(node, 0);
 }
 
-tutti_sym(tutti_get_variable)(tutti_graph *graph, const char *name, tutti_init init,
-                              const tutti_variable_options *options)
+tutti_sym tutti_get_variable_with(tutti_graph *graph, const char *name, tutti_init init,
+                                  const tutti_variable_options *options)
 {
     char scoped[1100];
     RULE_OPTIONS(tutti_variable_options, own, options);
@@ -186,10 +186,10 @@ tutti_sym(tutti_get_variable)(tutti_graph *graph, const char *name, tutti_init i
     own.name = name;
     if (graph->trace && !own.shared_name)
         own.shared_name = full;
-    return (tutti_variable)(graph, init, &own);
+    return tutti_variable_with(graph, init, &own);
 }
 
-tutti_sym(tutti_initialize_all)(tutti_graph *graph)
+tutti_sym(tutti_initialize_variables)(tutti_graph *graph)
 {
     if (tutti_graph_check(graph) != TUTTI_OK)
         return TUTTI_POISON;

@@ -58,21 +58,21 @@ TUTTI_TEST(variable_starts_from_tensors_and_symbols)
 {
     tutti_graph *g = new_graph();
     tutti_tensor *given = VECTOR(TUTTI_I64, 4, 5);
-    tutti_variable(g, tutti_from_tensor(given), .name = "t");
+    tutti_variable(g, tutti_tensor_init(given), .name = "t");
     tutti_tensor_release(given);
-    tutti_variable(g, tutti_from_sym(tutti_ints(g, 7, 8, 9)), .name = "s");
+    tutti_variable(g, tutti_sym_init(tutti_ints(g, 7, 8, 9)), .name = "s");
     tutti_tensor *value = initial_value(g, "t");
     CHECK_VALUES(value, 0, 4, 5);
     tutti_tensor_release(value);
     value = initial_value(g, "s");
     CHECK_VALUES(value, 0, 7, 8, 9);
     tutti_tensor_release(value);
-    CHECK(!tutti_sym_ok(tutti_variable(g, tutti_from_tensor(NULL), .name = "none")));
+    CHECK(!tutti_sym_ok(tutti_variable(g, tutti_tensor_init(NULL), .name = "none")));
     check_mistake(g, TUTTI_INVALID, "variable 'none': the tensor of the initial value is NULL");
 
     g = new_graph();
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, TUTTI_ANY);
-    CHECK(!tutti_sym_ok(tutti_variable(g, tutti_from_sym(x))));
+    CHECK(!tutti_sym_ok(tutti_variable(g, tutti_sym_init(x))));
     check_mistake(g, TUTTI_INVALID, "a variable's shape must be known");
 
     g = new_graph();
@@ -91,7 +91,7 @@ TUTTI_TEST(variable_starts_from_a_number_that_its_type_has)
     CHECK(!tutti_sym_ok(tutti_variable(g, tutti_zeros(3), .name = "s", .dtype = TUTTI_STRING)));
     check_mistake(g, TUTTI_INVALID,
                   "variable 's': string has no numbers as initial values; give "
-                  "strings with tutti_from_tensor");
+                  "strings with tutti_tensor_init");
     g = new_graph();
     CHECK(!tutti_sym_ok(tutti_variable(g, tutti_glorot_uniform(3, 3), .dtype = TUTTI_I32)));
     check_mistake(g, TUTTI_INVALID, "scaled by fans are floats, .dtype asks for i32");
@@ -209,9 +209,9 @@ TUTTI_TEST(initialize_all_waits_for_every_initializer_and_nothing_else)
     tutti_variable(g, tutti_zeros(2), .name = "a");
     TUTTI_WITH_CONTROL(g, x)
         tutti_variable(g, tutti_zeros(2), .name = "b", .not_trainable = true);
-    tutti_sym all = tutti_initialize_all(g);
+    tutti_sym all = tutti_initialize_variables(g);
     CHECK_INT(all.node->control_count, 2);
-    CHECK_INT(tutti_output_count(all), 0);
+    CHECK_INT(tutti_sym_output_count(all), 0);
     CHECK_INT(tutti_graph_find(g, "b/assign")->control_count, 0);
     CHECK(tutti_graph_find(g, "b/assign")->colocate == tutti_graph_find(g, "b"));
     tutti_sym trainable[4];
@@ -275,7 +275,7 @@ TUTTI_TEST(rows_reach_the_variable_they_were_gathered_from)
     tutti_sym at = tutti_placeholder(g, TUTTI_I64, 3);
     tutti_sym loss = tutti_sum(tutti_square(tutti_gather(table, at, 0)));
     tutti_grad grad;
-    tutti_differentiate(loss, 1, &table, &grad);
+    tutti_gradients(loss, 1, &table, &grad);
     CHECK_OK(tutti_graph_check(g));
     CHECK(tutti_sym_ok(grad.rows));
     tutti_tensor *state = MATRIX(TUTTI_F32, 5, 2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10),

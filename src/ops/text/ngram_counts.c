@@ -30,7 +30,7 @@ static tutti_status ngram_counts_infer(tutti_infer *node)
 }
 
 typedef struct search {
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     const int64_t *starts, *columns;
     int64_t sizes, pool, grams, tokens, width;
 } search;
@@ -80,7 +80,7 @@ static tutti_status ngram_counts_check(const search *s)
     return TUTTI_OK;
 }
 
-static tutti_status ngram_counts_reference(const tutti_call *call)
+static tutti_status ngram_counts_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[ROWS];
     int64_t rows = x->rank == 2 ? x->dims[0] : 1, skip = RULE_INT(call, "skip");
@@ -106,8 +106,8 @@ static tutti_status ngram_counts_reference(const tutti_call *call)
 }
 
 extern const tutti_op tutti_op_ngram_counts;
-tutti_sym(tutti_ngram_counts)(tutti_sym x, tutti_sym pool, tutti_sym starts, tutti_sym columns,
-                              const tutti_ngram_options *options)
+tutti_sym tutti_ngram_counts_with(tutti_sym x, tutti_sym pool, tutti_sym starts, tutti_sym columns,
+                                  const tutti_ngram_options *options)
 {
     RULE_OPTIONS(tutti_ngram_options, o, options);
     return TUTTI_NARY(&tutti_op_ngram_counts, ((tutti_sym[]){x, pool, starts, columns}),

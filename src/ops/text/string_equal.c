@@ -7,7 +7,7 @@ static tutti_status string_equal_infer(tutti_infer *node)
     return tutti__infer_many_strings(node, TUTTI_BOOL);
 }
 
-static tutti_status string_equal_reference(const tutti_call *call)
+static tutti_status string_equal_reference(const tutti_kernel_call *call)
 {
     const tutti_string *a = call->inputs[0].data, *b = call->inputs[1].data;
     int64_t count = tutti_view_count(&call->outputs[0]);

@@ -22,7 +22,7 @@ static tutti_status string_find_infer(tutti_infer *node)
 typedef TUTTI_VEC(tutti_string) matches;
 
 /* Matches of x, which point into it; *ret_count grows by their number. */
-static bool string_find_find(const tutti_call *call, const regex_t *regex, tutti_string x,
+static bool string_find_find(const tutti_kernel_call *call, const regex_t *regex, tutti_string x,
                              tutti_text *text, matches *all)
 {
     size_t size = (size_t)x.size, at = 0;
@@ -43,7 +43,7 @@ static bool string_find_find(const tutti_call *call, const regex_t *regex, tutti
 }
 
 /* Rows of `most` parts, filled up. */
-static tutti_status give(const tutti_call *call, const matches *all, const int64_t *ends,
+static tutti_status give(const tutti_kernel_call *call, const matches *all, const int64_t *ends,
                          int64_t most)
 {
     const tutti_view *x = &call->inputs[0];
@@ -70,7 +70,7 @@ static tutti_status give(const tutti_call *call, const matches *all, const int64
     return status;
 }
 
-static tutti_status string_find_reference(const tutti_call *call)
+static tutti_status string_find_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t count = tutti_view_count(&call->inputs[0]), most = 0;

@@ -21,7 +21,7 @@ static uint64_t hash_of(tutti_string x)
     return hash ^ hash >> 32;
 }
 
-static tutti_status string_hash_bucket_reference(const tutti_call *call)
+static tutti_status string_hash_bucket_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t *y = call->outputs[0].data, count = tutti_view_count(&call->inputs[0]);

@@ -9,7 +9,7 @@ static tutti_status string_join_infer(tutti_infer *node)
     return tutti__infer_many_strings(node, TUTTI_STRING);
 }
 
-static void string_join_join(const tutti_call *call, const tutti_strided *walk,
+static void string_join_join(const tutti_kernel_call *call, const tutti_strided *walk,
                              tutti_string separator, tutti_text *to)
 {
     for (int k = 0; k < call->input_count; k++) {
@@ -20,7 +20,7 @@ static void string_join_join(const tutti_call *call, const tutti_strided *walk,
     }
 }
 
-static tutti_status join_all(const tutti_call *call, tutti_text *all, tutti_string *to)
+static tutti_status join_all(const tutti_kernel_call *call, tutti_text *all, tutti_string *to)
 {
     const tutti_view *y = &call->outputs[0];
     const char *between = RULE_STRING(call, "separator");
@@ -41,7 +41,7 @@ static tutti_status join_all(const tutti_call *call, tutti_text *all, tutti_stri
     return tutti__give_strings(call, 0, y->rank, y->dims, to);
 }
 
-static tutti_status string_join_reference(const tutti_call *call)
+static tutti_status string_join_reference(const tutti_kernel_call *call)
 {
     int64_t count = tutti_view_count(&call->outputs[0]);
     tutti_string *to = malloc((size_t)(count + 1) * sizeof *to);

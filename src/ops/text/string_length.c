@@ -6,7 +6,7 @@ static tutti_status string_length_infer(tutti_infer *node)
     return tutti__infer_of_strings(node, TUTTI_I64);
 }
 
-static tutti_status string_length_reference(const tutti_call *call)
+static tutti_status string_length_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t *y = call->outputs[0].data, count = tutti_view_count(&call->inputs[0]);

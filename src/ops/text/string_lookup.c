@@ -9,7 +9,7 @@ static tutti_status string_lookup_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, TUTTI_I64, node->inputs[0].rank, node->inputs[0].dims);
 }
 
-static tutti_status string_lookup_reference(const tutti_call *call)
+static tutti_status string_lookup_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t *y = call->outputs[0].data, count = tutti_view_count(&call->inputs[0]);
@@ -24,8 +24,8 @@ static int string_lookup_split(const tutti_infer *node, int capacity, tutti_spli
 }
 
 extern const tutti_op tutti_op_string_lookup;
-tutti_sym(tutti_string_lookup_of)(tutti_sym x, tutti_tensor *vocabulary,
-                                  const tutti_text_options *options)
+tutti_sym tutti_nn_string_lookup_with(tutti_sym x, tutti_tensor *vocabulary,
+                                      const tutti_text_options *options)
 {
     RULE_OPTIONS(tutti_text_options, o, options);
     tutti_tensor *words;

@@ -1,13 +1,13 @@
 /* string_lower.c: A to Z as a to z; all other bytes stay. */
 #include "ops/text/strings.h"
 
-static void lower(const tutti_call *call, tutti_string from, tutti_text *to)
+static void lower(const tutti_kernel_call *call, tutti_string from, tutti_text *to)
 {
     TUTTI_UNUSED(call);
     tutti__change_case(from, 'A', 'a', to);
 }
 
-static tutti_status string_lower_reference(const tutti_call *call)
+static tutti_status string_lower_reference(const tutti_kernel_call *call)
 {
     return tutti__map_strings(call, lower);
 }

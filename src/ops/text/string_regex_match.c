@@ -14,7 +14,7 @@ static tutti_status string_regex_match_infer(tutti_infer *node)
 
 /* POSIX finds the longest of the matches that begin first, so one that begins at 0 and covers all
  * is found if there is one. */
-static tutti_status string_regex_match_reference(const tutti_call *call)
+static tutti_status string_regex_match_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t count = tutti_view_count(&call->inputs[0]);

@@ -42,8 +42,8 @@ static void string_regex_replace_put(const char *replacement, const char *text,
 }
 
 /* An empty match takes one byte along, so that the search gets on. */
-static void replace(const tutti_call *call, const regex_t *regex, const char *text, size_t size,
-                    tutti_text *to)
+static void replace(const tutti_kernel_call *call, const regex_t *regex, const char *text,
+                    size_t size, tutti_text *to)
 {
     const char *replacement = RULE_STRING(call, "replacement");
     bool once = RULE_INT(call, "once") != 0;
@@ -64,7 +64,7 @@ static void replace(const tutti_call *call, const regex_t *regex, const char *te
 }
 
 typedef struct job {
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     regex_t regex;
     tutti_text text, all; /* one string with a 0 behind it; the results one behind the other */
     tutti_string *to;
@@ -95,7 +95,7 @@ static tutti_status replace_all(job *j)
     return tutti__give_strings(j->call, 0, x->rank, x->dims, j->to);
 }
 
-static tutti_status string_regex_replace_reference(const tutti_call *call)
+static tutti_status string_regex_replace_reference(const tutti_kernel_call *call)
 {
     job j = {.call = call};
     int64_t count = tutti_view_count(&call->inputs[0]);

@@ -63,7 +63,7 @@ static bool next_part(parts *p, tutti_string *ret)
     return true;
 }
 
-static parts parts_of(const tutti_call *call, tutti_string x)
+static parts parts_of(const tutti_kernel_call *call, tutti_string x)
 {
     const char *separator = RULE_STRING(call, "separator"), *data = x.size > 0 ? x.data : "";
     int64_t limit = RULE_INT(call, "limit");
@@ -75,7 +75,7 @@ static parts parts_of(const tutti_call *call, tutti_string x)
 }
 
 /* rows [count, most] */
-static void string_split_fill(const tutti_call *call, int64_t most, tutti_string *rows)
+static void string_split_fill(const tutti_kernel_call *call, int64_t most, tutti_string *rows)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t count = tutti_view_count(&call->inputs[0]);
@@ -87,7 +87,7 @@ static void string_split_fill(const tutti_call *call, int64_t most, tutti_string
     }
 }
 
-static tutti_status string_split_reference(const tutti_call *call)
+static tutti_status string_split_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t *counts = call->outputs[1].data, count = tutti_view_count(x), most = 0, all;

@@ -1,7 +1,7 @@
 /* string_strip.c: without white space at both ends. */
 #include "ops/text/strings.h"
 
-static tutti_string strip(const tutti_call *call, tutti_string from)
+static tutti_string strip(const tutti_kernel_call *call, tutti_string from)
 {
     TUTTI_UNUSED(call);
     while (from.size > 0 && tutti__is_space(from.data[from.size - 1]))
@@ -11,7 +11,7 @@ static tutti_string strip(const tutti_call *call, tutti_string from)
     return from;
 }
 
-static tutti_status string_strip_reference(const tutti_call *call)
+static tutti_status string_strip_reference(const tutti_kernel_call *call)
 {
     return tutti__cut_strings(call, strip);
 }

@@ -29,7 +29,7 @@ static int64_t units_of(tutti_string x, bool characters)
     return units;
 }
 
-static tutti_string part(const tutti_call *call, tutti_string x)
+static tutti_string part(const tutti_kernel_call *call, tutti_string x)
 {
     bool characters = RULE_INT(call, "characters") != 0;
     int64_t start = RULE_INT(call, "start"), length = RULE_INT(call, "length");
@@ -43,7 +43,7 @@ static tutti_string part(const tutti_call *call, tutti_string x)
     return (tutti_string){x.data ? x.data + from : x.data, to - from};
 }
 
-static tutti_status string_substring_reference(const tutti_call *call)
+static tutti_status string_substring_reference(const tutti_kernel_call *call)
 {
     return tutti__cut_strings(call, part);
 }

@@ -27,7 +27,7 @@ static bool string_to_number_fits(const tutti_view *y, int64_t i, int64_t value)
     return tutti_view_get_int(y, i) == value;
 }
 
-static tutti_status string_to_number_reference(const tutti_call *call)
+static tutti_status string_to_number_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     const tutti_view *y = &call->outputs[0];

@@ -1,13 +1,13 @@
 /* string_upper.c: a to z as A to Z; all other bytes stay. */
 #include "ops/text/strings.h"
 
-static void upper(const tutti_call *call, tutti_string from, tutti_text *to)
+static void upper(const tutti_kernel_call *call, tutti_string from, tutti_text *to)
 {
     TUTTI_UNUSED(call);
     tutti__change_case(from, 'a', 'A', to);
 }
 
-static tutti_status string_upper_reference(const tutti_call *call)
+static tutti_status string_upper_reference(const tutti_kernel_call *call)
 {
     return tutti__map_strings(call, upper);
 }

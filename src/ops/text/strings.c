@@ -43,8 +43,8 @@ tutti_status tutti__infer_many_strings(tutti_infer *node, tutti_dtype dtype)
     return tutti__shape_output(node, 0, dtype, y.rank, y.dims);
 }
 
-tutti_status tutti__give_strings(const tutti_call *call, int index, int rank, const int64_t *dims,
-                                 const tutti_string *strings)
+tutti_status tutti__give_strings(const tutti_kernel_call *call, int index, int rank,
+                                 const int64_t *dims, const tutti_string *strings)
 {
     const tutti_call_host *host = call->context;
     tutti_tensor *tensor;
@@ -56,8 +56,9 @@ tutti_status tutti__give_strings(const tutti_call *call, int index, int rank, co
     return status;
 }
 
-tutti_status tutti__cut_strings(const tutti_call *call,
-                                tutti_string (*cut)(const tutti_call *call, tutti_string from))
+tutti_status tutti__cut_strings(const tutti_kernel_call *call,
+                                tutti_string (*cut)(const tutti_kernel_call *call,
+                                                    tutti_string from))
 {
     const tutti_view *x = &call->inputs[0];
     const tutti_string *from = x->data;
@@ -73,8 +74,9 @@ tutti_status tutti__cut_strings(const tutti_call *call,
 }
 
 /* The texts stand one behind the other in one; sizes first, because it moves as it grows. */
-static tutti_status map_all(const tutti_call *call, tutti_text *all, tutti_string *to,
-                            void (*map)(const tutti_call *call, tutti_string from, tutti_text *to))
+static tutti_status map_all(const tutti_kernel_call *call, tutti_text *all, tutti_string *to,
+                            void (*map)(const tutti_kernel_call *call, tutti_string from,
+                                        tutti_text *to))
 {
     const tutti_view *x = &call->inputs[0];
     const tutti_string *from = x->data;
@@ -92,8 +94,8 @@ static tutti_status map_all(const tutti_call *call, tutti_text *all, tutti_strin
     return tutti__give_strings(call, 0, x->rank, x->dims, to);
 }
 
-tutti_status tutti__map_strings(const tutti_call *call,
-                                void (*map)(const tutti_call *call, tutti_string from,
+tutti_status tutti__map_strings(const tutti_kernel_call *call,
+                                void (*map)(const tutti_kernel_call *call, tutti_string from,
                                             tutti_text *to))
 {
     int64_t count = tutti_view_count(&call->inputs[0]);

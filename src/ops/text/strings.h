@@ -18,16 +18,17 @@ tutti_status tutti__infer_many_strings(tutti_infer *node, tutti_dtype dtype);
 
 /* Output `index` becomes these strings, in row-major order; the bytes are copied, and may be those
  * of inputs. Works for outputs whose shape depends on data too. */
-tutti_status tutti__give_strings(const tutti_call *call, int index, int rank, const int64_t *dims,
-                                 const tutti_string *strings);
+tutti_status tutti__give_strings(const tutti_kernel_call *call, int index, int rank,
+                                 const int64_t *dims, const tutti_string *strings);
 
 /* A kernel from string to string: `map` writes the new one into the text, which is empty. */
-tutti_status tutti__map_strings(const tutti_call *call,
-                                void (*map)(const tutti_call *call, tutti_string from,
+tutti_status tutti__map_strings(const tutti_kernel_call *call,
+                                void (*map)(const tutti_kernel_call *call, tutti_string from,
                                             tutti_text *to));
 /* The same where the new string is part of the old one. */
-tutti_status tutti__cut_strings(const tutti_call *call,
-                                tutti_string (*cut)(const tutti_call *call, tutti_string from));
+tutti_status tutti__cut_strings(const tutti_kernel_call *call,
+                                tutti_string (*cut)(const tutti_kernel_call *call,
+                                                    tutti_string from));
 
 /* Any axis, cut in all inputs and outputs alike. */
 int tutti__split_strings(const tutti_infer *node, int capacity, tutti_split *ret);

@@ -86,7 +86,7 @@ tutti_status tutti__words_check(const tutti_infer *node)
     return TUTTI_OK;
 }
 
-int64_t tutti__words_find(const tutti_call *call, const char *word, int64_t size)
+int64_t tutti__words_find(const tutti_kernel_call *call, const char *word, int64_t size)
 {
     const tutti_tensor *words = RULE_ATTR(call, "words").value.tensor;
     const tutti_string *all = tutti_tensor_data(words), wanted = {word, size};

@@ -18,7 +18,7 @@ bool tutti__words_next(tutti_words *words); /* false at the end */
 
 /* Attributes "words", string [n] in order of their bytes, and "ids", the number of each. */
 tutti_status tutti__words_check(const tutti_infer *node);
-int64_t tutti__words_find(const tutti_call *call, const char *word, int64_t size);
+int64_t tutti__words_find(const tutti_kernel_call *call, const char *word, int64_t size);
 /* Those attributes from a vocabulary in any order. ret_words is the caller's to release, ret_ids to
  * free. */
 tutti_status tutti__words_sort(tutti_tensor *vocabulary, int64_t first, tutti_tensor **ret_words,

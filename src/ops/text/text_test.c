@@ -69,7 +69,7 @@ TUTTI_TEST(strings_join_and_compare)
     CHECK_SYM(tutti_string_equal(a, WORDS(g, "a", "b", "cc")), 1, 0, 0);
     CHECK_SYM(tutti_string_equal(a, WORDS(g, "")), 0, 1, 0);
     CHECK_WORDS(tutti_gather(a, tutti_ints(g, 2, 0, 2), 0), "ccc", "a", "ccc");
-    CHECK_WORDS(tutti_concat(0, a, b), "a", "", "ccc", "x");
+    CHECK_WORDS(tutti_concatenate(TUTTI_SYMS(a, b)), "a", "", "ccc", "x");
     tutti_graph_destroy(g);
 }
 
@@ -111,13 +111,13 @@ TUTTI_TEST(strings_are_split)
     tutti_sym x = WORDS(g, "a,b,,c", "", "x");
     tutti_sym y = tutti_string_split(x, ",", 0);
     CHECK_WORDS(y, "a", "b", "", "c", "", "", "", "", "x", "", "", "");
-    CHECK_SYM(tutti_output_of(y, 1), 4, 1, 1);
+    CHECK_SYM(tutti_sym_output(y, 1), 4, 1, 1);
     y = tutti_string_split(x, ",", 1);
     CHECK_WORDS(y, "a", "b,,c", "", "", "x", "");
-    CHECK_SYM(tutti_output_of(y, 1), 2, 1, 1);
+    CHECK_SYM(tutti_sym_output(y, 1), 2, 1, 1);
     y = tutti_string_split(WORDS(g, "  hello world \t again ", "   ", "one"), NULL, 0);
     CHECK_WORDS(y, "hello", "world", "again", "", "", "", "one", "", "");
-    CHECK_SYM(tutti_output_of(y, 1), 3, 0, 1);
+    CHECK_SYM(tutti_sym_output(y, 1), 3, 0, 1);
     y = tutti_string_split(WORDS(g, "  hello world  again"), NULL, 1);
     CHECK_WORDS(y, "hello", "world  again");
     y = tutti_string_split(WORDS(g, "a--b---c"), "--", 0);

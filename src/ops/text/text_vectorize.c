@@ -15,7 +15,7 @@ static tutti_status text_vectorize_infer(tutti_infer *node)
     return tutti__shape_output(node, 0, TUTTI_I64, x->rank + 1, dims);
 }
 
-static tutti_status text_vectorize_reference(const tutti_call *call)
+static tutti_status text_vectorize_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t *y = call->outputs[0].data, count = tutti_view_count(&call->inputs[0]);
@@ -41,8 +41,8 @@ static int text_vectorize_split(const tutti_infer *node, int capacity, tutti_spl
 }
 
 extern const tutti_op tutti_op_text_vectorize;
-tutti_sym(tutti_text_vectorize)(tutti_sym x, tutti_tensor *vocabulary, int64_t length,
-                                const tutti_text_options *options)
+tutti_sym tutti_text_vectorize_with(tutti_sym x, tutti_tensor *vocabulary, int64_t length,
+                                    const tutti_text_options *options)
 {
     RULE_OPTIONS(tutti_text_options, o, options);
     tutti_tensor *words;

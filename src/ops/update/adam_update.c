@@ -69,8 +69,8 @@ static const char *const samples[] = {
 
 extern const tutti_op tutti_op_adam_update;
 
-tutti_sym(tutti_adam_update)(tutti_sym variable, tutti_sym m, tutti_sym s, tutti_sym gradient,
-                             tutti_sym lr, tutti_sym step, const tutti_adam_options *options)
+tutti_sym tutti_adam_update_with(tutti_sym variable, tutti_sym m, tutti_sym s, tutti_sym gradient,
+                                 tutti_sym lr, tutti_sym step, const tutti_adam_options *options)
 {
     double epsilon = options->torch_form ? 1e-8 : 1e-7;
     tutti_sym inputs[] = {

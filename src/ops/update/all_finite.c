@@ -16,7 +16,7 @@ static tutti_status all_finite_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status all_finite_reference(const tutti_call *call)
+static tutti_status all_finite_reference(const tutti_kernel_call *call)
 {
     bool finite = true;
     for (int k = 0; finite && k < call->input_count; k++) {

@@ -19,7 +19,7 @@ static tutti_status combine_rows_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status combine_rows_reference(const tutti_call *call)
+static tutti_status combine_rows_reference(const tutti_kernel_call *call)
 {
     const tutti_view *rows = &call->inputs[0], *out = &call->outputs[0];
     int64_t count = tutti_view_count(&call->inputs[1]);

@@ -114,18 +114,18 @@ tutti_status tutti__update_infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-bool tutti__update_skipped(const tutti_call *call)
+bool tutti__update_skipped(const tutti_kernel_call *call)
 {
     const tutti_view *last = &call->inputs[call->input_count - 1];
     return last->dtype == TUTTI_BOOL && !tutti_view_get_int(last, 0);
 }
 
-double tutti__update_scale(const tutti_call *call, const tutti_update_layout *layout)
+double tutti__update_scale(const tutti_kernel_call *call, const tutti_update_layout *layout)
 {
     return layout->scale >= 0 ? tutti_view_get(&call->inputs[layout->scale], 0) : 1;
 }
 
-double tutti__update_clip(const tutti_call *call)
+double tutti__update_clip(const tutti_kernel_call *call)
 {
     const tutti_attr *clip = tutti_attr_find(call->attrs, call->attr_count, "clip");
     return clip && clip->value.f > 0 ? clip->value.f : (double)INFINITY;
@@ -163,7 +163,7 @@ void tutti__update_part(const tutti_attr *attrs, int attr_count, int64_t count, 
 }
 
 /* The gradient as the rule sees it; a NaN stays one. */
-static double gradient_of(const tutti_call *call, const tutti_update_layout *at, double g)
+static double gradient_of(const tutti_kernel_call *call, const tutti_update_layout *at, double g)
 {
     double most = tutti__update_clip(call);
     g *= tutti__update_scale(call, at);
@@ -171,7 +171,7 @@ static double gradient_of(const tutti_call *call, const tutti_update_layout *at,
 }
 
 /* A step below 1 counts as 1: nobody has counted yet. */
-void tutti__update_numbers(const tutti_call *call, const tutti_update_layout *layout,
+void tutti__update_numbers(const tutti_kernel_call *call, const tutti_update_layout *layout,
                            double ret_numbers[TUTTI_UPDATE_NUMBERS])
 {
     double lr = layout->lr >= 0 ? tutti_view_get(&call->inputs[layout->lr], 0) : 0, step = 1;
@@ -183,7 +183,7 @@ void tutti__update_numbers(const tutti_call *call, const tutti_update_layout *la
     layout->rule->numbers(call->attrs, call->attr_count, lr, step, ret_numbers);
 }
 
-static void rule_load(const tutti_call *call, const double *numbers, int slots, int64_t i,
+static void rule_load(const tutti_kernel_call *call, const double *numbers, int slots, int64_t i,
                       double *x)
 {
     for (int k = 0; k <= slots; k++)
@@ -191,8 +191,8 @@ static void rule_load(const tutti_call *call, const double *numbers, int slots, 
     x[0] *= numbers[TUTTI_UPDATE_KEEP];
 }
 
-static void move(const tutti_call *call, const tutti_update_layout *at, const double *numbers,
-                 int64_t i, double g)
+static void move(const tutti_kernel_call *call, const tutti_update_layout *at,
+                 const double *numbers, int64_t i, double g)
 {
     double x[1 + TUTTI_UPDATE_SLOTS] = {0};
     rule_load(call, numbers, at->slots, i, x);
@@ -201,7 +201,7 @@ static void move(const tutti_call *call, const tutti_update_layout *at, const do
         tutti_view_set(&call->inputs[k], i, x[k]);
 }
 
-static tutti_status move_rows(const tutti_call *call, const tutti_update_layout *at,
+static tutti_status move_rows(const tutti_kernel_call *call, const tutti_update_layout *at,
                               const double *numbers)
 {
     const tutti_view *variable = &call->inputs[0], *rows = &call->inputs[at->gradient];
@@ -216,7 +216,8 @@ static tutti_status move_rows(const tutti_call *call, const tutti_update_layout 
     return TUTTI_OK;
 }
 
-static void rule_measure(const tutti_call *call, const tutti_update_layout *at, double *numbers)
+static void rule_measure(const tutti_kernel_call *call, const tutti_update_layout *at,
+                         double *numbers)
 {
     double x[1 + TUTTI_UPDATE_SLOTS] = {0}, variable = 0, measured = 0;
     int64_t count = tutti_view_count(&call->inputs[0]);
@@ -230,7 +231,7 @@ static void rule_measure(const tutti_call *call, const tutti_update_layout *at, 
     at->rule->trust(numbers, sqrt(variable), sqrt(measured));
 }
 
-tutti_status tutti__update_reference(const tutti_call *call)
+tutti_status tutti__update_reference(const tutti_kernel_call *call)
 {
     tutti_update_layout at =
         tutti__update_layout(call->op, call->attrs, call->attr_count, call->input_count);

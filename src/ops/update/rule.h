@@ -60,10 +60,10 @@ tutti_update_layout tutti__update_layout(const tutti_op *op, const tutti_attr *a
 
 /* Whether this run is to change nothing: the last input is a bool and false. Kernels then only give
  * the variable's value. */
-bool tutti__update_skipped(const tutti_call *call);
+bool tutti__update_skipped(const tutti_kernel_call *call);
 /* What a gradient is multiplied by, and the largest size that is left of it; INFINITY: any. */
-double tutti__update_scale(const tutti_call *call, const tutti_update_layout *layout);
-double tutti__update_clip(const tutti_call *call);
+double tutti__update_scale(const tutti_kernel_call *call, const tutti_update_layout *layout);
+double tutti__update_clip(const tutti_kernel_call *call);
 /* The elements [*ret_first, *ret_end) of `count` that the node updates: all, with the attributes
  * "part" and "parts" those of its part. Every element is in one part; bounds are at multiples of
  * 64, and of 16 where it is a part of a bucket.
@@ -76,12 +76,12 @@ bool tutti__update_owned(const tutti_attr *attrs, int attr_count);
 void tutti__update_bounds(int64_t count, int64_t part, int64_t parts, int64_t *ret_first,
                           int64_t *ret_end);
 /* The rule's numbers for this run. */
-void tutti__update_numbers(const tutti_call *call, const tutti_update_layout *layout,
+void tutti__update_numbers(const tutti_kernel_call *call, const tutti_update_layout *layout,
                            double ret_numbers[TUTTI_UPDATE_NUMBERS]);
 
 /* What the descriptors of all update operators name. */
 tutti_status tutti__update_infer(tutti_infer *node);
-tutti_status tutti__update_reference(const tutti_call *call);
+tutti_status tutti__update_reference(const tutti_kernel_call *call);
 void tutti__update_cost(const tutti_infer *node, tutti_cost *ret);
 /* Rules without norms only. */
 int tutti__update_split(const tutti_infer *node, int capacity, tutti_split *ret);

@@ -29,7 +29,7 @@ void tutti__square_sum_range(const tutti_attr *attrs, int attr_count, int input,
     *ret_end = end < *ret_first ? *ret_first : end < count ? end : count;
 }
 
-static tutti_status square_sum_reference(const tutti_call *call)
+static tutti_status square_sum_reference(const tutti_kernel_call *call)
 {
     double sum = 0;
     for (int k = 0; k < call->input_count; k++) {

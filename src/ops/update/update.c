@@ -49,8 +49,8 @@ static void sort_by_digit(int64_t count, int shift, const int64_t *order, const 
     }
 }
 
-tutti_status tutti__row_groups_in(const tutti_call *call, const tutti_view *indices, int64_t limit,
-                                  void *memory, tutti_row_groups *ret)
+tutti_status tutti__row_groups_in(const tutti_kernel_call *call, const tutti_view *indices,
+                                  int64_t limit, void *memory, tutti_row_groups *ret)
 {
     int64_t count = tutti_view_count(indices), most = 0, *arrays = memory;
     TUTTI_TRY(tutti__check_indices(call, indices, limit));
@@ -76,8 +76,8 @@ tutti_status tutti__row_groups_in(const tutti_call *call, const tutti_view *indi
     return TUTTI_OK;
 }
 
-tutti_status tutti__row_groups(const tutti_call *call, const tutti_view *indices, int64_t limit,
-                               tutti_row_groups *ret)
+tutti_status tutti__row_groups(const tutti_kernel_call *call, const tutti_view *indices,
+                               int64_t limit, tutti_row_groups *ret)
 {
     int64_t count = tutti_view_count(indices);
     void *memory = malloc(tutti__row_groups_bytes(count) + 1);

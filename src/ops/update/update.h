@@ -17,13 +17,13 @@ typedef struct tutti_row_groups {
     void *memory;   /* to be freed, or NULL */
 } tutti_row_groups;
 /* Checks every index against `limit` first. `free` the groups with tutti__row_groups_free. */
-tutti_status tutti__row_groups(const tutti_call *call, const tutti_view *indices, int64_t limit,
-                               tutti_row_groups *ret);
+tutti_status tutti__row_groups(const tutti_kernel_call *call, const tutti_view *indices,
+                               int64_t limit, tutti_row_groups *ret);
 void tutti__row_groups_free(tutti_row_groups *groups);
 /* The same in memory of the caller, of as many bytes as `count` indices need. */
 size_t tutti__row_groups_bytes(int64_t count);
-tutti_status tutti__row_groups_in(const tutti_call *call, const tutti_view *indices, int64_t limit,
-                                  void *memory, tutti_row_groups *ret);
+tutti_status tutti__row_groups_in(const tutti_kernel_call *call, const tutti_view *indices,
+                                  int64_t limit, void *memory, tutti_row_groups *ret);
 /* The sum over the group that begins at `at` of element `column` of its rows. */
 double tutti__row_groups_sum(const tutti_row_groups *groups, const tutti_view *rows,
                              int64_t row_size, int64_t at, int64_t column);

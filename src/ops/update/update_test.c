@@ -212,7 +212,7 @@ TUTTI_TEST(attributes_of_shared_updates_are_not_for_users)
             tutti_sym v = tutti_variable(g, tutti_ones(100)),
                       in[] = {v, tutti_placeholder(g, TUTTI_F32, 100),
                               tutti_scalar(g, TUTTI_F32, 0.5)};
-            tutti_apply_named(g, "sgd_update", "u", 3, in, 1, &TUTTI_INT(names[i], value));
+            tutti_apply_op_named(g, "sgd_update", "u", 3, in, 1, &TUTTI_INT(names[i], value));
             CHECK_STATUS(tutti_graph_check(g), value == 0 ? TUTTI_OK : TUTTI_INVALID);
             if (value != 0)
                 CHECK_CONTAINS(tutti_error_message(), "sgd_update 'u' (");

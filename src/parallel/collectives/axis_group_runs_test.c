@@ -22,13 +22,13 @@ static tutti_status train(tutti_strategy *s, int bad)
         TUTTI_TRY(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){ROWS, 2}, &rows));
         tutti_tensor_set(rows, 6, /* in its fourth row, which is rank 1's */
                          step == bad && tutti_strategy_rank(s) == 1 ? (double)NAN : 1.0);
-        tutti_sym x = tutti_check_numerics(tutti_use(eager, rows), "input"), loss;
+        tutti_sym x = tutti_check_numerics(tutti_eager_feed(eager, rows), "input"), loss;
         TUTTI_TAPE(tape, eager)
             loss = tutti_mean(tutti_square(tutti_matmul(x, w)));
         tutti_grad grad;
-        tutti_gradients(&tape, loss, 1, &w, &grad);
+        tutti_tape_gradients(&tape, loss, 1, &w, &grad);
         tutti_apply_gradients(tutti_sgd(0.1), 1, &w, &grad);
-        status = tutti_step(eager);
+        status = tutti_eager_step(eager);
         tutti_tensor_release(rows);
     }
     if (status == TUTTI_OK)

@@ -68,7 +68,7 @@ static tutti_status train(tutti_strategy *s, void *context)
     tutti_sym step = tutti_minimize(tutti_sgd(0.3), tutti_mean(tutti_square(error)));
     TUTTI_TRY(tutti_graph_check(g));
     TUTTI_TRY(tutti_session_open(&session, g, .strategy = s, .deadline_seconds = 60));
-    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_variables(g)));
     tutti_tensor *inputs = rows_of(s, IN, 1.7), *targets = rows_of(s, OUT, 0.9);
     for (int i = 0; i < STEPS; i++)
         TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, inputs}, {y, targets}), .target = step,
@@ -143,7 +143,7 @@ static tutti_status sum_besides(tutti_strategy *s, void *context)
     tutti_sym step = tutti_minimize(tutti_sgd(0.01), tutti_mean(tutti_square(tutti_mul(x, w))));
     TUTTI_TRY(tutti_graph_check(g));
     TUTTI_TRY(tutti_session_open(&session, g, .strategy = s, .deadline_seconds = 60));
-    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_variables(g)));
     tutti_tensor *inputs = rows_of(s, WIDE, 1.3);
     TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, inputs}),
                         .fetch = TUTTI_FETCH({sums, &value}),

@@ -7,7 +7,7 @@
 
 static tutti_sym named(tutti_graph *g, const char *op, const char *name, tutti_sym x)
 {
-    return tutti_apply_named(g, op, name, 1, &x, 0, NULL);
+    return tutti_apply_op_named(g, op, name, 1, &x, 0, NULL);
 }
 
 static tutti_sym start(tutti_graph *g, const char *name, tutti_sym x)
@@ -15,7 +15,7 @@ static tutti_sym start(tutti_graph *g, const char *name, tutti_sym x)
     tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS), TUTTI_INT("size", 2),
                           TUTTI_STR("channel", name), TUTTI_INT("outputs", 1),
                           TUTTI_INT("starts", 1)};
-    return tutti_apply_named(g, "all_reduce_many", name, 1, &x, 5, attrs);
+    return tutti_apply_op_named(g, "all_reduce_many", name, 1, &x, 5, attrs);
 }
 
 /* The names of the nodes in their order, "x y z". */

@@ -38,10 +38,10 @@ static tutti_status open_net(tutti_strategy *s, int64_t batch, net *ret)
     n.w = tutti_variable(n.graph, tutti_full(0.25, FEATURES, 1), .name = "w");
     tutti_sym rows = tutti_split_batch(tutti_dequeue_many(queue, batch));
     tutti_sym guess = tutti_reshape(tutti_matmul(rows, n.w), -1);
-    n.loss = tutti_mean(tutti_square(tutti_sub(guess, tutti_output_of(rows, 1))));
+    n.loss = tutti_mean(tutti_square(tutti_sub(guess, tutti_sym_output(rows, 1))));
     n.step = tutti_minimize(tutti_sgd(0.1), n.loss);
     n.fed_loss = tutti_mean(tutti_matmul(x, n.w));
-    TUTTI_TRY(tutti_run(n.session, .target = tutti_initialize_all(n.graph)));
+    TUTTI_TRY(tutti_run(n.session, .target = tutti_initialize_variables(n.graph)));
     *ret = n;
     return TUTTI_OK;
 }

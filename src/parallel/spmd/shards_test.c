@@ -22,12 +22,12 @@ static void step(int64_t rows, tutti_strategy *strategy, float *ret_weights)
     CHECK_OK(tutti_session_open(&session, g, .strategy = strategy, .deadline_seconds = 20));
     tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, FEATURES));
     tutti_sym w = tutti_variable(g, tutti_full(0.1, FEATURES, OUTPUTS), .name = "w");
-    tutti_sym loss = tutti_mean(tutti_square(tutti_add_scalar(tutti_matmul(x, w), -1)));
+    tutti_sym loss = tutti_mean(tutti_square(tutti_add(tutti_matmul(x, w), -1)));
     tutti_sym down = tutti_minimize(tutti_sgd(1e5), loss);
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){rows, FEATURES}, &batch));
     for (int64_t i = 0; i < rows * FEATURES; i++)
         tutti_tensor_set(batch, i, sin(0.37 * (double)(i * i % 10007)));
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, batch}), .target = down));
     CHECK_OK(tutti_run(session, .fetch = TUTTI_FETCH({w, &value})));
     memcpy(ret_weights, tutti_tensor_data(value), WEIGHTS * sizeof(float));
@@ -64,7 +64,7 @@ typedef tutti_sym value_function(tutti_sym x);
 
 static tutti_sym mean_of_batch(tutti_sym x)
 {
-    return tutti_mean(x, .axes = TUTTI_AXES(0), .keep_dims = true);
+    return tutti_mean(x, .axes = TUTTI_AXES(0), .keepdims = true);
 }
 
 static tutti_sym centred(tutti_sym x)
@@ -106,7 +106,8 @@ static tutti_sym log_of_sum(tutti_sym x)
 /* The batch behind another axis: turning it back gains nothing where it is one row. */
 static tutti_sym behind(tutti_sym x)
 {
-    tutti_sym pieces = tutti_concat(1, x, tutti_scale(x, 0.7), tutti_square(x));
+    tutti_sym pieces =
+        tutti_concatenate(TUTTI_SYMS(x, tutti_mul(x, 0.7), tutti_square(x)), .axis = 1);
     return tutti_transpose(tutti_reshape(pieces, -1, 3, 4), 1, 0, 2);
 }
 
@@ -117,18 +118,18 @@ static tutti_sym mean_before_batch(tutti_sym x)
 
 static tutti_sym softmax_before_batch(tutti_sym x)
 {
-    return tutti_softmax_along(behind(x), 0);
+    return tutti_softmax(behind(x), .axes = TUTTI_AXES(0));
 }
 
 static tutti_sym softmax_over_likeness(tutti_sym x)
 {
-    return tutti_softmax_along(tutti_matmul(x, x, .transpose_b = true), 0);
+    return tutti_softmax(tutti_matmul(x, x, .transpose_b = true), .axes = TUTTI_AXES(0));
 }
 
 /* Its shape depends on data: what is fetched comes from the rest of the graph, run as a second. */
 static tutti_sym places_above_zero(tutti_sym x)
 {
-    return tutti_nonzero(tutti_greater(x, tutti_scale(x, 0)));
+    return tutti_nonzero(tutti_greater(x, tutti_mul(x, 0)));
 }
 
 static tutti_tensor *value_on(tutti_strategy *strategy, tutti_dtype dtype, int64_t rows,
@@ -140,7 +141,7 @@ static tutti_tensor *value_on(tutti_strategy *strategy, tutti_dtype dtype, int64
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&session, g, .strategy = strategy, .deadline_seconds = 20));
     tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 4));
-    tutti_sym y = tutti_cast(function(tutti_cast(tutti_scale(x, 1.1), dtype)), TUTTI_F32);
+    tutti_sym y = tutti_cast(function(tutti_cast(tutti_mul(x, 1.1), dtype)), TUTTI_F32);
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){rows, 4}, &batch));
     for (int64_t i = 0; i < rows * 4; i++)
         tutti_tensor_set(batch, i, (double)(i * 7919 % 1009) / 500 - 1);
@@ -196,9 +197,9 @@ static tutti_tensor *after_steps_on_one_row(tutti_strategy *strategy)
     tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 5, 2));
     tutti_sym w = tutti_variable(g, tutti_uniform_init(-1, 1, 2, 3, 5), .name = "w");
     tutti_sym y = tutti_einsum("bij,jkl->bikl", x, w);
-    tutti_sym loss = tutti_mean(tutti_square(tutti_add_scalar(y, -1)));
+    tutti_sym loss = tutti_mean(tutti_square(tutti_add(y, -1)));
     tutti_grad gradient;
-    tutti_differentiate(loss, 1, &w, &gradient);
+    tutti_gradients(loss, 1, &w, &gradient);
     tutti_sym down = tutti_assign_sub(w, gradient.value);
     for (int b = 0; b < 2; b++) {
         int64_t rows = b == 0 ? 1 : 13;
@@ -206,7 +207,7 @@ static tutti_tensor *after_steps_on_one_row(tutti_strategy *strategy)
         for (int64_t i = 0; i < rows * 10; i++)
             tutti_tensor_set(batches[b], i, sin(0.37 * (double)(i * i + b)));
     }
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(g)));
     for (int i = 0; i < 2; i++) {
         CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, batches[0]}),
                            .fetch = TUTTI_FETCH({gradient.value, &slope}), .target = down));

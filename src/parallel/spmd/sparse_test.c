@@ -28,12 +28,12 @@ static tutti_status train(tutti_strategy *s, int64_t rows, bool adam, trained *r
     tutti_sym words = tutti_split_batch(tutti_placeholder(g, TUTTI_I64, TUTTI_ANY, WORDS));
     tutti_sym table =
         tutti_variable(g, tutti_glorot_uniform(rows, WIDTH), .name = "table", .seed = 3);
-    tutti_sym loss = tutti_mean(tutti_square(tutti_add_scalar(tutti_gather(table, words, 0), -1)));
-    tutti_differentiate(loss, 1, &table, &grad);
+    tutti_sym loss = tutti_mean(tutti_square(tutti_add(tutti_gather(table, words, 0), -1)));
+    tutti_gradients(loss, 1, &table, &grad);
     WORKER_EXPECT(tutti_sym_ok(grad.rows));
     tutti_sym step = tutti_apply_gradients(adam ? tutti_adam(.learning_rate = 0.1) : tutti_sgd(2.0),
                                            1, &table, &grad);
-    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_variables(g)));
     for (int i = 0; i < 5; i++) {
         int64_t dims[] = {i == 3 ? 2 : 7, WORDS};
         tutti_tensor *in, *out;
@@ -139,7 +139,7 @@ TUTTI_TEST(a_bad_word_of_one_replica_changes_no_table)
     tutti_sym table = tutti_variable(g, tutti_glorot_uniform(MOST_ROWS, WIDTH), .name = "table");
     tutti_sym step = tutti_minimize(tutti_adam(.clip_norm = 1.0),
                                     tutti_mean(tutti_square(tutti_gather(table, words, 0))));
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_tensor_create(TUTTI_I64, 2, (int64_t[]){6, WORDS}, &in));
     for (int64_t k = 0; k < 6 * WORDS; k++)
         tutti_tensor_set(in, k, (double)k);

@@ -39,7 +39,7 @@ static tutti_tensor *labels(int64_t rows)
 static tutti_sym weight(net *n, int i, const char *name, int64_t rows, int64_t columns)
 {
     tutti_tensor *start = numbers(rows, columns, (unsigned)i + 3);
-    n->weights[i] = tutti_variable(n->graph, tutti_from_tensor(start), .name = name);
+    n->weights[i] = tutti_variable(n->graph, tutti_tensor_init(start), .name = name);
     tutti_tensor_release(start);
     return n->weights[i];
 }
@@ -55,19 +55,19 @@ static net start(tutti_strategy *strategy, bool dropout)
     tutti_sym w0 = weight(&n, 0, "w0", INPUTS, HIDDEN), b0 = weight(&n, 1, "b0", 1, HIDDEN);
     tutti_sym h = tutti_relu(tutti_add(tutti_matmul(n.x, w0), b0));
     if (dropout)
-        h = tutti_dropout_of(h, TUTTI_NO_SYM, 0.3);
+        h = tutti_nn_dropout(h, 0.3);
     n.hidden = h;
     tutti_sym w1 = weight(&n, 2, "w1", HIDDEN, CLASSES), b1 = weight(&n, 3, "b1", 1, CLASSES);
     tutti_sym logits = tutti_add(tutti_matmul(h, w1), b1);
-    n.loss = tutti_mean(tutti_sparse_cross_entropy_of(n.y, logits));
+    n.loss = tutti_mean(tutti_nn_sparse_cross_entropy(n.y, logits));
     tutti_grad grads[WEIGHTS];
-    tutti_differentiate(n.loss, WEIGHTS, n.weights, grads);
+    tutti_gradients(n.loss, WEIGHTS, n.weights, grads);
     tutti_sym updates[WEIGHTS];
     for (int i = 0; i < WEIGHTS; i++)
-        updates[i] = tutti_assign_sub(n.weights[i], tutti_scale(grads[i].value, 0.5));
+        updates[i] = tutti_assign_sub(n.weights[i], tutti_mul(grads[i].value, 0.5));
     n.step = (tutti_group)(g, NULL, WEIGHTS, updates);
     CHECK_OK(tutti_graph_check(g));
-    CHECK_OK(tutti_run(n.session, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(n.session, .target = tutti_initialize_variables(g)));
     return n;
 }
 

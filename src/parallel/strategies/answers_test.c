@@ -37,7 +37,7 @@ typedef tutti_sym build_answer(tutti_sym x);
 
 static tutti_sym same(tutti_sym x)
 {
-    return tutti_scale(x, 1);
+    return tutti_mul(x, 1);
 }
 static tutti_sym sum_all(tutti_sym x)
 {
@@ -97,7 +97,7 @@ static tutti_sym rolled(tutti_sym x)
 }
 static tutti_sym doubled(tutti_sym x)
 {
-    return tutti_concat(0, x, x);
+    return tutti_concatenate(TUTTI_SYMS(x, x));
 }
 static tutti_sym first_row(tutti_sym x)
 {
@@ -113,7 +113,7 @@ static tutti_sym likeness(tutti_sym x)
 }
 static tutti_sym centred(tutti_sym x)
 {
-    return tutti_sub(x, tutti_mean(x, .axes = TUTTI_AXES(0), .keep_dims = true));
+    return tutti_sub(x, tutti_mean(x, .axes = TUTTI_AXES(0), .keepdims = true));
 }
 static tutti_sym whitened(tutti_sym x)
 {
@@ -144,14 +144,14 @@ static tutti_sym half_met(tutti_sym x)
 
 static tutti_sym dropped(tutti_sym x)
 {
-    return tutti_dropout_of(tutti_ones_like(x), TUTTI_NO_SYM, 0.5);
+    return tutti_nn_dropout(tutti_ones_like(x), 0.5);
 }
 
 /* Rows of which nobody knows how many there are. */
 static tutti_sym chosen(tutti_sym x)
 {
     tutti_sym first = tutti_reshape(tutti_slice_axis(x, 1, 0, 1), -1);
-    tutti_sym which = tutti_nonzero(tutti_greater(first, tutti_scalar_like(first, 0)));
+    tutti_sym which = tutti_nonzero(tutti_greater(first, 0));
     return tutti_gather(x, tutti_reshape(which, -1), 0);
 }
 static tutti_sym chosen_softmax(tutti_sym x)
@@ -160,7 +160,7 @@ static tutti_sym chosen_softmax(tutti_sym x)
 }
 static tutti_sym chosen_dropped(tutti_sym x)
 {
-    return tutti_dropout_of(tutti_ones_like(chosen(x)), TUTTI_NO_SYM, 0.5);
+    return tutti_nn_dropout(tutti_ones_like(chosen(x)), 0.5);
 }
 static tutti_sym attention_to_chosen(tutti_sym x)
 {
@@ -169,12 +169,12 @@ static tutti_sym attention_to_chosen(tutti_sym x)
 }
 static tutti_sym some_large(tutti_sym x)
 {
-    tutti_sym large = tutti_greater(x, tutti_scalar_like(x, 1.4));
+    tutti_sym large = tutti_greater(x, 1.4);
     return tutti_cast(tutti_any(large, .axes = TUTTI_AXES(0)), TUTTI_F32);
 }
 static tutti_sym all_small(tutti_sym x)
 {
-    tutti_sym small = tutti_less(x, tutti_scalar_like(x, 1.4));
+    tutti_sym small = tutti_less(x, 1.4);
     return tutti_cast(tutti_all(small), TUTTI_F32);
 }
 
@@ -235,10 +235,10 @@ static question ask(const struct answer *answer, tutti_strategy *strategy, int64
     tutti_sym y = answer->build(tutti_mul(x, w));
     tutti_tensor *input = rows_of(rows);
     CHECK_OK(tutti_graph_check(g));
-    CHECK_OK(tutti_run(session, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(session, .target = tutti_initialize_variables(g)));
     if (q.differentiable) {
         tutti_grad grads[2];
-        tutti_differentiate(tutti_sum(tutti_square(y)), 2, (tutti_sym[]){x, w}, grads);
+        tutti_gradients(tutti_sum(tutti_square(y)), 2, (tutti_sym[]){x, w}, grads);
         q.differentiable = tutti_grad_ok(grads[0]) && tutti_grad_ok(grads[1]);
         if (q.differentiable)
             CHECK_OK(
@@ -334,7 +334,7 @@ static asked ask_model(const char *devices, const char *metrics, int64_t rows, i
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){rows, 1}, &y));
     for (int64_t i = 0; i < rows; i++)
         tutti_tensor_set(y, i, i % 3 == 0 || i % 5 == 1);
-    tutti_dataset *data = tutti_batch(tutti_from(job, x, y), batch);
+    tutti_dataset *data = tutti_batch(tutti_from_tensor_slices(job, x, y), batch);
     TUTTI_WITH_STRATEGY(result.strategy)
     {
         tutti_model *m = tutti_sequential(job, tutti_input_shape(FEATURES),
@@ -409,13 +409,13 @@ static double loop(const char *devices, int64_t rows)
     for (int step = 0; step < 4; step++) {
         tutti_tensor *batch = rows_of(rows - step % 2);
         TUTTI_STEP(e) {
-            tutti_sym x = tutti_use(e, batch), loss;
+            tutti_sym x = tutti_eager_feed(e, batch), loss;
             TUTTI_TAPE(tape, e)
-                loss = tutti_mean(tutti_square(tutti_add_scalar(tutti_matmul(x, w), -1)));
+                loss = tutti_mean(tutti_square(tutti_add(tutti_matmul(x, w), -1)));
             tutti_grad grad;
-            tutti_gradients(&tape, loss, 1, &w, &grad);
+            tutti_tape_gradients(&tape, loss, 1, &w, &grad);
             tutti_apply_gradients(tutti_sgd(0.5), 1, &w, &grad);
-            last = tutti_item(loss);
+            last = tutti_scalar_value(loss);
         }
         tutti_tensor_release(batch);
     }

@@ -178,7 +178,7 @@ bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret)
 
 /* ---- by function ---- */
 
-int64_t tutti_input_batch(const tutti_input_context *context, int64_t batch)
+int64_t tutti_input_batch_size(const tutti_input_context *context, int64_t batch)
 {
     int64_t first, rows;
     tutti_strategy_own_rows(context ? context->strategy : NULL, batch, &first, &rows);

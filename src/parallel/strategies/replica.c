@@ -191,10 +191,11 @@ tutti_status tutti_replica_broadcast(const tutti_replica *replica, tutti_tensor 
     return replica_keep(own, status, ret_value);
 }
 
-tutti_sym tutti_average_loss(tutti_sym losses, int64_t batch)
+tutti_sym tutti_compute_average_loss(tutti_sym losses, int64_t batch)
 {
     if (batch < 1 && losses.node)
         return tutti__poison(losses.node->graph, TUTTI_INVALID,
-                             "tutti_average_loss: a batch of %lld examples", (long long)batch);
-    return tutti_scale(tutti_sum(losses), 1 / (double)(batch > 0 ? batch : 1));
+                             "tutti_compute_average_loss: a batch of %lld examples",
+                             (long long)batch);
+    return tutti_mul(tutti_sum(losses), 1 / (double)(batch > 0 ? batch : 1));
 }

@@ -157,11 +157,11 @@ TUTTI_TEST(replica_losses_are_those_of_the_batch)
     CHECK_OK(tutti_graph_create(&g));
     CHECK_OK(tutti_session_open(&s, g, .strategy = strategy));
     tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY));
-    tutti_sym mean = tutti_mean(x), share = tutti_average_loss(x, 4);
+    tutti_sym mean = tutti_mean(x), share = tutti_compute_average_loss(x, 4);
     tutti_sym seen = tutti_variable(g, tutti_zeros(), .name = "seen");
     tutti_sym count = tutti_assign_add(seen, tutti_sum(x));
     tutti_tensor *in, *a, *b, *copy;
-    CHECK_OK(tutti_run(s, .target = tutti_initialize_all(g)));
+    CHECK_OK(tutti_run(s, .target = tutti_initialize_variables(g)));
     CHECK_OK(tutti_tensor_from(TUTTI_F32, 1, (int64_t[]){4}, (float[]){2, 3, 4, 5}, &in));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, in}),
                        .fetch = TUTTI_FETCH({mean, &a}, {share, &b}), .target = count));
@@ -223,7 +223,7 @@ static tutti_status run_large(tutti_strategy *strategy, int64_t rows)
     tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 128));
     tutti_sym w = tutti_variable(g, tutti_zeros(128, 128), .name = "weights");
     tutti_sym y = tutti_sum(tutti_matmul(tutti_tanh(tutti_matmul(x, w)), w));
-    tutti_status status = tutti_run(s, .target = tutti_initialize_all(g));
+    tutti_status status = tutti_run(s, .target = tutti_initialize_variables(g));
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){rows, 128}, &in));
     for (int64_t i = 0; i < rows * 128; i++)
         tutti_tensor_set(in, i, 0);
@@ -273,7 +273,7 @@ static tutti_status train_large(const char *devices)
     tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY, 1));
     tutti_sym w = tutti_variable(g, tutti_zeros(1, 1 << 18), .name = "weights");
     tutti_sym step = tutti_minimize(tutti_sgd(0.1), tutti_mean(tutti_tanh(tutti_matmul(x, w))));
-    tutti_status status = tutti_run(s, .target = tutti_initialize_all(g));
+    tutti_status status = tutti_run(s, .target = tutti_initialize_variables(g));
     CHECK_OK(
         tutti_tensor_from(TUTTI_F32, 2, (int64_t[]){8, 1}, (float[]){1, 2, 3, 4, 5, 6, 7, 8}, &in));
     for (int i = 0; status == TUTTI_OK && i < 2; i++)

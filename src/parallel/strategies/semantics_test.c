@@ -110,11 +110,11 @@ static mean_net open_mean(tutti_strategy *strategy)
     n.mean = tutti_mean(losses);
     n.sum = tutti_sum(losses);
     tutti_grad grad;
-    tutti_differentiate(n.mean, 1, &n.w, &grad);
+    tutti_gradients(n.mean, 1, &n.w, &grad);
     n.gradient = grad.value;
     n.step = tutti_assign_sub(n.w, grad.value);
     CHECK_OK(tutti_graph_check(n.graph));
-    CHECK_OK(tutti_run(n.session, .target = tutti_initialize_all(n.graph)));
+    CHECK_OK(tutti_run(n.session, .target = tutti_initialize_variables(n.graph)));
     return n;
 }
 
@@ -199,7 +199,7 @@ static trained open_trained(const char *devices, int64_t rows, int64_t batch)
     if (devices)
         t.strategy = mirrored(devices);
     tutti_tensor *x = features(rows), *y = classes(rows);
-    t.data = tutti_batch(tutti_from(t.job, x, y), batch);
+    t.data = tutti_batch(tutti_from_tensor_slices(t.job, x, y), batch);
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     return t;

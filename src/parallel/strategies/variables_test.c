@@ -36,12 +36,12 @@ static tutti_status open_net(tutti_strategy *s, net *n)
         n->writes[i] = tutti_variable(n->graph, tutti_zeros(), .name = names[i],
                                       .aggregation = (tutti_aggregation)i);
     tutti_sym mean = tutti_mean(n->x);
-    tutti_sym moved = tutti_add(tutti_scale(tutti_read(n->running), 0.5), tutti_scale(mean, 0.5));
+    tutti_sym moved = tutti_add(tutti_mul(tutti_read(n->running), 0.5), tutti_mul(mean, 0.5));
     n->step = tutti_group(n->graph, tutti_assign_add(n->sum, tutti_sum(n->x)),
                           tutti_assign(n->mean, mean), tutti_assign(n->first, mean),
                           tutti_assign(n->none, mean), tutti_assign(n->running, moved));
     TUTTI_TRY(tutti_graph_check(n->graph));
-    return tutti_run(n->session, .target = tutti_initialize_all(n->graph));
+    return tutti_run(n->session, .target = tutti_initialize_variables(n->graph));
 }
 
 static tutti_status check_read(net *n, tutti_sym variable, double expected)

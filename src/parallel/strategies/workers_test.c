@@ -136,9 +136,9 @@ static tutti_status open_net(tutti_strategy *s, net *ret)
     n.x = tutti_split_batch(tutti_placeholder(n.graph, TUTTI_F32, TUTTI_ANY));
     n.w = tutti_variable(n.graph, tutti_full(1), .name = "w");
     n.mean = tutti_mean(tutti_mul(n.w, n.x));
-    tutti_differentiate(n.mean, 1, &n.w, &grad);
+    tutti_gradients(n.mean, 1, &n.w, &grad);
     n.step = tutti_assign_sub(n.w, grad.value);
-    TUTTI_TRY(tutti_run(n.session, .target = tutti_initialize_all(n.graph)));
+    TUTTI_TRY(tutti_run(n.session, .target = tutti_initialize_variables(n.graph)));
     *ret = n;
     return TUTTI_OK;
 }
@@ -264,7 +264,7 @@ static tutti_status step_once(tutti_strategy *s, build_loss *build, int64_t rows
     tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F32, TUTTI_ANY));
     tutti_sym w = tutti_variable(g, ones, .name = "w"), loss = build(x, w);
     tutti_sym step = tutti_minimize(tutti_sgd(rate), loss);
-    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_all(g)));
+    TUTTI_TRY(tutti_run(session, .target = tutti_initialize_variables(g)));
     TUTTI_TRY(values(rows, 0, &batch));
     TUTTI_TRY(tutti_run(session, .feed = TUTTI_FEED({x, batch}),
                         .fetch = TUTTI_FETCH({loss, &value}), .target = step));

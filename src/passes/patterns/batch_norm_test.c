@@ -34,7 +34,7 @@ static void train(tutti_sym y)
 {
     tutti_sym loss = tutti_sum(tutti_mul(y, weights));
     tutti_grad grads[3];
-    tutti_differentiate(loss, 3, (tutti_sym[]){x, scale, offset}, grads);
+    tutti_gradients(loss, 3, (tutti_sym[]){x, scale, offset}, grads);
     tutti__test_result(loss);
     for (int i = 0; i < 3; i++)
         tutti__test_result(grads[i].value);
@@ -44,7 +44,7 @@ static void train(tutti_sym y)
 TUTTI_TEST(pattern_batch_norm_activation)
 {
     start();
-    tutti_sym norm = tutti_batch_norm_of(x, scale, offset);
+    tutti_sym norm = tutti_nn_batch_norm(x, scale, offset);
     tutti__test_result(tutti_relu(norm));
     tutti__test_passes(4, passes, tutti__test_on_cpu(), g, NULL,
                        "return fused(p0, p1, p2){body=(return relu(batch_norm(p0, p1, p2):0)) "
@@ -57,8 +57,8 @@ TUTTI_TEST(pattern_batch_norm_activation)
 TUTTI_TEST(pattern_batch_norm_gradient)
 {
     start();
-    tutti_sym norm = tutti_batch_norm_of(x, scale, offset);
-    tutti__test_result(tutti_scale(tutti_output_of(norm, 1), 0.1));
+    tutti_sym norm = tutti_nn_batch_norm(x, scale, offset);
+    tutti__test_result(tutti_mul(tutti_sym_output(norm, 1), 0.1));
     train(tutti_relu(norm));
     CHECK_INT(count_pattern("batch_norm_activation"), 1);
     CHECK_INT(count_pattern("batch_norm_gradient"), 1);
@@ -71,9 +71,9 @@ TUTTI_TEST(pattern_batch_norm_in_blocks)
     start();
     tutti_sym y = x;
     for (int i = 0; i < 3; i++) {
-        tutti_sym a = tutti_relu(tutti_batch_norm_of(tutti_scale(y, 2), scale, offset));
-        tutti_sym b = tutti_batch_norm_of(tutti_square(a), offset, scale);
-        tutti_sym c = i == 1 ? y : tutti_batch_norm_of(tutti_sin(y), scale, offset);
+        tutti_sym a = tutti_relu(tutti_nn_batch_norm(tutti_mul(y, 2), scale, offset));
+        tutti_sym b = tutti_nn_batch_norm(tutti_square(a), offset, scale);
+        tutti_sym c = i == 1 ? y : tutti_nn_batch_norm(tutti_sin(y), scale, offset);
         y = tutti_relu(tutti_add(c, b));
     }
     train(y);
@@ -86,11 +86,11 @@ TUTTI_TEST(pattern_batch_norm_in_blocks)
 TUTTI_TEST(pattern_batch_norm_leaves_others)
 {
     start();
-    tutti_sym norm = tutti_batch_norm_of(x, scale, offset);
+    tutti_sym norm = tutti_nn_batch_norm(x, scale, offset);
     tutti__test_result(tutti_relu(norm));
     tutti__test_result(tutti_neg(norm));
-    tutti_sym other = tutti_batch_norm_of(weights, scale, offset);
-    tutti_sym later = tutti_mul(weights, tutti_output_of(other, 1));
+    tutti_sym other = tutti_nn_batch_norm(weights, scale, offset);
+    tutti_sym later = tutti_mul(weights, tutti_sym_output(other, 1));
     tutti__test_result(tutti_relu(tutti_add(other, later)));
     tutti__test_passes(4, passes, tutti__test_on_cpu(), g, NULL, NULL, 1e-5);
     CHECK_INT(count_pattern("batch_norm_activation"), 0);

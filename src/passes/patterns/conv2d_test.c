@@ -38,7 +38,7 @@ static int count_pattern(const char *pattern)
 TUTTI_TEST(pattern_conv2d_bias_activation)
 {
     start();
-    tutti__test_result(tutti_relu(tutti_add(tutti_conv2d_of(x, kernel), bias)));
+    tutti__test_result(tutti_relu(tutti_add(tutti_nn_conv2d(x, kernel), bias)));
     CHECK_INT(check("return fused(p0, p1, p2){body=(return relu(add(conv2d(p0, p1), p2))) "
                     "pattern=\"conv2d_bias_activation\"}"),
               1);
@@ -48,10 +48,10 @@ TUTTI_TEST(pattern_conv2d_bias_activation)
 TUTTI_TEST(pattern_conv2d_bias_leaves_others)
 {
     start();
-    tutti__test_result(tutti_tanh(tutti_add(tutti_conv2d_of(x, kernel), bias)));
+    tutti__test_result(tutti_tanh(tutti_add(tutti_nn_conv2d(x, kernel), bias)));
     CHECK_INT(check("return tanh(add(conv2d(p0, p1), p2))"), 0);
     start();
-    tutti_sym c = tutti_conv2d_of(x, kernel);
+    tutti_sym c = tutti_nn_conv2d(x, kernel);
     tutti__test_result(c);
     tutti__test_result(tutti_relu(tutti_add(c, bias)));
     CHECK_INT(check(NULL), 0);
@@ -64,7 +64,7 @@ TUTTI_TEST(pattern_conv2d_bias_is_no_matter_of_the_number_of_rows)
         start();
         tutti_sym pixel = tutti__test_input(g, 4, TUTTI_TYPE(TUTTI_F32, rows, 3, 3, 1)),
                   residual = tutti__test_input(g, 5, TUTTI_TYPE(TUTTI_F32, rows, 1, 1, 8));
-        tutti__test_result(tutti_relu(tutti_add(tutti_conv2d_of(pixel, kernel), residual)));
+        tutti__test_result(tutti_relu(tutti_add(tutti_nn_conv2d(pixel, kernel), residual)));
         CHECK_INT(check(NULL), 0);
     }
 }
@@ -85,8 +85,8 @@ TUTTI_TEST(pattern_conv2d_chain)
 {
     start();
     tutti_sym a = constant(4, (int64_t[]){1, 1, 1, 8}), b = constant(4, (int64_t[]){1, 1, 1, 8});
-    tutti_sym left = tutti_add(tutti_conv2d_of(x, a), bias);
-    tutti_sym right = tutti_relu6(tutti_add(tutti_conv2d_of(x, b), bias));
+    tutti_sym left = tutti_add(tutti_nn_conv2d(x, a), bias);
+    tutti_sym right = tutti_relu6(tutti_add(tutti_nn_conv2d(x, b), bias));
     tutti__test_result(tutti_relu(tutti_add(left, right)));
     CHECK_INT(count_pattern("conv2d_chain"), 0);
     tutti__test_rewrite(&tutti_pass_patterns, tutti__test_on_cpu(), g);
@@ -95,7 +95,7 @@ TUTTI_TEST(pattern_conv2d_chain)
     tutti_graph_destroy(g);
     start();
     tutti__test_result(
-        tutti_silu(tutti_conv2d_of(x, constant(4, (int64_t[]){1, 1, 1, 2}), .strides = {4, 4})));
+        tutti_silu(tutti_nn_conv2d(x, constant(4, (int64_t[]){1, 1, 1, 2}), .strides = {4, 4})));
     CHECK_INT(check("return fused(p0, constant(){value=f32[1,1,1,2](-0.5 -0.25)}){body=(return "
                     "silu(conv2d(p0, p1){strides=[4,4]})) pattern=\"conv2d_chain\"}"),
               1);
@@ -105,7 +105,7 @@ TUTTI_TEST(pattern_conv2d_chain)
 TUTTI_TEST(pattern_conv2d_chain_leaves_what_others_use)
 {
     start();
-    tutti_sym y = tutti_add(tutti_conv2d_of(x, constant(4, (int64_t[]){3, 3, 1, 8})), bias);
+    tutti_sym y = tutti_add(tutti_nn_conv2d(x, constant(4, (int64_t[]){3, 3, 1, 8})), bias);
     tutti__test_result(tutti_mul(y, tutti_sigmoid(y)));
     CHECK_INT(check(NULL), 1);
 }
@@ -113,8 +113,8 @@ TUTTI_TEST(pattern_conv2d_chain_leaves_what_others_use)
 TUTTI_TEST(pattern_conv2d_relu_pool)
 {
     start();
-    tutti_sym y = tutti_relu(tutti_add(tutti_conv2d_of(x, kernel), bias));
-    tutti__test_result(tutti_max_pool2d_of(y));
+    tutti_sym y = tutti_relu(tutti_add(tutti_nn_conv2d(x, kernel), bias));
+    tutti__test_result(tutti_nn_max_pool2d(y));
     CHECK_INT(check("return fused(p0, p1, p2){body=(return max_pool2d(relu(add(conv2d(p0, p1), "
                     "p2)))) pattern=\"conv2d_relu_pool\"}"),
               1);
@@ -125,10 +125,10 @@ static void train(tutti_sym a, tutti_sym b)
 {
     static const tutti_pass *const passes[] = {&tutti_pass_static_like, &tutti_pass_simplify,
                                                &tutti_pass_cse, &tutti_pass_patterns};
-    tutti_sym y = tutti_relu(tutti_add(tutti_conv2d_of(x, kernel), bias));
-    tutti_sym loss = tutti_sum(tutti_mul(tutti_max_pool2d_of(y), grad));
+    tutti_sym y = tutti_relu(tutti_add(tutti_nn_conv2d(x, kernel), bias));
+    tutti_sym loss = tutti_sum(tutti_mul(tutti_nn_max_pool2d(y), grad));
     tutti_grad grads[2];
-    tutti_differentiate(loss, 2, (tutti_sym[]){a, b}, grads);
+    tutti_gradients(loss, 2, (tutti_sym[]){a, b}, grads);
     tutti__test_result(loss);
     tutti__test_result(grads[0].value);
     tutti__test_result(grads[1].value);

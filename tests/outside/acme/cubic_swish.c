@@ -22,13 +22,13 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* s = sigmoid(x): dx = dy ((1 + 3 alpha x^2) s + (x + alpha x^3) s (1 - s)) */
-static tutti_status gradient(tutti_gradient *node)
+static tutti_status gradient(tutti_gradient_call *node)
 {
     double alpha = tutti_attr_float(node->attrs, node->attr_count, "alpha");
     tutti_sym x = node->inputs[0], square = tutti_square(x), s = tutti_sigmoid(x);
-    tutti_sym cubic = tutti_mul(x, tutti_add_scalar(tutti_scale(square, alpha), 1));
-    tutti_sym slope = tutti_add_scalar(tutti_scale(square, 3 * alpha), 1);
-    tutti_sym rest = tutti_mul(cubic, tutti_add_scalar(tutti_neg(s), 1));
+    tutti_sym cubic = tutti_mul(x, tutti_add(tutti_mul(square, alpha), 1));
+    tutti_sym slope = tutti_add(tutti_mul(square, 3 * alpha), 1);
+    tutti_sym rest = tutti_mul(cubic, tutti_add(tutti_neg(s), 1));
     node->input_grads[0] = tutti_mul(node->output_grads[0], tutti_mul(s, tutti_add(slope, rest)));
     return TUTTI_OK;
 }

@@ -16,13 +16,13 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = 0, at = 0;
     for (int64_t i = 0; i < x->dims[0]; i++)
         count += tutti_view_get(x, i) > 0;
-    TUTTI_TRY(tutti_call_allocate(call, 0, 1, &count));
+    TUTTI_TRY(tutti_kernel_call_allocate(call, 0, 1, &count));
     for (int64_t i = 0; i < x->dims[0]; i++)
         if (tutti_view_get(x, i) > 0)
             tutti_view_set(&call->outputs[0], at++, tutti_view_get(x, i));

@@ -39,7 +39,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* What each row's value contributes: dy[r] + dtotal. */
-static tutti_sym row_gradient(const tutti_gradient *node)
+static tutti_sym row_gradient(const tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[Y], dtotal = node->output_grads[TOTAL];
     if (!tutti_sym_ok(dtotal))
@@ -58,12 +58,12 @@ static tutti_sym power_of(tutti_sym x, int64_t power)
 
 /* g = dy + dtotal: dx[r,c] = g[r] weight[r] power x[r,c]^(power - 1), dweight[r] = g[r] sum_c
  * x[r,c]^power */
-static tutti_status gradient(tutti_gradient *node)
+static tutti_status gradient(tutti_gradient_call *node)
 {
     int64_t power = tutti_attr_int(node->attrs, node->attr_count, "power");
     tutti_sym x = node->inputs[X], weight = node->inputs[WEIGHT], g = row_gradient(node);
     if (node->wanted[X]) {
-        tutti_sym scale = tutti_expand_dims(tutti_scale(tutti_mul(g, weight), (double)power), 1);
+        tutti_sym scale = tutti_expand_dims(tutti_mul(tutti_mul(g, weight), (double)power), 1);
         node->input_grads[X] =
             power == 1 ? tutti_broadcast_like(scale, x) : tutti_mul(scale, power_of(x, power - 1));
     }
@@ -99,7 +99,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 
 static void sum_row(void *context, int64_t row)
 {
-    const tutti_call *call = context;
+    const tutti_kernel_call *call = context;
     int64_t columns = call->inputs[X].dims[1],
             power = tutti_attr_int(call->attrs, call->attr_count, "power");
     double sum = 0;
@@ -112,7 +112,7 @@ static void sum_row(void *context, int64_t row)
     tutti_view_set(&call->outputs[Y], row, tutti_view_get(&call->inputs[WEIGHT], row) * sum);
 }
 
-static tutti_status reference(const tutti_call *call)
+static tutti_status reference(const tutti_kernel_call *call)
 {
     int64_t rows = call->inputs[WEIGHT].dims[0];
     double total = 0;

@@ -59,7 +59,7 @@ static void attention_run_block(void *context, int64_t index)
     tutti__slot_give(&w->slots, memory);
 }
 
-static tutti_status attention_run(const tutti_call *call)
+static tutti_status attention_run(const tutti_kernel_call *call)
 {
     bool masked = call->input_count > MASK;
     attention_work w = {.a = tutti__attention(call, masked ? MASK : -1),

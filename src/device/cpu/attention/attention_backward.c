@@ -175,7 +175,7 @@ static tutti_status attention_backward_prepare(const tutti_kernel_query *query, 
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
-static tutti_status attention_backward_run(const tutti_call *call)
+static tutti_status attention_backward_run(const tutti_kernel_call *call)
 {
     return backward_run(call, run_head);
 }

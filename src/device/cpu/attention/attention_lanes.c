@@ -68,7 +68,7 @@ static void run_tile(void *context, int64_t index)
     tutti__slot_give(&w->slots, memory);
 }
 
-static tutti_status attention_lanes_run(const tutti_call *call)
+static tutti_status attention_lanes_run(const tutti_kernel_call *call)
 {
     bool masked = call->input_count > MASK;
     attention_work w = {.a = tutti__attention(call, masked ? MASK : -1),

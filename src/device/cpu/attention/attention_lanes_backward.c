@@ -183,7 +183,7 @@ static void run_head(void *context, int64_t head)
     tutti__slot_give(&w->slots, memory);
 }
 
-static tutti_status attention_lanes_backward_run(const tutti_call *call)
+static tutti_status attention_lanes_backward_run(const tutti_kernel_call *call)
 {
     return backward_run(call, run_head);
 }

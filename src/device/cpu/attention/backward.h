@@ -102,13 +102,13 @@ static inline void head_again(const attention_work *w, int64_t head, attention_b
             key_again(w, &o, bases, head, key);
 }
 
-static inline const float *slot_data(const tutti_call *call, int slot)
+static inline const float *slot_data(const tutti_kernel_call *call, int slot)
 {
     return slot < 0 ? NULL : call->inputs[slot].data;
 }
 
 /* Heads side by side; run_head's context is the work. */
-static inline tutti_status backward_run(const tutti_call *call,
+static inline tutti_status backward_run(const tutti_kernel_call *call,
                                         void (*run_head)(void *context, int64_t head))
 {
     tutti_attention_slots slots =

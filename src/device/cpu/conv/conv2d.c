@@ -27,7 +27,7 @@ static tutti_status conv2d_prepare(const tutti_kernel_query *query, void **ret_p
     return TUTTI_OK;
 }
 
-static tutti_status conv2d_run(const tutti_call *call)
+static tutti_status conv2d_run(const tutti_kernel_call *call)
 {
     direct_work work = {.x = call->inputs[0].data,
                         .kernel = call->inputs[1].data,

@@ -28,7 +28,7 @@ static tutti_status conv2d_backward_input_prepare(const tutti_kernel_query *quer
     return TUTTI_OK;
 }
 
-static tutti_status conv2d_backward_input_run(const tutti_call *call)
+static tutti_status conv2d_backward_input_run(const tutti_kernel_call *call)
 {
     direct_work work = {.x = call->inputs[1].data,
                         .kernel = call->inputs[0].data,

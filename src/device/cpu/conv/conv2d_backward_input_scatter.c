@@ -281,7 +281,7 @@ static void spread_piece(void *context, int64_t piece)
     tutti__slot_give(&w->slots, spread);
 }
 
-static tutti_status conv2d_backward_input_scatter_run(const tutti_call *call)
+static tutti_status conv2d_backward_input_scatter_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     work w = {.plan = p,

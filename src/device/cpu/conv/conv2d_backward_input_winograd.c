@@ -30,7 +30,7 @@ static tutti_status conv2d_backward_input_winograd_prepare(const tutti_kernel_qu
     return winograd_plan_keep(&p, ret_plan);
 }
 
-static tutti_status conv2d_backward_input_winograd_run(const tutti_call *call)
+static tutti_status conv2d_backward_input_winograd_run(const tutti_kernel_call *call)
 {
     conv_finish finish = conv_finish_of(NULL, false);
     winograd_run(call, call->plan, true, call->inputs[1].data, call->inputs[0].data, NULL, &finish);

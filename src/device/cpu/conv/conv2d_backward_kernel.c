@@ -69,7 +69,7 @@ static void conv2d_backward_kernel_sum_piece(void *context, int64_t chunk)
     }
 }
 
-static tutti_status conv2d_backward_kernel_run(const tutti_call *call)
+static tutti_status conv2d_backward_kernel_run(const tutti_kernel_call *call)
 {
     const kernel_sum *p = call->plan;
     float *padded = call->workspace;

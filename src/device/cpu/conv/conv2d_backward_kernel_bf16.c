@@ -251,7 +251,7 @@ static void store_piece(void *context, int64_t cell)
                (size_t)p->filters * sizeof *w->kernel_grad);
 }
 
-static tutti_status conv2d_backward_kernel_bf16_run(const tutti_call *call)
+static tutti_status conv2d_backward_kernel_bf16_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     char *memory = call->workspace;

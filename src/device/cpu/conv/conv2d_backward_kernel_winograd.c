@@ -224,7 +224,7 @@ static void back_piece(void *context, int64_t channel)
     }
 }
 
-static tutti_status conv2d_backward_kernel_winograd_run(const tutti_call *call)
+static tutti_status conv2d_backward_kernel_winograd_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     float *sums = call->workspace, *v = sums + sum_floats(p), *z = v + POINTS * p->point_v,

@@ -60,7 +60,7 @@ static tutti_status conv2d_bias_activation_prepare(const tutti_kernel_query *que
     return status;
 }
 
-static tutti_status conv2d_bias_activation_run(const tutti_call *call)
+static tutti_status conv2d_bias_activation_run(const tutti_kernel_call *call)
 {
     const layer_plan *p = call->plan;
     const float *x = call->inputs[p->layer.x].data, *kernel = call->inputs[p->layer.kernel].data,

@@ -55,7 +55,7 @@ static tutti_status conv2d_bias_activation_bf16_prepare(const tutti_kernel_query
     return status;
 }
 
-static tutti_status conv2d_bias_activation_bf16_run(const tutti_call *call)
+static tutti_status conv2d_bias_activation_bf16_run(const tutti_kernel_call *call)
 {
     const layer_plan *p = call->plan;
     const tutti_conv_layer *l = &p->layer;

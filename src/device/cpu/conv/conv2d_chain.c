@@ -138,7 +138,7 @@ static bool reads(const void *plan, int input)
            input == p->chain.bias || input == p->chain.residual;
 }
 
-static tutti_status conv2d_chain_run(const tutti_call *call)
+static tutti_status conv2d_chain_run(const tutti_kernel_call *call)
 {
     const chain_plan *p = call->plan;
     const float *x = call->inputs[p->chain.x].data, *kernel = call->inputs[p->chain.kernel].data;

@@ -137,7 +137,7 @@ static void conv2d_pool_gradient_sum_piece(void *context, int64_t chunk)
     tutti__slot_give(&w->slots, map);
 }
 
-static tutti_status conv2d_pool_gradient_run(const tutti_call *call)
+static tutti_status conv2d_pool_gradient_run(const tutti_kernel_call *call)
 {
     return pool_gradient_run(call, conv2d_pool_gradient_sum_piece);
 }

@@ -142,7 +142,7 @@ static void pool_piece(void *context, int64_t piece)
         tutti__slot_give(&w->slots, slot);
 }
 
-static tutti_status conv2d_relu_pool_run(const tutti_call *call)
+static tutti_status conv2d_relu_pool_run(const tutti_kernel_call *call)
 {
     const pool_plan *p = call->plan;
     const tutti_conv_windows *walk = p->walk;

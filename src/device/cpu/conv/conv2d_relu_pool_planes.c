@@ -106,7 +106,7 @@ static void pool_piece(void *context, int64_t piece)
         tutti__slot_give(&w->slots, slot);
 }
 
-static tutti_status conv2d_relu_pool_planes_run(const tutti_call *call)
+static tutti_status conv2d_relu_pool_planes_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     float *memory = call->workspace;

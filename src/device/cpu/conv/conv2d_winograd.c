@@ -28,7 +28,7 @@ static tutti_status conv2d_winograd_prepare(const tutti_kernel_query *query, voi
     return winograd_plan_keep(&p, ret_plan);
 }
 
-static tutti_status conv2d_winograd_run(const tutti_call *call)
+static tutti_status conv2d_winograd_run(const tutti_kernel_call *call)
 {
     conv_finish finish = conv_finish_of(NULL, false);
     winograd_run(call, call->plan, false, call->inputs[0].data, call->inputs[1].data, NULL,

@@ -49,7 +49,7 @@ static void backward_row(void *context, int64_t piece)
         }
 }
 
-static tutti_status depthwise_backward_input_run(const tutti_call *call)
+static tutti_status depthwise_backward_input_run(const tutti_kernel_call *call)
 {
     depthwise d = *(const depthwise *)call->plan;
     d.kernel = call->inputs[0].data;

@@ -60,7 +60,7 @@ static void depthwise_backward_kernel_sum_piece(void *context, int64_t piece)
     memcpy(d->to + tap * d->channels + c, sum, (size_t)count * sizeof *sum);
 }
 
-static tutti_status depthwise_backward_kernel_run(const tutti_call *call)
+static tutti_status depthwise_backward_kernel_run(const tutti_kernel_call *call)
 {
     depthwise d = *(const depthwise *)call->plan;
     d.x = call->inputs[0].data;

@@ -206,7 +206,7 @@ static void rows_piece(void *context, int64_t piece)
         convolve_row(w, piece / p->pieces, row);
 }
 
-static tutti_status depthwise_chain_run(const tutti_call *call)
+static tutti_status depthwise_chain_run(const tutti_kernel_call *call)
 {
     const depthwise_plan *p = call->plan;
     depthwise_work w = {.plan = p,

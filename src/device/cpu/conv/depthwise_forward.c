@@ -46,7 +46,7 @@ static void forward_row(void *context, int64_t piece)
     }
 }
 
-static tutti_status depthwise_forward_run(const tutti_call *call)
+static tutti_status depthwise_forward_run(const tutti_kernel_call *call)
 {
     depthwise d = *(const depthwise *)call->plan;
     d.x = call->inputs[0].data;

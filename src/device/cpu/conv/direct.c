@@ -312,7 +312,7 @@ static int64_t cut_outputs(direct_work *w)
     return across * w->groups;
 }
 
-void direct_run(const tutti_call *call, const tutti_conv_windows *walk, direct_work *w)
+void direct_run(const tutti_kernel_call *call, const tutti_conv_windows *walk, direct_work *w)
 {
     float *padded = call->workspace;
     w->walk = walk;

@@ -76,6 +76,6 @@ void direct_convolve_block(const direct_work *w, const float *const *x, float *c
 
 /* Pads x, packs the kernel, convolves. The workspace holds padded input, then panels. */
 #define direct_run TUTTI_ISA_NAME(tutti__direct_run)
-void direct_run(const tutti_call *call, const tutti_conv_windows *walk, direct_work *w);
+void direct_run(const tutti_kernel_call *call, const tutti_conv_windows *walk, direct_work *w);
 
 #endif

@@ -25,7 +25,8 @@ static inline conv_finish conv_finish_of(const float *bias, bool relu)
 }
 
 /* Of a chain, with the inputs of a call. */
-static inline conv_finish conv_finish_chain(const tutti_conv_chain *c, const tutti_call *call)
+static inline conv_finish conv_finish_chain(const tutti_conv_chain *c,
+                                            const tutti_kernel_call *call)
 {
     return (conv_finish){.bias = c->bias < 0 ? NULL : call->inputs[c->bias].data,
                          .residual = c->residual < 0 ? NULL : call->inputs[c->residual].data,

@@ -139,8 +139,8 @@ static void gather_x_piece(void *context, int64_t piece)
     }
 }
 
-void tutti__gather_x(const tutti_call *call, const tutti_gathering *g, int64_t set, int64_t round,
-                     const float *x, float *to)
+void tutti__gather_x(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
+                     int64_t round, const float *x, float *to)
 {
     moving m = {g, set, round * g->images, x, to, false};
     tutti_parallel(call, g->part.batch * g->part.windows.in[0], gather_x_piece, &m);
@@ -166,7 +166,7 @@ static void gather_kernel_piece(void *context, int64_t cell)
         }
 }
 
-void tutti__gather_kernel(const tutti_call *call, const tutti_gathering *g, int64_t set,
+void tutti__gather_kernel(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
                           const float *kernel, float *to)
 {
     moving m = {g, set, 0, kernel, to, false};
@@ -190,8 +190,8 @@ static void scatter_kernel_piece(void *context, int64_t cell)
         }
 }
 
-void tutti__scatter_kernel(const tutti_call *call, const tutti_gathering *g, int64_t set, bool add,
-                           const float *from, float *kernel)
+void tutti__scatter_kernel(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
+                           bool add, const float *from, float *kernel)
 {
     moving m = {g, set, 0, from, kernel, add};
     tutti_parallel(call, g->part.windows.size[0] * g->part.windows.size[1], scatter_kernel_piece,
@@ -235,7 +235,7 @@ float *tutti__gathered_y(const tutti_gathering *g, int64_t round, float *y, floa
     return g->y == 0 ? y + y_line(&m, 0) : to;
 }
 
-const float *tutti__gather_y(const tutti_call *call, const tutti_gathering *g, int64_t set,
+const float *tutti__gather_y(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
                              int64_t round, const float *y, float *to)
 {
     moving m = {g, set, round * g->images, y, to, false};
@@ -245,8 +245,8 @@ const float *tutti__gather_y(const tutti_call *call, const tutti_gathering *g, i
     return to;
 }
 
-void tutti__scatter_y(const tutti_call *call, const tutti_gathering *g, int64_t set, int64_t round,
-                      const float *x, const float *kernel, float *from, float *y)
+void tutti__scatter_y(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
+                      int64_t round, const float *x, const float *kernel, float *from, float *y)
 {
     moving m = {.g = g,
                 .set = set,
@@ -285,8 +285,8 @@ static void scatter_x_piece(void *context, int64_t piece)
     }
 }
 
-void tutti__scatter_x(const tutti_call *call, const tutti_gathering *g, int64_t set, int64_t round,
-                      const float *grad, const float *kernel, float *from, float *x)
+void tutti__scatter_x(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
+                      int64_t round, const float *grad, const float *kernel, float *from, float *x)
 {
     const tutti_windows *w = &g->whole.windows;
     moving m = {.g = g,

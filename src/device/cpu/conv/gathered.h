@@ -26,23 +26,23 @@ bool tutti__gathering(const tutti_kernel_query *query, int x, int kernel, int y,
                       tutti_gathering *ret);
 
 /* Operands of a set and a round, gathered into `to`; y may be used where it is. */
-void tutti__gather_x(const tutti_call *call, const tutti_gathering *g, int64_t set, int64_t round,
-                     const float *x, float *to);
-void tutti__gather_kernel(const tutti_call *call, const tutti_gathering *g, int64_t set,
+void tutti__gather_x(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
+                     int64_t round, const float *x, float *to);
+void tutti__gather_kernel(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
                           const float *kernel, float *to);
-const float *tutti__gather_y(const tutti_call *call, const tutti_gathering *g, int64_t set,
+const float *tutti__gather_y(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
                              int64_t round, const float *y, float *to);
 
 /* Where y of a round is to be written: in its place, or into `to`, from where it is scattered. */
 float *tutti__gathered_y(const tutti_gathering *g, int64_t round, float *y, float *to);
 /* Results back to their places, from the operands that they were made of: y; x summed over depth;
  * the kernel added to what is there. */
-void tutti__scatter_y(const tutti_call *call, const tutti_gathering *g, int64_t set, int64_t round,
-                      const float *x, const float *kernel, float *from, float *y);
-void tutti__scatter_x(const tutti_call *call, const tutti_gathering *g, int64_t set, int64_t round,
-                      const float *grad, const float *kernel, float *from, float *x);
-void tutti__scatter_kernel(const tutti_call *call, const tutti_gathering *g, int64_t set, bool add,
-                           const float *from, float *kernel);
+void tutti__scatter_y(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
+                      int64_t round, const float *x, const float *kernel, float *from, float *y);
+void tutti__scatter_x(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
+                      int64_t round, const float *grad, const float *kernel, float *from, float *x);
+void tutti__scatter_kernel(const tutti_kernel_call *call, const tutti_gathering *g, int64_t set,
+                           bool add, const float *from, float *kernel);
 
 /* ---- gathered_groups.c ---- */
 /* Of joined groups: what is NaN in a line of y's part, or at tap `tap` of depth in one of x's part,

@@ -56,12 +56,12 @@ static void gathered_backward_input_discard(void *pointer)
 }
 
 /* The workspace holds x's gradient, the kernel and grad as gathered, then direct_run's own. */
-static tutti_status gathered_backward_input_run(const tutti_call *call)
+static tutti_status gathered_backward_input_run(const tutti_kernel_call *call)
 {
     const gathered_plan *plan = call->plan;
     const tutti_gathering *g = &plan->gathering;
     float *x = call->workspace, *kernel = x + g->x, *grad = kernel + g->kernel;
-    tutti_call inner = *call;
+    tutti_kernel_call inner = *call;
     inner.workspace = grad + g->y;
     for (int64_t set = 0; set < g->whole.groups; set++) {
         tutti__gather_kernel(call, g, set, call->inputs[0].data, kernel);

@@ -84,7 +84,7 @@ static void gathered_backward_kernel_sum_piece(void *context, int64_t chunk)
 }
 
 /* The workspace holds x, the kernel's gradient and grad as gathered, then partial sums. */
-static tutti_status gathered_backward_kernel_run(const tutti_call *call)
+static tutti_status gathered_backward_kernel_run(const tutti_kernel_call *call)
 {
     const gathered_plan *plan = call->plan;
     const tutti_gathering *g = &plan->gathering;

@@ -55,12 +55,12 @@ static void gathered_forward_discard(void *pointer)
 }
 
 /* The workspace holds x, the kernel and y as gathered, then direct_run's own. */
-static tutti_status gathered_forward_run(const tutti_call *call)
+static tutti_status gathered_forward_run(const tutti_kernel_call *call)
 {
     const gathered_plan *plan = call->plan;
     const tutti_gathering *g = &plan->gathering;
     float *x = call->workspace, *kernel = x + g->x, *y = kernel + g->kernel;
-    tutti_call inner = *call;
+    tutti_kernel_call inner = *call;
     inner.workspace = y + g->y;
     for (int64_t set = 0; set < g->whole.groups; set++) {
         tutti__gather_kernel(call, g, set, call->inputs[1].data, kernel);

@@ -142,8 +142,8 @@ static void reduce_piece(void *context, int64_t piece)
     }
 }
 
-void kernel_sum_finish(const tutti_call *call, const kernel_sum *p, float *partial, float *to,
-                       float *more)
+void kernel_sum_finish(const tutti_kernel_call *call, const kernel_sum *p, float *partial,
+                       float *to, float *more)
 {
     reduction r = {p, partial, to, more, REDUCE_PIECE / p->width + 1};
     tutti_parallel(call, (p->lines + r.lines - 1) / r.lines, reduce_piece, &r);

@@ -90,7 +90,7 @@ void kernel_sum_block(const kernel_sum *p, block_place at, const float *x, const
 /* Adds the partial sums and puts taps into `to`, the line after them into `more` (NULL: nowhere).
  */
 #define kernel_sum_finish TUTTI_ISA_NAME(tutti__kernel_sum_finish)
-void kernel_sum_finish(const tutti_call *call, const kernel_sum *p, float *partial, float *to,
-                       float *more);
+void kernel_sum_finish(const tutti_kernel_call *call, const kernel_sum *p, float *partial,
+                       float *to, float *more);
 
 #endif

@@ -80,7 +80,7 @@ static tutti_sym layer(body *b, const layer_case *c)
 {
     tutti_sym x = input(b, 4, c->x), kernel = input(b, 4, c->kernel),
               bias = input(b, 1, &c->kernel[3]);
-    tutti_sym y = tutti_conv2d_of(x, kernel, .padding = c->padding);
+    tutti_sym y = tutti_nn_conv2d(x, kernel, .padding = c->padding);
     y = c->bias_first ? tutti_add(bias, y) : tutti_add(y, bias);
     return c->relu ? tutti_relu(y) : y;
 }
@@ -155,7 +155,7 @@ static void check_chain(const chain_case *c)
     body b = start();
     int64_t s = c->stride, d = c->dilation;
     tutti_sym x = input(&b, 4, c->x), kernel = input(&b, 4, c->kernel);
-    tutti_sym y = tutti_conv2d_of(x, kernel, .padding = c->padding, .strides = {s, s},
+    tutti_sym y = tutti_nn_conv2d(x, kernel, .padding = c->padding, .strides = {s, s},
                                   .dilations = {d, d}, .groups = c->groups);
     tutti_type type = tutti_sym_type(y);
     if (c->bias)
@@ -195,7 +195,7 @@ TUTTI_TEST(kernel_conv2d_chain_of_a_kernel_that_is_added_too)
         body b = start();
         tutti_sym x = input(&b, 4, (int64_t[]){examples, 1, 1, 1});
         tutti_sym kernel = input(&b, 4, (int64_t[]){1, 1, 1, 16});
-        result(&b, tutti_add(tutti_conv2d_of(x, kernel), kernel));
+        result(&b, tutti_add(tutti_nn_conv2d(x, kernel), kernel));
         CHECK_INT(check(&b, "conv2d_chain", 1), 1);
     }
 }
@@ -238,7 +238,7 @@ TUTTI_TEST(kernel_conv2d_relu_pool)
         tutti_sym y = layer(&b, &c->layer);
         if (c->map)
             result(&b, y);
-        result(&b, tutti_max_pool2d_of(y, .window = {c->window[0], c->window[1]}));
+        result(&b, tutti_nn_max_pool2d(y, .pool_size = {c->window[0], c->window[1]}));
         CHECK(check(&b, "conv2d_relu_pool", c->map ? 2 : 1) >= 1);
     }
 }
@@ -254,7 +254,7 @@ TUTTI_TEST(kernel_conv2d_pool_gradient)
         body b = start();
         tutti_sym y = input(&b, 4, (int64_t[]){x[0], h, v, k[3]});
         tutti_sym grad = input(&b, 4, (int64_t[]){x[0], h / w[0], v / w[1], k[3]});
-        tutti_sym images = input(&b, 4, x), none = tutti_scalar_like(y, 0);
+        tutti_sym images = input(&b, 4, x), none = tutti__scalar_like(y, 0);
         tutti_sym pool = tutti_apply_op(b.graph, "max_pool2d_backward", 2, (tutti_sym[]){y, grad},
                                         1, (tutti_attr[]){TUTTI_INTS("window", 2, w)});
         tutti_sym g = tutti_where(tutti_greater(y, none), pool, none);

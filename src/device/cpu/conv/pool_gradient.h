@@ -75,7 +75,7 @@ static inline tutti_status pool_gradient_prepare(const tutti_kernel_query *query
 }
 
 /* sum_piece sums a chunk into its part of work.partial. */
-static inline tutti_status pool_gradient_run(const tutti_call *call,
+static inline tutti_status pool_gradient_run(const tutti_kernel_call *call,
                                              void (*sum_piece)(void *context, int64_t chunk))
 {
     const plan *p = call->plan;

@@ -354,7 +354,7 @@ static void rounded_run_piece(void *context, int64_t piece)
     tutti__slot_give(&w->slots, laid);
 }
 
-void tutti__rounded_run(const tutti_call *call, const tutti_rounded_plan *p,
+void tutti__rounded_run(const tutti_kernel_call *call, const tutti_rounded_plan *p,
                         tutti_rounded_layer layer)
 {
     work w = {.plan = p, .layer = layer, .panels = call->workspace};

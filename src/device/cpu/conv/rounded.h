@@ -63,7 +63,7 @@ typedef struct tutti_rounded_layer {
     float *y;
     bool relu;
 } tutti_rounded_layer;
-void tutti__rounded_run(const tutti_call *call, const tutti_rounded_plan *p,
+void tutti__rounded_run(const tutti_kernel_call *call, const tutti_rounded_plan *p,
                         tutti_rounded_layer layer);
 
 /* A kernel that is such a convolution of one node and nothing else, for the set of instructions
@@ -74,7 +74,7 @@ int tutti__rounded_score(const tutti_kernel_query *query, const char *isa, bool 
 size_t tutti__rounded_needs(const tutti_kernel_query *query, const char *isa, bool turned);
 tutti_status tutti__rounded_prepare(const tutti_kernel_query *query, const char *isa, bool turned,
                                     void **ret_plan);
-tutti_status tutti__rounded_run_node(const tutti_call *call);
+tutti_status tutti__rounded_run_node(const tutti_kernel_call *call);
 
 /* Distance d and remainder r of tap k from output u: input d * apart + r + u * apart; false: the
  * outputs of this remainder by the stride do not use it. */

@@ -33,7 +33,7 @@ tutti_status tutti__rounded_prepare(const tutti_kernel_query *query, const char 
     return TUTTI_OK;
 }
 
-tutti_status tutti__rounded_run_node(const tutti_call *call)
+tutti_status tutti__rounded_run_node(const tutti_kernel_call *call)
 {
     const tutti_rounded_plan *plan = call->plan;
     int x = plan->turned ? 1 : 0;

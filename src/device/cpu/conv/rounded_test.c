@@ -131,15 +131,15 @@ static tutti_tensor *run_rounded(const tutti_sample *sample)
     CHECK(workspace != NULL);
     tutti_view inputs[] = {view_of(sample->values[0]), view_of(sample->values[1])};
     tutti_view output = view_of(y);
-    tutti_call call = {.op = sample->op,
-                       .attrs = sample->attrs,
-                       .attr_count = sample->attr_count,
-                       .input_count = 2,
-                       .output_count = 1,
-                       .inputs = inputs,
-                       .outputs = &output,
-                       .workspace = workspace,
-                       .plan = plan};
+    tutti_kernel_call call = {.op = sample->op,
+                              .attrs = sample->attrs,
+                              .attr_count = sample->attr_count,
+                              .input_count = 2,
+                              .output_count = 1,
+                              .inputs = inputs,
+                              .outputs = &output,
+                              .workspace = workspace,
+                              .plan = plan};
     CHECK_OK(kernel->run(&call));
     kernel->discard(plan);
     free(workspace);

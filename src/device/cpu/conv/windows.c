@@ -197,8 +197,8 @@ static void pad_piece(void *context, int64_t piece)
     }
 }
 
-const float *tutti__conv_pad(const tutti_call *call, const tutti_conv_windows *w, const float *x,
-                             float *to)
+const float *tutti__conv_pad(const tutti_kernel_call *call, const tutti_conv_windows *w,
+                             const float *x, float *to)
 {
     if (w->padded == 0)
         return x;

@@ -40,8 +40,8 @@ tutti_status tutti__conv_windows(const tutti_convolution *c, bool backward,
 tutti_conv_windows tutti__conv_windows_sizes(const tutti_convolution *c, bool backward);
 
 /* Pads into `to`, or returns x itself when there is nothing to pad. */
-const float *tutti__conv_pad(const tutti_call *call, const tutti_conv_windows *w, const float *x,
-                             float *to);
+const float *tutti__conv_pad(const tutti_kernel_call *call, const tutti_conv_windows *w,
+                             const float *x, float *to);
 
 /* Whether padded inputs and kernels have less than 2^48 floats, so that nothing which is counted of
  * them overflows. Padding makes them larger than tensors whose sizes were checked. */

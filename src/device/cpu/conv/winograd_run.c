@@ -259,7 +259,7 @@ static void winograd_output_piece(void *context, int64_t tile)
     winograd_output(w, tile, w->m + tile * w->plan->width);
 }
 
-static void winograd_run_whole(const tutti_call *call, winograd_work *w, float *scratch)
+static void winograd_run_whole(const tutti_kernel_call *call, winograd_work *w, float *scratch)
 {
     const winograd_plan *p = w->plan;
     w->v = scratch;
@@ -271,8 +271,9 @@ static void winograd_run_whole(const tutti_call *call, winograd_work *w, float *
     tutti_parallel(call, p->grid.count, winograd_output_piece, w);
 }
 
-void winograd_run(const tutti_call *call, const winograd_plan *p, bool turned, const float *x,
-                  const float *kernel, const float *packed, const conv_finish *finish)
+void winograd_run(const tutti_kernel_call *call, const winograd_plan *p, bool turned,
+                  const float *x, const float *kernel, const float *packed,
+                  const conv_finish *finish)
 {
     winograd_work w = {.plan = p,
                        .x = x,

@@ -101,8 +101,9 @@ void winograd_kernel_piece(void *context, int64_t panel);
 
 /* `packed`: the panels, or NULL: they are made of the kernel, at the start of the workspace. */
 #define winograd_run TUTTI_ISA_NAME(tutti__winograd_run)
-void winograd_run(const tutti_call *call, const winograd_plan *p, bool turned, const float *x,
-                  const float *kernel, const float *packed, const conv_finish *finish);
+void winograd_run(const tutti_kernel_call *call, const winograd_plan *p, bool turned,
+                  const float *x, const float *kernel, const float *packed,
+                  const conv_finish *finish);
 
 /* A copy of a plan, for free(). */
 #define winograd_plan_keep TUTTI_ISA_NAME(tutti__winograd_plan_keep)

@@ -56,7 +56,7 @@ static tutti_status batch_norm_activation_prepare(const tutti_kernel_query *quer
     return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
-static tutti_status batch_norm_activation_run(const tutti_call *call)
+static tutti_status batch_norm_activation_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     batch_forward w = {.x = call->inputs[p->x].data,

@@ -59,13 +59,13 @@ static tutti_status batch_norm_gradient_prepare(const tutti_kernel_query *query,
     return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
-static float *output_of(const tutti_call *call, int index)
+static float *output_of(const tutti_kernel_call *call, int index)
 {
     return index < 0 ? NULL : call->outputs[index].data;
 }
 
 /* Where nobody wants the masked gradient, it stands in dx until that is made of it. */
-static tutti_status batch_norm_gradient_run(const tutti_call *call)
+static tutti_status batch_norm_gradient_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     batch_backward w = {.x = call->inputs[p->inputs[X]].data,

@@ -51,10 +51,10 @@ TUTTI_TEST(kernel_batch_norm_activation)
         tutti_type wide = TUTTI_TYPE(TUTTI_F32, 50, 7, columns);
         tutti_type row = TUTTI_TYPE(TUTTI_F32, columns);
         tutti_sym x = input(wide), scale = input(row), offset = input(row);
-        tutti_sym norm = tutti_batch_norm_of(x, scale, offset);
+        tutti_sym norm = tutti_nn_batch_norm(x, scale, offset);
         tutti_sym y = way & 1 ? tutti_add(input(wide), norm) : norm;
         for (uint32_t i = 1; way & 2 && i < 3; i++)
-            result(tutti_output_of(norm, (int)i));
+            result(tutti_sym_output(norm, (int)i));
         result(tutti_relu(y));
         CHECK_INT(check("batch_norm_activation"), 1);
     }
@@ -68,7 +68,7 @@ TUTTI_TEST(kernel_batch_norm_gradient)
         tutti_type wide = TUTTI_TYPE(TUTTI_F32, 300, columns);
         tutti_type row = TUTTI_TYPE(TUTTI_F32, columns);
         tutti_sym x = input(wide), scale = input(row), mean = input(row), variance = input(row);
-        tutti_sym given = input(wide), y = input(wide), none = tutti_scalar_like(y, 0);
+        tutti_sym given = input(wide), y = input(wide), none = tutti__scalar_like(y, 0);
         given = way & 1 ? tutti_add(given, input(wide)) : given;
         tutti_sym g = tutti_where(tutti_greater(y, none), given, none);
         tutti_sym inputs[] = {x, scale, mean, variance, g};
@@ -77,7 +77,7 @@ TUTTI_TEST(kernel_batch_norm_gradient)
         if (way & 2)
             result(g);
         for (int i = 0; i < (way == 1 ? 1 : 3); i++)
-            result(tutti_output_of(back, i));
+            result(tutti_sym_output(back, i));
         CHECK_INT(check("batch_norm_gradient"), 1);
     }
 }

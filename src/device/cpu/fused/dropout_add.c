@@ -37,7 +37,7 @@ static tutti_status dropout_add_prepare(const tutti_kernel_query *query, void **
     return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
-static tutti_status dropout_add_run(const tutti_call *call)
+static tutti_status dropout_add_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     dropout_work w = {.count = tutti_view_count(&call->inputs[p->x]),

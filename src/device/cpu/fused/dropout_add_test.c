@@ -17,7 +17,7 @@ static int check(tutti_dtype dtype, bool first)
         for (int64_t e = 0; e < tutti_tensor_count(values[i]); e++)
             tutti_tensor_set(values[i], e, i == 1 ? 11 : (double)(e % 13) / 4 - 1.5);
     }
-    tutti_sym drop = tutti_dropout_of(inputs[0], inputs[1], 0.4, .seed = 3, .salt = 9);
+    tutti_sym drop = tutti_nn_dropout(inputs[0], 0.4, .counter = inputs[1], .seed = 3, .salt = 9);
     tutti_sym sum = first ? tutti_add(drop, inputs[2]) : tutti_add(inputs[2], drop);
     CHECK_OK(tutti__graph_result(body, tutti__edge(sum)));
     int bids = tutti__kernel_check_fused("fused", "dropout_add", body, 3, values, -1);

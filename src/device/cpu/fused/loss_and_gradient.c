@@ -64,7 +64,7 @@ static int loss_and_gradient_score(const tutti_kernel_query *query)
     return 100;
 }
 
-static tutti_status loss_and_gradient_run(const tutti_call *call)
+static tutti_status loss_and_gradient_run(const tutti_kernel_call *call)
 {
     both_work b = {.w = loss_start(call),
                    .grad = call->inputs[LOSS_GRAD].data,

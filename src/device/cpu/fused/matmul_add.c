@@ -88,7 +88,7 @@ static tutti_status matmul_add_prepare(const tutti_kernel_query *query, void **r
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
-static tutti_status matmul_add_run(const tutti_call *call)
+static tutti_status matmul_add_run(const tutti_kernel_call *call)
 {
     const add_plan *plan = call->plan;
     tutti_gemm gemm = plan->shape;

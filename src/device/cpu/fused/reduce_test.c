@@ -78,13 +78,13 @@ static int check(const fused_case *c)
 
 static tutti_sym sum_of(tutti_sym x, bool keep, int count, const int64_t *axes)
 {
-    tutti_attr attrs[] = {TUTTI_INTS("axes", count, axes), TUTTI_INT("keep_dims", keep)};
+    tutti_attr attrs[] = {TUTTI_INTS("axes", count, axes), TUTTI_INT("keepdims", keep)};
     return tutti_apply_op(tutti_sym_graph(x), "sum", 1, &x, 2, attrs);
 }
 
 static tutti_sym along_rows(const char *op, tutti_sym x)
 {
-    tutti_attr attrs[] = {TUTTI_INTS("axes", 1, ((int64_t[]){-1})), TUTTI_INT("keep_dims", true)};
+    tutti_attr attrs[] = {TUTTI_INTS("axes", 1, ((int64_t[]){-1})), TUTTI_INT("keepdims", true)};
     return tutti_apply_op(tutti_sym_graph(x), op, 1, &x, 2, attrs);
 }
 
@@ -204,13 +204,13 @@ TUTTI_TEST(kernel_fused_rows_used_at_once)
 static int residual(const tutti_sym *x, tutti_sym *ret)
 {
     ret[0] = tutti_add(x[0], x[1]);
-    ret[1] = tutti_layer_norm_of(ret[0], x[2], x[3]);
+    ret[1] = tutti_nn_layer_norm(ret[0], x[2], x[3]);
     return 2;
 }
 
 static int attention_scores(const tutti_sym *x, tutti_sym *ret)
 {
-    ret[0] = tutti_softmax(tutti_add(tutti_scale(x[0], 0.25), x[1]));
+    ret[0] = tutti_softmax(tutti_add(tutti_mul(x[0], 0.25), x[1]));
     ret[1] = tutti_log_softmax(x[0]);
     return 2;
 }

@@ -98,7 +98,7 @@ static void finish(const void *context, int64_t i, int64_t first, int64_t count,
     tutti__int8_finish(&((const operands *)context)->finish, i, first, count, sums);
 }
 
-tutti_status tutti__int8_conv_run(const tutti_call *call, const tutti_int_conv *c)
+tutti_status tutti__int8_conv_run(const tutti_kernel_call *call, const tutti_int_conv *c)
 {
     const tutti_view *x = &call->inputs[c->x], *kernel = &call->inputs[c->kernel];
     const tutti_int8_plan *plan = call->plan;

@@ -16,7 +16,7 @@ static tutti_status conv_integer_prepare(const tutti_kernel_query *query, void *
     return tutti__int8_conv_prepare(query, tutti__conv_integer_inputs(), ret_plan);
 }
 
-static tutti_status conv_integer_run(const tutti_call *call)
+static tutti_status conv_integer_run(const tutti_kernel_call *call)
 {
     return tutti__int8_conv_run(call, tutti__conv_integer_inputs());
 }

@@ -79,7 +79,7 @@ static size_t depthwise_workspace(const tutti_kernel_query *query, const tutti_i
     return (size_t)tutti_type_count(&query->node.inputs[c->kernel]) * sizeof(int16_t) + 64;
 }
 
-static tutti_status depthwise_run(const tutti_call *call, const tutti_int_conv *c)
+static tutti_status depthwise_run(const tutti_kernel_call *call, const tutti_int_conv *c)
 {
     const tutti_view *x = &call->inputs[c->x], *kernel = &call->inputs[c->kernel];
     int64_t count = tutti_view_count(kernel), channels = kernel->dims[3];

@@ -12,7 +12,7 @@ static size_t depthwise_conv_integer_workspace(const tutti_kernel_query *query)
     return depthwise_workspace(query, tutti__conv_integer_inputs());
 }
 
-static tutti_status depthwise_conv_integer_run(const tutti_call *call)
+static tutti_status depthwise_conv_integer_run(const tutti_kernel_call *call)
 {
     return depthwise_run(call, tutti__conv_integer_inputs());
 }

@@ -12,7 +12,7 @@ static size_t depthwise_qlinear_conv_workspace(const tutti_kernel_query *query)
     return depthwise_workspace(query, tutti__qlinear_conv_inputs());
 }
 
-static tutti_status depthwise_qlinear_conv_run(const tutti_call *call)
+static tutti_status depthwise_qlinear_conv_run(const tutti_kernel_call *call)
 {
     return depthwise_run(call, tutti__qlinear_conv_inputs());
 }

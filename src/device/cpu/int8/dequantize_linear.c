@@ -6,7 +6,7 @@
 enum { PIECE = 16384 };
 
 typedef struct work {
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     int64_t rows, columns, per_piece; /* of one scale: one row */
     bool one;
 } work;
@@ -58,7 +58,7 @@ static int dequantize_linear_score(const tutti_kernel_query *query)
                : 0;
 }
 
-static tutti_status dequantize_linear_run(const tutti_call *call)
+static tutti_status dequantize_linear_run(const tutti_kernel_call *call)
 {
     int64_t count = tutti_view_count(&call->inputs[0]);
     work w = {.call = call, .one = tutti_view_count(&call->inputs[1]) == 1};

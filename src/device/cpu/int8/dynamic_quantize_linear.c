@@ -68,7 +68,7 @@ static size_t dynamic_quantize_linear_workspace(const tutti_kernel_query *query)
     return (size_t)pieces_of(tutti_type_count(&query->node.inputs[0])) * 2 * sizeof(float);
 }
 
-static tutti_status dynamic_quantize_linear_run(const tutti_call *call)
+static tutti_status dynamic_quantize_linear_run(const tutti_kernel_call *call)
 {
     const int64_t count = tutti_view_count(&call->inputs[0]), pieces = pieces_of(count);
     work w = {.x = call->inputs[0].data,

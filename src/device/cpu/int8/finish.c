@@ -1,8 +1,8 @@
 /* finish.c: see finish.h. Floats in the order of the reference, so that bytes are the same. */
 #include "device/cpu/int8/finish.h"
 
-tutti_int8_finish tutti__int8_finish_of(const tutti_call *call, const tutti_requantize *requantize,
-                                        int bias, int64_t line)
+tutti_int8_finish tutti__int8_finish_of(const tutti_kernel_call *call,
+                                        const tutti_requantize *requantize, int bias, int64_t line)
 {
     tutti_int8_finish f = {.call = call, .requantize = requantize, .line = line};
     if (bias > 0 && bias < call->input_count) {

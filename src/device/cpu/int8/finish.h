@@ -5,7 +5,7 @@
 #include "ops/quantized/quantized.h"
 
 typedef struct tutti_int8_finish {
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     const tutti_requantize *requantize; /* NULL: i32 */
     const int32_t *bias;                /* NULL: none */
     int64_t bias_step, line;            /* 0 when one bias serves all; columns of C */
@@ -15,8 +15,8 @@ typedef struct tutti_int8_finish {
 } tutti_int8_finish;
 
 /* `bias`: the input with it, which may not be there. */
-tutti_int8_finish tutti__int8_finish_of(const tutti_call *call, const tutti_requantize *requantize,
-                                        int bias, int64_t line);
+tutti_int8_finish tutti__int8_finish_of(const tutti_kernel_call *call,
+                                        const tutti_requantize *requantize, int bias, int64_t line);
 void tutti__int8_finish(const tutti_int8_finish *f, int64_t row, int64_t first, int64_t count,
                         const int32_t *sums);
 

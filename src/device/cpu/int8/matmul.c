@@ -62,7 +62,7 @@ static void matmul_finish(const void *context, int64_t i, int64_t first, int64_t
     tutti__int8_finish(&((const operands *)context)->finish, i, first, count, sums);
 }
 
-tutti_status tutti__int8_matmul_run(const tutti_call *call, const tutti_int_matmul *m)
+tutti_status tutti__int8_matmul_run(const tutti_kernel_call *call, const tutti_int_matmul *m)
 {
     const tutti_view *a = &call->inputs[m->a], *b = &call->inputs[m->b];
     const tutti_int8_plan *plan = call->plan;

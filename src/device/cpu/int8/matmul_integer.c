@@ -16,7 +16,7 @@ static tutti_status matmul_integer_prepare(const tutti_kernel_query *query, void
     return tutti__int8_matmul_prepare(query, tutti__matmul_integer_inputs(), ret_plan);
 }
 
-static tutti_status matmul_integer_run(const tutti_call *call)
+static tutti_status matmul_integer_run(const tutti_kernel_call *call)
 {
     return tutti__int8_matmul_run(call, tutti__matmul_integer_inputs());
 }

@@ -44,7 +44,7 @@ void tutti__int8_discard(void *plan)
     free(p);
 }
 
-const void *tutti__int8_right(const tutti_call *call, const tutti_int8_shape *shape,
+const void *tutti__int8_right(const tutti_kernel_call *call, const tutti_int8_shape *shape,
                               const tutti_view *right)
 {
     const tutti_int8_plan *plan = call->plan;

@@ -89,7 +89,7 @@ static void pack_columns(void *context, int64_t index)
     }
 }
 
-void tutti__int8_pack_right(const tutti_call *call, const tutti_int8_shape *shape,
+void tutti__int8_pack_right(const tutti_kernel_call *call, const tutti_int8_shape *shape,
                             const tutti_view *b, void *packed)
 {
     packing p = {.tile = tutti__int8_tile(),
@@ -309,7 +309,7 @@ static bool all_zero(const tutti_view *zero)
     return true;
 }
 
-void tutti__int8_product(const tutti_call *call, tutti_int8_product *product)
+void tutti__int8_product(const tutti_kernel_call *call, tutti_int8_product *product)
 {
     const tutti_int8_tile *tile = tutti__int8_tile();
     const tutti_int8_shape *shape = &product->shape;

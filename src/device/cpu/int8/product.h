@@ -17,7 +17,7 @@ typedef struct tutti_int8_shape {
 /* The right side, packed: column sums, then panels. */
 size_t tutti__int8_right_bytes(const tutti_int8_shape *shape);
 /* b [k, groups * n]; `call` (optional) for its threads. */
-void tutti__int8_pack_right(const tutti_call *call, const tutti_int8_shape *shape,
+void tutti__int8_pack_right(const tutti_kernel_call *call, const tutti_int8_shape *shape,
                             const tutti_view *b, void *packed);
 
 /* Scratch for a run with so many threads. */
@@ -40,6 +40,6 @@ typedef struct tutti_int8_product {
                    const int32_t *sums);
     const void *context;
 } tutti_int8_product;
-void tutti__int8_product(const tutti_call *call, tutti_int8_product *product);
+void tutti__int8_product(const tutti_kernel_call *call, tutti_int8_product *product);
 
 #endif

@@ -16,7 +16,7 @@ static tutti_status qlinear_matmul_prepare(const tutti_kernel_query *query, void
     return tutti__int8_matmul_prepare(query, tutti__qlinear_matmul_inputs(), ret_plan);
 }
 
-static tutti_status qlinear_matmul_run(const tutti_call *call)
+static tutti_status qlinear_matmul_run(const tutti_kernel_call *call)
 {
     return tutti__int8_matmul_run(call, tutti__qlinear_matmul_inputs());
 }

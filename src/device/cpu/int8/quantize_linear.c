@@ -85,7 +85,7 @@ static int quantize_linear_score(const tutti_kernel_query *query)
                : 0;
 }
 
-static tutti_status quantize_linear_run(const tutti_call *call)
+static tutti_status quantize_linear_run(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     int64_t count = tutti_view_count(y);

@@ -98,7 +98,7 @@ static void spread(const integer_plan *plan, int input, const char *from, spread
         repeat(ret->data, row, (size_t)ret->rows * row);
 }
 
-static const void *operand(const tutti_call *call, int input, const tutti_space_tile *tile,
+static const void *operand(const tutti_kernel_call *call, int input, const tutti_space_tile *tile,
                            spread_tile *held)
 {
     const integer_plan *plan = call->plan;
@@ -118,7 +118,7 @@ static const void *operand(const tutti_call *call, int input, const tutti_space_
 
 static void elementwise_run_piece(void *context, int64_t index)
 {
-    const tutti_call *call = context;
+    const tutti_kernel_call *call = context;
     const integer_plan *plan = call->plan;
     int64_t first = index * plan->tiles_of_piece, end = first + plan->tiles_of_piece;
     _Alignas(64) char memory[TUTTI_TILE_INPUTS][SPREAD * LONGEST];
@@ -138,7 +138,7 @@ static void elementwise_run_piece(void *context, int64_t index)
 }
 
 typedef struct search {
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     int64_t count;
     atomic_bool found;
 } search;
@@ -159,7 +159,7 @@ static void search_piece(void *context, int64_t index)
 }
 
 /* Whether the operator refuses an element; the reference then says which, before it writes any. */
-static bool is_refused(const tutti_call *call)
+static bool is_refused(const tutti_kernel_call *call)
 {
     const integer_plan *plan = call->plan;
     if (plan->refuses == NULL)
@@ -169,7 +169,7 @@ static bool is_refused(const tutti_call *call)
     return atomic_load(&s.found);
 }
 
-static tutti_status elementwise_run(const tutti_call *call)
+static tutti_status elementwise_run(const tutti_kernel_call *call)
 {
     const integer_plan *plan = call->plan;
     if (is_refused(call))

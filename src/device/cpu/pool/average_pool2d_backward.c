@@ -72,7 +72,7 @@ static int average_pool2d_backward_score(const tutti_kernel_query *query)
     return row_floats(query, 1) && tutti_type_count(&query->node.outputs[0]) > 0 ? 100 : 0;
 }
 
-static tutti_status average_pool2d_backward_run(const tutti_call *call)
+static tutti_status average_pool2d_backward_run(const tutti_kernel_call *call)
 {
     const int64_t *x = call->outputs[0].dims;
     pool_work p = {.w = tutti__pool_windows(call->attrs, call->attr_count, x),

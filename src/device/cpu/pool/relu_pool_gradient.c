@@ -46,7 +46,7 @@ static void run_image(void *context, int64_t image)
     max_gradient_image(true, context, image);
 }
 
-static tutti_status relu_pool_gradient_run(const tutti_call *call)
+static tutti_status relu_pool_gradient_run(const tutti_kernel_call *call)
 {
     const gradient_plan *p = call->plan;
     max_gradient w = {&p->pool, call->inputs[p->y].data, call->inputs[p->grad].data,

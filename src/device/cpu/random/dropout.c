@@ -7,7 +7,7 @@ static int dropout_score(const tutti_kernel_query *query)
     return whole && row_floats(query, 1) ? 100 : 0;
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     dropout_work w = {.count = tutti_view_count(&call->inputs[0]),
                       .x = call->inputs[0].data,

@@ -84,7 +84,7 @@ static inline dropout_draw dropout_draw_of(const tutti_attr *attrs, int count)
 
 /* x, residual, y and count are given. A number n 2^-24 is at least rate when n is at least
  * rate 2^24, rounded up. */
-static inline void dropout_run(const tutti_call *call, dropout_work *w, dropout_draw draw,
+static inline void dropout_run(const tutti_kernel_call *call, dropout_work *w, dropout_draw draw,
                                const tutti_view *counter)
 {
     w->least = (uint32_t)ceil(draw.rate * 0x1p24);

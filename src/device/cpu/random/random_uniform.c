@@ -35,7 +35,7 @@ static int random_uniform_score(const tutti_kernel_query *query)
     return query->node.outputs[0].dtype == TUTTI_F32 && whole ? 100 : 0;
 }
 
-static tutti_status random_uniform_run(const tutti_call *call)
+static tutti_status random_uniform_run(const tutti_kernel_call *call)
 {
     work w = {tutti__draw_of(call, &call->outputs[0]).key, tutti__call_float(call, "low"),
               tutti__call_float(call, "high"), tutti_view_count(&call->outputs[0]),

@@ -6,7 +6,7 @@
 /* Arrays that may be absent are NULL. */
 typedef struct backward_work {
     const tutti_sequence_plan *plan;
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     const float *first_h, *first_c, *y, *reserve, *y_grad, *reserve_grad;
     const void *packed; /* recurrent */
     const int32_t *groups;
@@ -162,7 +162,7 @@ static void walk_group(void *context, int64_t index)
 }
 
 /* dx = da kernel^T */
-static void input_gradients(const tutti_call *call, const backward_work *w, float *gemm)
+static void input_gradients(const tutti_kernel_call *call, const backward_work *w, float *gemm)
 {
     const tutti_sequence_plan *p = w->plan;
     tutti_gemm by_x = {.trans_b = true,
@@ -212,7 +212,7 @@ static void part_joined(void *context, int64_t row)
 }
 
 /* dkernel = x^T da, drecurrent = h_before^T db, dbias = the rows' sums of da (and db). */
-static void weight_gradients(const tutti_call *call, backward_work *w, float *gemm)
+static void weight_gradients(const tutti_kernel_call *call, backward_work *w, float *gemm)
 {
     const tutti_sequence_plan *p = w->plan;
     int kernel = p->slots.kernel, recurrent = p->slots.recurrent;
@@ -233,13 +233,13 @@ static void weight_gradients(const tutti_call *call, backward_work *w, float *ge
         p->rows->add(by_bias, w->sums + i * biases, biases);
 }
 
-static const float *slot_data(const tutti_call *call, int slot)
+static const float *slot_data(const tutti_kernel_call *call, int slot)
 {
     return slot < 0 ? NULL : call->inputs[slot].data;
 }
 
 /* Final states' gradients into outputs 1 and 2, which then carry dh and dc back to the first. */
-static void start_states(const tutti_call *call, const tutti_sequence_plan *p)
+static void start_states(const tutti_kernel_call *call, const tutti_sequence_plan *p)
 {
     size_t bytes = (size_t)(p->batch * p->units) * sizeof(float);
     for (int i = 1; i <= p->cell->states; i++) {
@@ -252,7 +252,8 @@ static void start_states(const tutti_call *call, const tutti_sequence_plan *p)
 }
 
 /* recurrent^T, for all steps. */
-static void pack_recurrent(const tutti_call *call, const tutti_sequence_plan *p, float *memory)
+static void pack_recurrent(const tutti_kernel_call *call, const tutti_sequence_plan *p,
+                           float *memory)
 {
     const float *weights = call->inputs[p->slots.recurrent].data;
     if (p->rounded) {
@@ -265,7 +266,7 @@ static void pack_recurrent(const tutti_call *call, const tutti_sequence_plan *p,
     tutti__gemm_pack(p->back_x.tile, &recurrent, memory + p->packed);
 }
 
-tutti_status tutti__sequence_run_backward(const tutti_call *call)
+tutti_status tutti__sequence_run_backward(const tutti_kernel_call *call)
 {
     const tutti_sequence_plan *p = call->plan;
     bool two = p->cell->states == 2;

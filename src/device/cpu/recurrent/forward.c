@@ -5,7 +5,7 @@
 
 typedef struct forward_work {
     const tutti_sequence_plan *plan;
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     const float *a, *bias, *state_bias;
     const void *packed; /* recurrent */
     const int32_t *groups;
@@ -71,7 +71,8 @@ static void walk_group(void *context, int64_t index)
 }
 
 /* The recurrent weights, for all steps. */
-static void pack_recurrent(const tutti_call *call, const tutti_sequence_plan *p, float *memory)
+static void pack_recurrent(const tutti_kernel_call *call, const tutti_sequence_plan *p,
+                           float *memory)
 {
     const float *weights = call->inputs[2 + p->cell->states].data;
     if (p->rounded) {
@@ -83,7 +84,7 @@ static void pack_recurrent(const tutti_call *call, const tutti_sequence_plan *p,
     tutti__gemm_pack(p->project.tile, &recurrent, memory + p->packed);
 }
 
-tutti_status tutti__sequence_run(const tutti_call *call)
+tutti_status tutti__sequence_run(const tutti_kernel_call *call)
 {
     const tutti_sequence_plan *p = call->plan;
     int states = p->cell->states, kernel = 1 + states;

@@ -48,8 +48,8 @@ static inline int64_t tutti__sequence_time(const tutti_sequence_plan *p, int64_t
     return p->reverse ? p->time - 1 - step : step;
 }
 
-static inline int64_t tutti__sequence_length(const tutti_sequence_plan *p, const tutti_call *call,
-                                             int64_t row)
+static inline int64_t tutti__sequence_length(const tutti_sequence_plan *p,
+                                             const tutti_kernel_call *call, int64_t row)
 {
     return p->lengths < 0 ? p->time : tutti_view_get_int(&call->inputs[p->lengths], row);
 }

@@ -157,16 +157,16 @@ static void run_rounded(const tutti_sample *sample, int threads, tutti_tensor **
         CHECK_OK(tutti_tensor_create(type->dtype, type->rank, type->dims, &ret[i]));
         outputs[i] = view_of(ret[i]);
     }
-    tutti_call call = {.op = sample->op,
-                       .attrs = sample->attrs,
-                       .attr_count = sample->attr_count,
-                       .input_count = sample->input_count,
-                       .output_count = sample->output_count,
-                       .inputs = inputs,
-                       .outputs = outputs,
-                       .workspace = workspace,
-                       .plan = plan,
-                       .pool = pool};
+    tutti_kernel_call call = {.op = sample->op,
+                              .attrs = sample->attrs,
+                              .attr_count = sample->attr_count,
+                              .input_count = sample->input_count,
+                              .output_count = sample->output_count,
+                              .inputs = inputs,
+                              .outputs = outputs,
+                              .workspace = workspace,
+                              .plan = plan,
+                              .pool = pool};
     CHECK_OK(kernel->run(&call));
     kernel->discard(plan);
     free(workspace);

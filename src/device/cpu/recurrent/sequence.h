@@ -26,7 +26,7 @@ int tutti__sequence_score(const tutti_kernel_query *query, tutti_sequence_kind k
 tutti_status tutti__sequence_prepare(const tutti_kernel_query *query, tutti_sequence_kind kind,
                                      void **ret_plan);
 size_t tutti__sequence_workspace(const tutti_kernel_query *query, tutti_sequence_kind kind);
-tutti_status tutti__sequence_run(const tutti_call *call);
-tutti_status tutti__sequence_run_backward(const tutti_call *call);
+tutti_status tutti__sequence_run(const tutti_kernel_call *call);
+tutti_status tutti__sequence_run_backward(const tutti_kernel_call *call);
 
 #endif

@@ -3,7 +3,7 @@
 
 POSITION_PIECES(true)
 
-static tutti_status argmax_run(const tutti_call *call)
+static tutti_status argmax_run(const tutti_kernel_call *call)
 {
     return position_run(call, pieces);
 }

@@ -3,7 +3,7 @@
 
 POSITION_PIECES(false)
 
-static tutti_status argmin_run(const tutti_call *call)
+static tutti_status argmin_run(const tutti_kernel_call *call)
 {
     return position_run(call, pieces);
 }

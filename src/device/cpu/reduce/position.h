@@ -133,7 +133,7 @@ static inline int position_score(const tutti_kernel_query *query)
     return taken && tutti_type_count(x) > 0 && x->dims[axis] <= INT32_MAX ? 100 : 0;
 }
 
-static inline tutti_status position_run(const tutti_call *call, position_fn *const *pieces)
+static inline tutti_status position_run(const tutti_kernel_call *call, position_fn *const *pieces)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t axis = tutti__call_int(call, "axis");

@@ -43,7 +43,7 @@ enum { ROOM = 33 * RUNNING_COLUMNS }; /* products from a block on that one level
     EXCEPT(columns_##name, T, columns)                                                             \
     static void piece_##name(void *context, int64_t index)                                         \
     {                                                                                              \
-        const tutti_call *call = context;                                                          \
+        const tutti_kernel_call *call = context;                                                   \
         const running_plan *p = call->plan;                                                        \
         int64_t first = index * p->strips_of_piece, end = first + p->strips_of_piece;              \
         for (int64_t s = first; s < end && s < p->strips; s++) {                                   \
@@ -66,7 +66,7 @@ static int prod_except_score(const tutti_kernel_query *query)
     return (x->dtype == TUTTI_F32 || x->dtype == TUTTI_F64) && tutti_type_count(x) > 0 ? 100 : 0;
 }
 
-static tutti_status prod_except_run(const tutti_call *call)
+static tutti_status prod_except_run(const tutti_kernel_call *call)
 {
     const running_plan *p = call->plan;
     tutti_parallel(call, (p->strips + p->strips_of_piece - 1) / p->strips_of_piece,

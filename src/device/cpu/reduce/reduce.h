@@ -288,7 +288,7 @@ typedef struct reduce_functions {
         const reduce_functions *f = &functions[query->node.inputs[0].dtype];                       \
         return reduce_prepare(query, MEAN, f->next != NULL, ret_plan);                             \
     }                                                                                              \
-    static tutti_status run(const tutti_call *call)                                                \
+    static tutti_status run(const tutti_kernel_call *call)                                         \
     {                                                                                              \
         return reduce_run(call, &functions[call->inputs[0].dtype]);                                \
     }
@@ -331,7 +331,8 @@ static inline void reduce_truth(const tutti_view *y, int64_t count)
         to[i] = to[i] != 0;
 }
 
-static inline tutti_status reduce_run(const tutti_call *call, const reduce_functions *functions)
+static inline tutti_status reduce_run(const tutti_kernel_call *call,
+                                      const reduce_functions *functions)
 {
     const reduce_plan *plan = call->plan;
     const tutti_view *y = &call->outputs[0];

@@ -24,7 +24,7 @@ TUTTI_TEST(kernel_reductions_match)
         "f64[4,2]{=-0.0,0.0,nan,1,-0.0,-0.0,inf,nan} | axes=[1]",
         "f32[40000,32] | axes=[0]",
         "f32[70,3000] | axes=[0]",
-        "f32[200,1500] | axes=[0] keep_dims=true",
+        "f32[200,1500] | axes=[0] keepdims=true",
         "f32[20,30,40] | axes=[1]",
         "f32[20,30,40] | axes=[0,2]",
         "f32[9,10,11,12] | axes=[0,2]",
@@ -53,7 +53,7 @@ TUTTI_TEST(kernel_products_match)
         "f32[3,40000]{0.999:1.001} | axes=[1]",
         "f32[5000,7]{-2:2} | axes=[1]",
         "f32[5000,7]{0.99:1.01} | axes=[0]",
-        "f32[70,3000]{0.9:1.1} | axes=[0] keep_dims=true",
+        "f32[70,3000]{0.9:1.1} | axes=[0] keepdims=true",
         "f32[9,10,11,12]{0.9:1.1} | axes=[0,2]",
         "f32[9,10,11,12]{0.9:1.1} | axes=[1,3]",
         "f32[7,1,5,1] | axes=[1,3]",
@@ -116,7 +116,7 @@ static const char *const shapes[] = {
     "[3000,2] | axes=[1]",
     "[3000,3] | axes=[1]",
     "[3000,8] | axes=[1]",
-    "[70,3000] | axes=[0] keep_dims=true",
+    "[70,3000] | axes=[0] keepdims=true",
     "[20,30,40] | axes=[1]",
     "[9,10,11,12] | axes=[0,2]",
     "[7,1,5,1] | axes=[1,3]",
@@ -289,7 +289,7 @@ static void check_mean(int64_t rows, int64_t columns, int axis, bool fused, bool
         ((float *)tutti_tensor_data(value))[i] = 0.1F;
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym x = tutti_placeholder(g, TUTTI_F32, rows, columns);
-    tutti_sym y = fused ? tutti_neg(tutti_scale(x, -1)) : x;
+    tutti_sym y = fused ? tutti_neg(tutti_mul(x, -1)) : x;
     y = tutti_mean(y, .axes = TUTTI_AXES(axis));
     CHECK_OK(tutti_session_open(&s, g, .deterministic = deterministic));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({x, value}), .fetch = TUTTI_FETCH({y, &mean})));
@@ -323,7 +323,7 @@ static void check_short_sums(int64_t count)
     CHECK_OK(tutti_graph_create(&g));
     tutti_sym in = tutti_placeholder(g, TUTTI_F32, ROWS, count);
     tutti_sym y = tutti_sum(in, .axes = TUTTI_AXES(1));
-    tutti_sym z = tutti_sum(tutti_neg(tutti_scale(in, -1)), .axes = TUTTI_AXES(1));
+    tutti_sym z = tutti_sum(tutti_neg(tutti_mul(in, -1)), .axes = TUTTI_AXES(1));
     CHECK_OK(tutti_session_open(&s, g));
     CHECK_OK(tutti_run(s, .feed = TUTTI_FEED({in, value}),
                        .fetch = TUTTI_FETCH({y, &alone}, {z, &fused})));

@@ -67,7 +67,7 @@ static inline tutti_status running_prepare(const tutti_kernel_query *query, void
     }                                                                                              \
     static void piece_##name(void *context, int64_t index)                                         \
     {                                                                                              \
-        const tutti_call *call = context;                                                          \
+        const tutti_kernel_call *call = context;                                                   \
         const running_plan *p = call->plan;                                                        \
         int64_t first = index * p->strips_of_piece, end = first + p->strips_of_piece;              \
         for (int64_t s = first; s < end && s < p->strips; s++) {                                   \
@@ -97,7 +97,7 @@ static inline tutti_status running_prepare(const tutti_kernel_query *query, void
         const tutti_type *x = &query->node.inputs[0];                                              \
         return pieces[x->dtype] != NULL && tutti_type_count(x) > 0 ? 100 : 0;                      \
     }                                                                                              \
-    static tutti_status run(const tutti_call *call)                                                \
+    static tutti_status run(const tutti_kernel_call *call)                                         \
     {                                                                                              \
         const running_plan *p = call->plan;                                                        \
         tutti_parallel(call, (p->strips + p->strips_of_piece - 1) / p->strips_of_piece,            \

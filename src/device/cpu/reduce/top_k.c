@@ -161,7 +161,7 @@ static size_t top_k_workspace(const tutti_kernel_query *query)
     return (size_t)(divide_up(rows, rows_of_piece(rows, size)) * k) * functions[x->dtype].key;
 }
 
-static tutti_status top_k_run(const tutti_call *call)
+static tutti_status top_k_run(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     work w = {.x = x->data,

@@ -120,21 +120,21 @@ static int grid_sample_score(const tutti_kernel_query *query)
     return row_floats(query, 7) && tutti_type_count(&query->node.outputs[0]) > 0 ? 100 : 0;
 }
 
-static tutti_status run_sample(const tutti_call *call)
+static tutti_status run_sample(const tutti_kernel_call *call)
 {
     grid_work w = grid_work_of_places(call);
     tutti_parallel(call, (w.g.batch * w.g.outputs + PLACES - 1) / PLACES, sample_piece, &w);
     return TUTTI_OK;
 }
 
-static tutti_status run_spread(const tutti_call *call)
+static tutti_status run_spread(const tutti_kernel_call *call)
 {
     grid_work w = grid_work_of_image(call);
     tutti_parallel(call, w.g.batch, spread_piece, &w);
     return TUTTI_OK;
 }
 
-static tutti_status run_slope(const tutti_call *call)
+static tutti_status run_slope(const tutti_kernel_call *call)
 {
     grid_work w = grid_work_of_places(call);
     tutti_parallel(call, (w.g.batch * w.g.outputs + PLACES - 1) / PLACES, slope_piece, &w);

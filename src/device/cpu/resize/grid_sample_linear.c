@@ -262,21 +262,21 @@ static int score_spread(const tutti_kernel_query *query)
     return score_for(query, -1, 0);
 }
 
-static tutti_status run_sample(const tutti_call *call)
+static tutti_status run_sample(const tutti_kernel_call *call)
 {
     grid_work w = grid_work_of_places(call);
     tutti_parallel(call, w.g.batch * blocks(&w), sample_piece, &w);
     return TUTTI_OK;
 }
 
-static tutti_status run_spread(const tutti_call *call)
+static tutti_status run_spread(const tutti_kernel_call *call)
 {
     grid_work w = grid_work_of_image(call);
     tutti_parallel(call, w.g.batch, spread_piece, &w);
     return TUTTI_OK;
 }
 
-static tutti_status run_slope(const tutti_call *call)
+static tutti_status run_slope(const tutti_kernel_call *call)
 {
     grid_work w = grid_work_of_places(call);
     tutti_parallel(call, w.g.batch * blocks(&w), slope_piece, &w);

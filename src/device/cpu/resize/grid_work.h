@@ -15,7 +15,7 @@ typedef struct grid_work {
 } grid_work;
 
 /* Of grid_sample, or, with the gradient as third input, of the gradient of the places. */
-static inline grid_work grid_work_of_places(const tutti_call *call)
+static inline grid_work grid_work_of_places(const tutti_kernel_call *call)
 {
     return (grid_work){.g = tutti__grid(call, &call->inputs[0], &call->inputs[1]),
                        .x = call->inputs[0].data,
@@ -25,7 +25,7 @@ static inline grid_work grid_work_of_places(const tutti_call *call)
 }
 
 /* Of the gradient of the image. */
-static inline grid_work grid_work_of_image(const tutti_call *call)
+static inline grid_work grid_work_of_image(const tutti_kernel_call *call)
 {
     return (grid_work){.g = tutti__grid(call, &call->outputs[0], &call->inputs[0]),
                        .grid = call->inputs[0].data,

@@ -16,7 +16,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return resize_prepare(query, false, ret_plan);
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     return resize_run(call);
 }

@@ -167,7 +167,7 @@ static void resize_piece(void *context, int64_t piece)
                         w->to + line * p->inner);
 }
 
-static inline tutti_status resize_run(const tutti_call *call)
+static inline tutti_status resize_run(const tutti_kernel_call *call)
 {
     const resize_plan *plan = call->plan;
     const float *from = call->inputs[0].data;

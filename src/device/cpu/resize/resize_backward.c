@@ -16,7 +16,7 @@ static tutti_status resize_backward_prepare(const tutti_kernel_query *query, voi
     return resize_prepare(query, true, ret_plan);
 }
 
-static tutti_status resize_backward_run(const tutti_call *call)
+static tutti_status resize_backward_run(const tutti_kernel_call *call)
 {
     return resize_run(call);
 }

@@ -183,7 +183,7 @@ static size_t roi_align_workspace(const tutti_kernel_query *query)
            (sizeof(tutti_roi) + 4 * sizeof(double));
 }
 
-static tutti_status roi_align_start(const tutti_call *call, roi_work *ret)
+static tutti_status roi_align_start(const tutti_kernel_call *call, roi_work *ret)
 {
     const tutti_view *x = &call->inputs[TUTTI_ROI_X];
     const float *corners = call->inputs[TUTTI_ROI_REGIONS].data;
@@ -205,7 +205,7 @@ static tutti_status roi_align_start(const tutti_call *call, roi_work *ret)
     return TUTTI_OK;
 }
 
-static tutti_status run_forward(const tutti_call *call)
+static tutti_status run_forward(const tutti_kernel_call *call)
 {
     roi_work w;
     TUTTI_TRY(roi_align_start(call, &w));
@@ -213,7 +213,7 @@ static tutti_status run_forward(const tutti_call *call)
     return TUTTI_OK;
 }
 
-static tutti_status run_backward(const tutti_call *call)
+static tutti_status run_backward(const tutti_kernel_call *call)
 {
     roi_work w;
     TUTTI_TRY(roi_align_start(call, &w));

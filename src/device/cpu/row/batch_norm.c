@@ -12,7 +12,7 @@ static size_t batch_norm_workspace(const tutti_kernel_query *query)
     return (size_t)batch_forward_floats(&query->node.inputs[0]) * sizeof(float);
 }
 
-static tutti_status batch_norm_run(const tutti_call *call)
+static tutti_status batch_norm_run(const tutti_kernel_call *call)
 {
     batch_forward w = {.x = call->inputs[0].data,
                        .scale = call->inputs[1].data,

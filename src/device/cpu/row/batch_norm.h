@@ -153,7 +153,7 @@ static inline int64_t batch_forward_floats(const tutti_type *x)
 }
 
 /* moments, x, scale, offset, y, mean, variance, residual and relu are given. */
-static inline void batch_forward_run(const tutti_call *call, batch_forward *w, float epsilon)
+static inline void batch_forward_run(const tutti_kernel_call *call, batch_forward *w, float epsilon)
 {
     int64_t columns = w->matrix.columns, chunks = w->matrix.pieces;
     w->factor = w->moments + 2 * chunks * columns;
@@ -285,8 +285,8 @@ static inline int64_t batch_backward_floats(const tutti_type *x)
 }
 
 /* All but r is given; dscale and doffset may be NULL. */
-static inline void batch_backward_run(const tutti_call *call, batch_backward *w, float epsilon,
-                                      float *dscale, float *doffset)
+static inline void batch_backward_run(const tutti_kernel_call *call, batch_backward *w,
+                                      float epsilon, float *dscale, float *doffset)
 {
     int64_t columns = w->matrix.columns, chunks = w->matrix.pieces;
     const size_t bytes = (size_t)columns * sizeof(float);

@@ -13,7 +13,7 @@ static size_t batch_norm_backward_workspace(const tutti_kernel_query *query)
     return (size_t)batch_backward_floats(&query->node.inputs[0]) * sizeof(float);
 }
 
-static tutti_status batch_norm_backward_run(const tutti_call *call)
+static tutti_status batch_norm_backward_run(const tutti_kernel_call *call)
 {
     batch_backward w = {.x = call->inputs[X].data,
                         .scale = call->inputs[SCALE].data,

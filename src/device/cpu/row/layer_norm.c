@@ -1,7 +1,7 @@
 /* layer_norm.c: y = (x - mean) / sqrt(variance + epsilon) * scale + offset, row by row. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status layer_norm_run(const tutti_call *call)
+static tutti_status layer_norm_run(const tutti_kernel_call *call)
 {
     return norm_run(call, true);
 }

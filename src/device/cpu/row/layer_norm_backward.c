@@ -2,7 +2,7 @@
  * rows. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status layer_norm_backward_run(const tutti_call *call)
+static tutti_status layer_norm_backward_run(const tutti_kernel_call *call)
 {
     return norm_run_backward(call, true);
 }

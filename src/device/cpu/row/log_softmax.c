@@ -1,7 +1,7 @@
 /* log_softmax.c: y = x - log(sum(e^x)) along an axis, shifted by the largest x. */
 #include "device/cpu/row/softmax.h"
 
-static tutti_status log_softmax_run(const tutti_call *call)
+static tutti_status log_softmax_run(const tutti_kernel_call *call)
 {
     return softmax_run(call, true);
 }

@@ -8,7 +8,7 @@
 enum { LOSS_LOGITS, LOSS_LABELS, LOSS_GRAD };
 
 typedef struct loss_work {
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     const float *logits;
     float *y;
     row_matrix matrix;
@@ -49,7 +49,7 @@ VEC_INLINE float loss_log_sum(const float *x, int64_t count, float *ret_most)
     return (float)log((double)row_exp_sum(x, count, most));
 }
 
-static inline loss_work loss_start(const tutti_call *call)
+static inline loss_work loss_start(const tutti_kernel_call *call)
 {
     return (loss_work){.call = call,
                        .logits = call->inputs[LOSS_LOGITS].data,

@@ -114,7 +114,7 @@ static inline size_t norm_backward_workspace(const tutti_kernel_query *query)
     return (size_t)(2 * m.pieces * m.columns) * sizeof(float);
 }
 
-static inline tutti_status norm_run(const tutti_call *call, bool centred)
+static inline tutti_status norm_run(const tutti_kernel_call *call, bool centred)
 {
     norm_work w = {.x = call->inputs[0].data,
                    .scale = call->inputs[1].data,
@@ -127,7 +127,7 @@ static inline tutti_status norm_run(const tutti_call *call, bool centred)
     return TUTTI_OK;
 }
 
-static inline tutti_status norm_run_backward(const tutti_call *call, bool centred)
+static inline tutti_status norm_run_backward(const tutti_kernel_call *call, bool centred)
 {
     norm_work w = {.x = call->inputs[0].data,
                    .scale = call->inputs[1].data,

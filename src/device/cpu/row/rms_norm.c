@@ -1,7 +1,7 @@
 /* rms_norm.c: y = x / sqrt(mean(x^2) + epsilon) * scale, row by row. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status rms_norm_run(const tutti_call *call)
+static tutti_status rms_norm_run(const tutti_kernel_call *call)
 {
     return norm_run(call, false);
 }

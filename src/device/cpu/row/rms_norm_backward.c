@@ -1,7 +1,7 @@
 /* rms_norm_backward.c: gradients of rms_norm: dx row by row, dscale summed over rows. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status rms_norm_backward_run(const tutti_call *call)
+static tutti_status rms_norm_backward_run(const tutti_kernel_call *call)
 {
     return norm_run_backward(call, false);
 }

@@ -1,7 +1,7 @@
 /* softmax.c: y = e^x / sum(e^x) along an axis, shifted by the largest x. */
 #include "device/cpu/row/softmax.h"
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     return softmax_run(call, false);
 }

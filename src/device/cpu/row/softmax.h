@@ -93,7 +93,7 @@ static inline tutti_status softmax_prepare(const tutti_kernel_query *query, void
     return tutti__kernel_keep(query, &columns, sizeof columns, ret_plan);
 }
 
-static inline tutti_status softmax_run(const tutti_call *call, bool logarithm)
+static inline tutti_status softmax_run(const tutti_kernel_call *call, bool logarithm)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t axis = tutti__call_int(call, "axis");

@@ -23,7 +23,7 @@ static int softmax_cross_entropy_score(const tutti_kernel_query *query)
     return row_floats(query, 1u << LOSS_LOGITS | 1u << LOSS_LABELS) ? 100 : 0;
 }
 
-static tutti_status softmax_cross_entropy_run(const tutti_call *call)
+static tutti_status softmax_cross_entropy_run(const tutti_kernel_call *call)
 {
     loss_work w = loss_start(call);
     if (w.matrix.columns == 0) /* no classes: a sum of nothing */

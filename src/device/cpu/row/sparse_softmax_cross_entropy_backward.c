@@ -30,7 +30,7 @@ static int sparse_softmax_cross_entropy_backward_score(const tutti_kernel_query 
     return row_floats(query, 1u << LOSS_LOGITS | 1u << LOSS_GRAD) ? 100 : 0;
 }
 
-static tutti_status sparse_softmax_cross_entropy_backward_run(const tutti_call *call)
+static tutti_status sparse_softmax_cross_entropy_backward_run(const tutti_kernel_call *call)
 {
     loss_work w = loss_start(call);
     TUTTI_TRY(loss_check_labels(&w));

@@ -24,7 +24,7 @@ static int score(const tutti_kernel_query *query)
     return query->node.inputs[1].dtype == TUTTI_STRING ? 0 : 100;
 }
 
-static tutti_status run(const tutti_call *call)
+static tutti_status run(const tutti_kernel_call *call)
 {
     work w = {call->inputs[0].data, call->inputs[1].data,
               (size_t)tutti_view_count(&call->inputs[1]) * tutti_dtype_size(call->inputs[1].dtype)};

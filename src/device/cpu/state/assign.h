@@ -30,7 +30,7 @@ static inline int assign_score(const tutti_kernel_query *query)
     return row_floats(query, 3) ? 100 : 0;
 }
 
-static inline tutti_status assign_run(const tutti_call *call, float sign)
+static inline tutti_status assign_run(const tutti_kernel_call *call, float sign)
 {
     assign_work w = {.variable = call->inputs[0].data,
                      .y = call->outputs[0].data,

@@ -1,7 +1,7 @@
 /* assign_sub.c: v -= x, in one pass over the memory. */
 #include "device/cpu/state/assign.h"
 
-static tutti_status assign_sub_run(const tutti_call *call)
+static tutti_status assign_sub_run(const tutti_kernel_call *call)
 {
     return assign_run(call, -1);
 }

@@ -96,7 +96,7 @@ typedef struct tutti_tile_program {
 tutti_status tutti__tile_compile(const tutti_kernel_query *query, tutti_tile_program **ret_program);
 void tutti__tile_discard(void *program); /* NULL is fine */
 size_t tutti__tile_workspace(const tutti_tile_program *program);
-tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call *call);
+tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_kernel_call *call);
 
 /* Whether an element-wise operator has loops, or is a cast, which loads and stores do. */
 bool tutti__tile_covers(const tutti_op *op);
@@ -104,6 +104,6 @@ bool tutti__tile_covers(const tutti_op *op);
 /* What the kernels that run such programs have in common; the plan is the program. */
 tutti_status tutti__tile_prepare(const tutti_kernel_query *query, void **ret_plan);
 size_t tutti__tile_room(const void *plan);
-tutti_status tutti__tile_call(const tutti_call *call);
+tutti_status tutti__tile_call(const tutti_kernel_call *call);
 
 #endif

@@ -10,7 +10,7 @@ enum { PIECE_ELEMENTS = 16384, PIECES_OF_THREAD = 64, COLUMN_GROUP = 64 };
  * loaded once. */
 typedef struct worker {
     const tutti_tile_program *program;
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     char *slots, *totals; /* totals: of the chunk */
     tutti_space_tile tile;
     struct {
@@ -178,7 +178,7 @@ static void run_tile(worker *w)
 
 typedef struct job {
     const tutti_tile_program *program;
-    const tutti_call *call;
+    const tutti_kernel_call *call;
     tutti_slots slots;
     int64_t tiles, tiles_per_piece;
     char *chunks; /* memory for totals */
@@ -284,7 +284,7 @@ static int64_t tiles_of_piece(const tutti_tile_program *program, int64_t tiles)
     return tiles / pieces > least ? tiles / pieces : least;
 }
 
-tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_call *call)
+tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_kernel_call *call)
 {
     const tutti_tile_space *space = &program->space;
     job j = {.program = program, .call = call, .tiles = tutti__space_tiles(space)};
@@ -314,7 +314,7 @@ size_t tutti__tile_room(const void *plan)
     return tutti__tile_workspace(plan);
 }
 
-tutti_status tutti__tile_call(const tutti_call *call)
+tutti_status tutti__tile_call(const tutti_kernel_call *call)
 {
     return tutti__tile_run(call->plan, call);
 }

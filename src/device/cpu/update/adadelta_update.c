@@ -15,7 +15,7 @@ static void adadelta_update_piece(void *work, int64_t index)
     update_piece(work, index, 2, element);
 }
 
-static tutti_status adadelta_update_run(const tutti_call *call)
+static tutti_status adadelta_update_run(const tutti_kernel_call *call)
 {
     return tutti__update_run(call, adadelta_update_piece, NULL);
 }

@@ -13,7 +13,7 @@ static void adagrad_update_piece(void *work, int64_t index)
     update_piece(work, index, 1, element);
 }
 
-static tutti_status adagrad_update_run(const tutti_call *call)
+static tutti_status adagrad_update_run(const tutti_kernel_call *call)
 {
     return tutti__update_run(call, adagrad_update_piece, NULL);
 }

@@ -29,7 +29,7 @@ static void adam_update_piece(void *work, int64_t index)
         update_piece(work, index, 2, element);
 }
 
-static tutti_status adam_update_run(const tutti_call *call)
+static tutti_status adam_update_run(const tutti_kernel_call *call)
 {
     return tutti__update_run(call, adam_update_piece, NULL);
 }

@@ -45,7 +45,7 @@ static int all_finite_score(const tutti_kernel_query *query)
     return 100;
 }
 
-static tutti_status all_finite_run(const tutti_call *call)
+static tutti_status all_finite_run(const tutti_kernel_call *call)
 {
     bool broken = false;
     for (int i = 0; !broken && i < call->input_count; i++) {

@@ -55,7 +55,7 @@ static int check_numerics_score(const tutti_kernel_query *query)
     return tutti_dtype_is_float(x->dtype) && tutti_type_count(x) > 0 ? 100 : 0;
 }
 
-static tutti_status check_numerics_run(const tutti_call *call)
+static tutti_status check_numerics_run(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     work w = {.x = x->data,

@@ -59,7 +59,7 @@ static size_t combine_rows_workspace(const tutti_kernel_query *query)
     return tutti__row_groups_bytes(count_of(&query->node.inputs[1]));
 }
 
-static tutti_status combine_rows_run(const tutti_call *call)
+static tutti_status combine_rows_run(const tutti_kernel_call *call)
 {
     tutti_row_groups groups;
     TUTTI_TRY(tutti__row_groups_in(call, &call->inputs[1], INT64_MAX, call->workspace, &groups));

@@ -12,7 +12,7 @@ static void ema_update_piece(void *work, int64_t index)
     update_piece(work, index, 0, element);
 }
 
-static tutti_status ema_update_run(const tutti_call *call)
+static tutti_status ema_update_run(const tutti_kernel_call *call)
 {
     return tutti__update_run(call, ema_update_piece, NULL);
 }

@@ -30,7 +30,7 @@ static void measure_piece(void *work, int64_t index)
     update_measure(work, index, 2, measure);
 }
 
-static tutti_status lamb_update_run(const tutti_call *call)
+static tutti_status lamb_update_run(const tutti_kernel_call *call)
 {
     return tutti__update_run(call, lamb_update_piece, measure_piece);
 }

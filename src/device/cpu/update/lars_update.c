@@ -36,7 +36,7 @@ static void measure_piece(void *work, int64_t index)
     update_measure(work, index, 0, measure);
 }
 
-static tutti_status lars_update_run(const tutti_call *call)
+static tutti_status lars_update_run(const tutti_kernel_call *call)
 {
     return tutti__update_run(call, lars_update_piece, measure_piece);
 }

@@ -16,7 +16,7 @@ static void lion_update_piece(void *work, int64_t index)
     update_piece(work, index, 1, element);
 }
 
-static tutti_status lion_update_run(const tutti_call *call)
+static tutti_status lion_update_run(const tutti_kernel_call *call)
 {
     return tutti__update_run(call, lion_update_piece, NULL);
 }

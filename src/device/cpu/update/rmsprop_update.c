@@ -58,7 +58,7 @@ static void rmsprop_update_piece(void *work, int64_t index)
         update_piece(work, index, 2, element_momentum);
 }
 
-static tutti_status rmsprop_update_run(const tutti_call *call)
+static tutti_status rmsprop_update_run(const tutti_kernel_call *call)
 {
     return tutti__update_run(call, rmsprop_update_piece, NULL);
 }

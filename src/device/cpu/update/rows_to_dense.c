@@ -83,7 +83,7 @@ static size_t rows_to_dense_workspace(const tutti_kernel_query *query)
     return tutti__row_groups_bytes(count);
 }
 
-static tutti_status rows_to_dense_run(const tutti_call *call)
+static tutti_status rows_to_dense_run(const tutti_kernel_call *call)
 {
     tutti_row_groups groups;
     const tutti_view *out = &call->outputs[0], *indices = &call->inputs[1];

@@ -60,7 +60,7 @@ static size_t square_sum_workspace(const tutti_kernel_query *query)
     return (size_t)pieces_of(most) * sizeof(double);
 }
 
-static tutti_status square_sum_run(const tutti_call *call)
+static tutti_status square_sum_run(const tutti_kernel_call *call)
 {
     double total = 0;
     for (int i = 0; i < call->input_count; i++) {

@@ -41,7 +41,7 @@ size_t tutti__update_workspace(const tutti_kernel_query *query)
 }
 
 /* The norms, pieces in order: the same sum whatever threads computed them. */
-static void measure_all(const tutti_call *call, const tutti_update_rule *rule,
+static void measure_all(const tutti_kernel_call *call, const tutti_update_rule *rule,
                         tutti_update_work *work, double *numbers,
                         void (*measure)(void *work, int64_t index))
 {
@@ -61,7 +61,7 @@ static void set_numbers(tutti_update_work *work, const double *numbers)
         work->numbers[i] = (float)numbers[i];
 }
 
-static tutti_status run_rows(const tutti_call *call, const tutti_update_layout *at,
+static tutti_status run_rows(const tutti_kernel_call *call, const tutti_update_layout *at,
                              tutti_update_work *work, void (*piece)(void *work, int64_t index))
 {
     work->row_size = tutti__row_count(&call->inputs[0]);
@@ -74,7 +74,7 @@ static tutti_status run_rows(const tutti_call *call, const tutti_update_layout *
 }
 
 /* What the sum of the gradient lacks yet. */
-static const float *addend_of(const tutti_call *call, const float *gradient)
+static const float *addend_of(const tutti_kernel_call *call, const float *gradient)
 {
     const tutti_context *context = call->context;
     for (int i = 0; context && i < context->late_count; i++)
@@ -83,7 +83,8 @@ static const float *addend_of(const tutti_call *call, const float *gradient)
     return NULL;
 }
 
-tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work, int64_t index),
+tutti_status tutti__update_run(const tutti_kernel_call *call,
+                               void (*piece)(void *work, int64_t index),
                                void (*measure)(void *work, int64_t index))
 {
     tutti_update_layout at =

@@ -42,7 +42,8 @@ int tutti__update_score(const tutti_kernel_query *query);
 /* Room for the sums of rules that go by norms, and for rows in order. */
 size_t tutti__update_workspace(const tutti_kernel_query *query);
 /* The whole kernel: `piece` is called with a tutti_update_work; `measure` (optional) before. */
-tutti_status tutti__update_run(const tutti_call *call, void (*piece)(void *work, int64_t index),
+tutti_status tutti__update_run(const tutti_kernel_call *call,
+                               void (*piece)(void *work, int64_t index),
                                void (*measure)(void *work, int64_t index));
 
 /* Registers of the variable and of each slot there is. Written out: an array becomes registers only

@@ -55,7 +55,7 @@ static const char *cosine_decay_check(const tutti_schedule *s)
 
 extern const tutti_schedule_def tutti_schedule_def_cosine_decay;
 
-tutti_schedule tutti_cosine_decay_make(const tutti_cosine_decay_settings *settings)
+tutti_schedule tutti_cosine_decay_with(const tutti_cosine_decay_settings *settings)
 {
     return (tutti_schedule){.def = &tutti_schedule_def_cosine_decay,
                             .numbers = {[RATE] = settings->learning_rate,

@@ -9,7 +9,7 @@ static double at(const tutti_schedule *s, double step)
 
 extern const tutti_schedule_def tutti_schedule_def_exponential_decay;
 
-tutti_schedule tutti_exponential_decay_make(const tutti_exponential_decay_settings *settings)
+tutti_schedule tutti_exponential_decay_with(const tutti_exponential_decay_settings *settings)
 {
     return (tutti_schedule){.def = &tutti_schedule_def_exponential_decay,
                             .numbers = {[RATE] = settings->learning_rate,

@@ -13,7 +13,7 @@ static double at(const tutti_schedule *s, double step)
 
 extern const tutti_schedule_def tutti_schedule_def_function;
 
-tutti_schedule tutti_schedule_of(tutti_schedule_fn *fn, void *context)
+tutti_schedule tutti_custom_schedule(tutti_schedule_fn *fn, void *context)
 {
     return (tutti_schedule){.def = &tutti_schedule_def_function, .fn = fn, .context = context};
 }

@@ -25,7 +25,7 @@ static const char *piecewise_check(const tutti_schedule *s)
 
 extern const tutti_schedule_def tutti_schedule_def_piecewise;
 
-tutti_schedule tutti_piecewise_make(const tutti_piecewise_settings *settings)
+tutti_schedule tutti_piecewise_with(const tutti_piecewise_settings *settings)
 {
     tutti_schedule s = {.def = &tutti_schedule_def_piecewise};
     while (s.count < TUTTI_SCHEDULE_PIECES && settings->boundaries[s.count] > 0)

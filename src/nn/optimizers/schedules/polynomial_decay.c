@@ -21,7 +21,7 @@ static const char *polynomial_decay_check(const tutti_schedule *s)
 
 extern const tutti_schedule_def tutti_schedule_def_polynomial_decay;
 
-tutti_schedule tutti_polynomial_decay_make(const tutti_polynomial_decay_settings *settings)
+tutti_schedule tutti_polynomial_decay_with(const tutti_polynomial_decay_settings *settings)
 {
     return (tutti_schedule){.def = &tutti_schedule_def_polynomial_decay,
                             .numbers = {[RATE] = settings->learning_rate,

@@ -17,7 +17,7 @@ static const char *step_decay_check(const tutti_schedule *s)
 
 extern const tutti_schedule_def tutti_schedule_def_step_decay;
 
-tutti_schedule tutti_step_decay_make(const tutti_step_decay_settings *settings)
+tutti_schedule tutti_step_decay_with(const tutti_step_decay_settings *settings)
 {
     return (tutti_schedule){.def = &tutti_schedule_def_step_decay,
                             .numbers = {[RATE] = settings->learning_rate,
