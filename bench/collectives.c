@@ -14,9 +14,9 @@
 #include "bench/ranks.h"
 #include "bench/socket.h"
 #include "cli/bench.h"
+#include "comm/coll/lane.h"
 #include "comm/comm.h"
-#include "comm/description.h"
-#include "comm/lane.h"
+#include "comm/cost/description.h"
 
 static const char usage[] =
     "usage: tutti bench collectives [-n RANKS] [--engine E] [--op OP] [--algorithm A] [--bytes N] [--rounds N] [--json]\n\n"
@@ -323,7 +323,7 @@ static tutti_status check_writable(const char *path)
 {
     char name[4200];
     struct stat about;
-    if (tutti__is_special(path))
+    if (tutti__is_nonfinite(path))
         return TUTTI_OK;
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
         return tutti__fail_path(EISDIR, "write", path);
@@ -425,7 +425,7 @@ static int run(int argc, char **argv, bool json)
         return tutti__complain("collectives: unknown %s; see tutti bench collectives --help",
                                argc > 1 ? argv[1] : given.operation),
                TUTTI_EXIT_USAGE;
-    const tutti_engine *engine;
+    const tutti_fabric_engine *engine;
     if (given.engine && tutti__engine_find(given.engine, &engine) != TUTTI_OK)
         return tutti__complain("%s", tutti_error_message()), TUTTI_EXIT_USAGE;
     if (given.algorithm && tutti__bench_is_other(given.operation))

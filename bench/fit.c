@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
-#include "nn/trainer.h"
+#include "nn/training/trainer.h"
 
 #define BATCH 64
 
@@ -23,11 +23,11 @@ static tutti_model *make_model(tutti_job *job)
 /* The compiled step alone, on one batch. */
 static double bare_seconds(tutti_model *model, tutti_tensor *const *tensors, int steps)
 {
-    tutti_form *form;
-    tutti__bench_must(tutti__form_for(model, true, 2, tensors, &form));
+    tutti_step_function *form;
+    tutti__bench_must(tutti__step_function_for(model, true, 2, tensors, &form));
     double start = tutti__seconds();
     for (int i = 0; i < steps; i++)
-        tutti__bench_must(tutti__form_run(model, form, 0, false, 2, tensors));
+        tutti__bench_must(tutti__step_function_run(model, form, 0, false, 2, tensors));
     return (tutti__seconds() - start) / steps;
 }
 

@@ -13,7 +13,7 @@
 #include "bench/examples.h"
 #include "bench/roofline.h"
 #include "device/cpu/frame.h"
-#include "nn/forecast.h"
+#include "nn/training/forecast.h"
 
 /* As long and as often as a rehearsal plays (device/cpu/rehearse.c): on a machine that is faster at
  * times, whoever looks longer finds less. */
@@ -110,7 +110,7 @@ static double add_program(measurement *m, const tutti_made *made)
     m->count = at == m->count ? at + 1 : m->count;
     tutti__plan_release(p->plan);
     tutti_rehearsal rehearsal;
-    tutti_reach reach;
+    tutti_forecast_reach reach;
     *p = (program){.plan = tutti__plan_retain(plan),
                    .before = tutti__memory_now() - state_bytes(plan)};
     m->strategy = tutti__engine_strategy(made->run->owner);
@@ -170,7 +170,7 @@ static void print_profile(const program *p)
         const tutti_node *node = p->timed.data[i].node;
         printf("%10.2f %10.2f %s %s %s\n", 1e6 * p->timed.data[i].seconds,
                1e6 * tutti__roofline_instruction(p->roofline, i), node ? node->op->name : "copy",
-               node ? node->name : "", p->timed.data[i].left_out ? "(left out)" : "");
+               node ? node->name : "", p->timed.data[i].skipped ? "(left out)" : "");
     }
 }
 
@@ -182,8 +182,8 @@ static void finish(const measurement *m)
         print_program(m, i);
     }
     fflush(stdout);
-    if (m->strategy && m->strategy->team->world) /* all of them have come so far */
-        tutti__bench_must(tutti_comm_close(m->strategy->team->world));
+    if (m->strategy && m->strategy->axis_group->world) /* all of them have come so far */
+        tutti__bench_must(tutti_comm_close(m->strategy->axis_group->world));
     exit(TUTTI_EXIT_OK); /* the example would go on to train */
 }
 

@@ -9,7 +9,7 @@
 #include "bench/process.h"
 #include "bench/roofline.h"
 #include "cli/bench.h"
-#include "exec/share.h"
+#include "exec/plan/share.h"
 #include "tutti/onnx.h"
 
 enum { MOST_PORTS = 64, WARM_RUNS = 3 };

@@ -2,7 +2,7 @@
 #include "bench/operator.h"
 
 #include "bench/roofline.h"
-#include "exec/share.h"
+#include "exec/plan/share.h"
 
 double tutti__operator_seconds(tutti_graph *graph, tutti_sym y, int feed_count,
                                const tutti_feed *feeds, int repeats)

@@ -6,7 +6,7 @@
 
 #include "base/pool.h"
 #include "cli/bench.h"
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 #include "tables/optimizer_def.h"
 
 #define COUNT (4 << 20)

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "cli/bench.h"
-#include "dist/strategy.h"
+#include "parallel/strategies/strategy.h"
 
 enum { WIDTH = 1024, ROUNDS = 100, MOST_TURNS = 1000 }; /* short rounds: some are disturbed */
 
@@ -211,7 +211,7 @@ static int bench_in_turns(const settings *given)
     apart.alone = true;
     open_training(given, &together);
     open_training(&apart, &alone);
-    tutti_comm *world = together.strategy->team->world;
+    tutti_comm *world = together.strategy->axis_group->world;
     for (int64_t turn = -1; turn < given->turns; turn++) {
         double a[2], b[2];
         time_step(&together, world, a);

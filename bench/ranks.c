@@ -47,9 +47,9 @@ typedef struct rank_thread {
     tutti_status status;
 } rank_thread;
 
-static void *run_thread(void *given)
+static void *run_thread(void *arg)
 {
-    rank_thread *rank = given;
+    rank_thread *rank = arg;
     rank->status = work_as(rank->ranks, rank->comm);
     return NULL;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "device/cpu/frame.h"
-#include "exec/plan.h"
+#include "exec/plan/plan.h"
 #include "program/trace.h"
 
 #define WHAT_TEXT 400

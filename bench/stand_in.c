@@ -2,9 +2,9 @@
 #include "bench/stand_in.h"
 
 #include "cli/bench.h"
-#include "exec/eager.h"
-#include "exec/share.h"
-#include "nn/trainer.h"
+#include "exec/plan/share.h"
+#include "exec/tape/eager.h"
+#include "nn/training/trainer.h"
 
 static const tutti_stand_in *measured; /* NULL: nothing is */
 static tutti_engine *engine;           /* of the example's session or tape */
@@ -132,7 +132,7 @@ static tutti_status steps(tutti_model *model, tutti_dataset *data)
     tutti_wiring wiring;
     tutti_element element;
     tutti_tensor *tensors[TUTTI_MAX_COMPONENTS];
-    tutti_form *form;
+    tutti_step_function *form;
     TUTTI_TRY(tutti__need_trainer(model));
     TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
     TUTTI_TRY(tutti_dataset_peek(data, &element));
@@ -140,8 +140,8 @@ static tutti_status steps(tutti_model *model, tutti_dataset *data)
     for (int i = 0; i < wiring.count; i++)
         tensors[i] = element.tensors[wiring.order[i]];
     for (;;) {
-        TUTTI_TRY(tutti__form_for(model, true, wiring.count, tensors, &form));
-        TUTTI_TRY(tutti__form_run(model, form, 0, false, wiring.count, tensors));
+        TUTTI_TRY(tutti__step_function_for(model, true, wiring.count, tensors, &form));
+        TUTTI_TRY(tutti__step_function_run(model, form, 0, false, wiring.count, tensors));
         measured->step_done(measured->context, tutti__session_engine(model->session));
     }
 }

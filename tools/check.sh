@@ -28,7 +28,7 @@ cppcheck_sources() {
         --suppress=memleakOnRealloc --suppress=nullPointerRedundantCheck \
         --suppress=uninitvar --suppress=legacyUninitvar --suppress=uninitStructMember \
         --suppress=autoVariables --suppress=objectIndex --suppress=returnDanglingLifetime \
-        --suppress=memleak:src/state/queues_save.c --suppress=nullPointer:src/exec/control_test.c \
+        --suppress=memleak:src/state/queues_save.c --suppress=nullPointer:src/exec/run/control_test.c \
         --suppress=internalAstError --suppress=pointerSize --suppress=zerodivcond \
         --suppress=integerOverflow:src/device/cpu/tile/math.h src
 }

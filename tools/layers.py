@@ -14,7 +14,7 @@ FLOORS = [
     ['ops', 'data', 'state'],
     ['program'],
     ['passes', 'device'],
-    ['dist'],
+    ['parallel'],
     ['exec'],
     ['nn', 'service'],
     ['bridge'],

@@ -60,7 +60,7 @@ typedef struct tutti_comm_cost {
     double gamma[TUTTI_COMM_SIZES]; /* seconds a byte: y += x */
     double phase;                   /* shared memory: all ranks wait for each other once */
     double copy[TUTTI_COMM_SIZES];  /* shared memory: seconds a byte of an all-reduce in place */
-    int hosts;                      /* machines that the ranks are spread over; 0 means 1 */
+    int hosts;                      /* machines that the ranks are distributed over; 0 means 1 */
     double move[TUTTI_COMM_SIZES];  /* seconds a byte: y = x; 0: three quarters of gamma */
     double pull[TUTTI_COMM_SIZES];  /* the same from another rank's memory; 0: as move */
     /* Seconds a byte of one more source of a sum that one rank makes out of all ranks' memory while
@@ -97,8 +97,8 @@ typedef struct tutti_comm_options {
     double timeout;         /* seconds that a call may take; 0: 300; INFINITY: any; negative
                              * ones and NaN are refused */
     double join_timeout;    /* seconds until all ranks must have met; 0: 60 */
-    bool measure;           /* measure all constants of the cost model, on all ranks alike (at most
-                             * 0.2 s); else an opened group only looks at what messages cost (some ms) */
+    bool measure; /* measure all constants of the cost model, on all ranks in the same way (at most
+                   * 0.2 s); else an opened group only looks at what messages cost (some ms) */
     const tutti_comm_cost *cost; /* known beforehand; copied */
 } tutti_comm_options;
 #define TUTTI_COMM_OPTIONS(...) TUTTI_OPTIONS(tutti_comm_options, __VA_ARGS__)

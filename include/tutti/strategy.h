@@ -1,4 +1,4 @@
-/* strategy.h: how a training is spread over devices and machines.
+/* strategy.h: how a training is distributed over devices and machines.
  *
  *     tutti_strategy *s = tutti_strategy_mirrored(.devices = "cpu:0,cpu:1");
  *     TUTTI_WITH_STRATEGY(s) {
@@ -159,11 +159,11 @@ typedef tutti_dataset *tutti_input_fn(const tutti_input_context *context, void *
  *     return tutti_batch(tutti_shard(all, context->pipelines, context->index),
  *                        tutti_input_batch_size(context, 64));
  *
- * The result is for tutti_fit and tutti_evaluate, or for loops by hand, in all processes alike. In
- * a step every process may have any number of rows; one that is at its end has none, and the data
- * ends when all are. Before each step they tell each other how many rows they have. No transform
- * stands behind it but prefetch, take, skip and named. NULL after an error, which is the job's. The
- * strategy must outlive the job's use of it. */
+ * The result is for tutti_fit and tutti_evaluate, or for loops by hand, in all processes in the
+ * same way. In a step every process may have any number of rows; one that is at its end has none,
+ * and the data ends when all are. Before each step they tell each other how many rows they have. No
+ * transform stands behind it but prefetch, take, skip and named. NULL after an error, which is the
+ * job's. The strategy must outlive the job's use of it. */
 TUTTI_API tutti_dataset *tutti_distribute_from_function(tutti_strategy *strategy,
                                                         tutti_input_fn *fn, void *user);
 /* For loops that make their rows themselves: this process has `rows` for the next step; *ret_batch:

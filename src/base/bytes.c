@@ -1,5 +1,5 @@
 #include "base/bytes.h"
-#include "base/plain.h"
+#include "base/c_locale.h"
 
 #include <ctype.h>
 #include <stdlib.h>

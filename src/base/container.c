@@ -1,6 +1,6 @@
 /* container.c: growing array, string map, text buffer, hashes. */
 #include "base/container.h"
-#include "base/plain.h"
+#include "base/c_locale.h"
 
 #include <endian.h>
 #include <stdio.h>
@@ -157,7 +157,7 @@ void tutti__text_add(tutti_text *text, const char *format, ...)
     va_list arguments, again;
     va_start(arguments, format);
     va_copy(again, arguments);
-    locale_t before = tutti__plain_enter();
+    locale_t before = tutti__c_locale_enter();
     int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
     if (length < 0)
@@ -166,7 +166,7 @@ void tutti__text_add(tutti_text *text, const char *format, ...)
         vsnprintf(text->data + text->size, (size_t)length + 1, format, again);
         text->size += (size_t)length;
     }
-    tutti__plain_leave(before);
+    tutti__c_locale_leave(before);
     va_end(again);
 }
 

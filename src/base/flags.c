@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/job.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/params.h"
-#include "base/plain.h"
 
 #define MOST 9.2e18 /* about INT64_MAX: no bound */
 

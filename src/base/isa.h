@@ -2,7 +2,7 @@
  *
  * The build defines TUTTI_ISA (base, avx2, avx512, sve). A descriptor in such a file is written
  *
- *     const tutti_fold TUTTI_ISA_NAME(tutti_fold) = {
+ *     const tutti_comm_fold TUTTI_ISA_NAME(tutti_comm_fold) = {
  *
  * and becomes tutti_fold_avx2 and so on. A function that several such files share is compiled in
  * one of them; its header names it in the same way:

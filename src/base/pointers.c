@@ -12,7 +12,7 @@ struct tutti_pointers_slot {
 };
 
 /* The slot that holds `pointer`, or the empty one where it belongs. slot_count > 0. */
-static struct tutti_pointers_slot *find(const tutti_pointers *map, const void *pointer)
+static struct tutti_pointers_slot *pointers_find(const tutti_pointers *map, const void *pointer)
 {
     size_t mask = map->slot_count - 1;
     size_t at = (size_t)tutti__hash_mix(0, (uint64_t)(uintptr_t)pointer) & mask;
@@ -32,7 +32,7 @@ static bool grow(tutti_pointers *map)
         return false;
     for (size_t i = 0; i < map->slot_count; i++)
         if (map->slots[i].pointer != NULL)
-            *find(&more, map->slots[i].pointer) = map->slots[i];
+            *pointers_find(&more, map->slots[i].pointer) = map->slots[i];
     struct tutti_pointers_slot *before = map->slots;
     map->slots = more.slots;
     map->slot_count = more.slot_count;
@@ -45,7 +45,7 @@ int64_t tutti__pointers_get(const tutti_pointers *map, const void *pointer)
 {
     if (map->count == 0)
         return -1;
-    const struct tutti_pointers_slot *slot = find(map, pointer);
+    const struct tutti_pointers_slot *slot = pointers_find(map, pointer);
     return slot->pointer != NULL ? slot->number : -1;
 }
 
@@ -53,7 +53,7 @@ bool tutti__pointers_add(tutti_pointers *map, const void *pointer, int64_t numbe
 {
     if (2 * (map->count + 1) >= map->slot_count && !grow(map))
         return false;
-    *find(map, pointer) = (struct tutti_pointers_slot){pointer, number};
+    *pointers_find(map, pointer) = (struct tutti_pointers_slot){pointer, number};
     map->count++;
     return true;
 }

@@ -14,9 +14,9 @@
  * 5. Thread i begins with share i of the pieces, then helps with the others' shares: kernels cut
  *    rows into pieces in order, so a thread mostly finds what it wrote in a job, in its own cache,
  *    in the next one.
- * 6. Guests (guests.h) come through a gate of their own, which is open only in jobs during which
- *    somebody waits; these jobs have one share more, with which guests begin. A pool of one thread
- *    runs inline until then, and shares out what is left.
+ * 6. Guests (work_sharing.h) come through a gate of their own, which is open only in jobs during
+ * which somebody waits; these jobs have one share more, with which helpers begin. A pool of one
+ * thread runs inline until then, and shares out what is left.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -35,9 +35,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/guests.h"
+#include "base/denormals.h"
 #include "base/pause.h"
-#include "base/tiny.h"
+#include "base/work_sharing.h"
 
 enum {
     SPIN_PAUSES = 2000,
@@ -66,19 +66,19 @@ typedef struct share {
     alignas(CACHE_LINE) _Atomic int64_t next; /* first index of them that nobody has taken */
     int64_t end;
     tutti_pool *pool;
-    pthread_t worker; /* none of the first share, the caller's, and of the last one, the guests' */
+    pthread_t worker; /* none of the first share, the caller's, and of the last one, the helpers' */
 } share;
 
 struct tutti_pool {
     int threads, started; /* workers = threads - 1 once all have started */
-    int guests;           /* at most */
+    int helpers;          /* at most */
     bool spins;
-    tutti_host *host; /* NULL: no guests */
+    tutti_host *host; /* NULL: no helpers */
     alignas(CACHE_LINE) atomic_uint gate;
     piece_function *piece;
     void *context;
     int64_t chunk;
-    int share_count; /* one for each thread, and perhaps the guests' */
+    int share_count; /* one for each thread, and perhaps the helpers' */
     alignas(CACHE_LINE) atomic_int sleepers;
     atomic_bool busy;
     share shares[];
@@ -119,8 +119,8 @@ static void run_shares(tutti_pool *pool, int own)
         run_share(pool, &pool->shares[i]);
 }
 
-/* As run_share, until the guest's wait is over; false when all are taken. */
-static bool run_share_as_guest(const tutti_pool *pool, share *of, const tutti_awaited *wait)
+/* As run_share, until the helper's wait is over; false when all are taken. */
+static bool run_share_as_helper(const tutti_pool *pool, share *of, const tutti_awaited *wait)
 {
     const int64_t end = of->end, chunk = pool->chunk;
     while (atomic_load_explicit(&of->next, memory_order_relaxed) < end) {
@@ -133,13 +133,13 @@ static bool run_share_as_guest(const tutti_pool *pool, share *of, const tutti_aw
     return false;
 }
 
-static bool run_as_guest(void *job, const tutti_awaited *wait)
+static bool run_as_helper(void *job, const tutti_awaited *wait)
 {
     tutti_pool *pool = job;
     bool before = inside, more = false;
     inside = true;
     for (int i = pool->share_count - 1; i >= 0 && !more; i--)
-        more = run_share_as_guest(pool, &pool->shares[i], wait);
+        more = run_share_as_helper(pool, &pool->shares[i], wait);
     inside = before;
     return more;
 }
@@ -175,7 +175,7 @@ static void *worker_main(void *argument)
     tutti_pool *pool = own->pool;
     unsigned seen = 0;
     inside = true;
-    tutti__tiny_to_zero();
+    tutti__denormals_to_zero();
     for (;;) {
         unsigned gate = await_job(pool, seen);
         if (gate & STOP)
@@ -226,8 +226,8 @@ static void share_out(tutti_pool *pool, int64_t first, int64_t count)
 static void run_together(tutti_pool *pool, int64_t first, int64_t count, piece_function *piece,
                          void *context)
 {
-    bool guests = pool->host != NULL && tutti__guests() > 0;
-    pool->share_count = pool->threads + guests;
+    bool helpers = pool->host != NULL && tutti__helpers() > 0;
+    pool->share_count = pool->threads + helpers;
     int64_t chunk = (count - first) / ((int64_t)pool->share_count * CHUNKS_PER_THREAD);
     chunk = chunk < 1 ? 1 : chunk;
     pool->piece = piece;
@@ -235,12 +235,12 @@ static void run_together(tutti_pool *pool, int64_t first, int64_t count, piece_f
     pool->chunk = chunk;
     share_out(pool, first, count);
     inside = true;
-    if (guests)
-        tutti__host_begin(pool->host, run_as_guest, pool);
+    if (helpers)
+        tutti__host_begin(pool->host, run_as_helper, pool);
     if (pool->threads > 1)
         open_gate(pool, (count - first - 1) / chunk + 1);
     run_shares(pool, 0);
-    if (guests)
+    if (helpers)
         tutti__host_end(pool->host);
     if (pool->threads > 1)
         close_gate(pool);
@@ -252,7 +252,7 @@ void tutti__pool_run(tutti_pool *pool, int64_t count, piece_function *piece, voi
     int64_t next = 0;
     if (pool != NULL && !inside) {
         bool alone = pool->threads == 1;
-        while (alone && next < count && (pool->host == NULL || tutti__guests() == 0))
+        while (alone && next < count && (pool->host == NULL || tutti__helpers() == 0))
             piece(context, next++);
         if (count - next > 1 &&
             !atomic_exchange_explicit(&pool->busy, true, memory_order_acquire)) {
@@ -364,22 +364,22 @@ int tutti__pool_threads(const tutti_pool *pool)
     return pool == NULL ? 1 : pool->threads;
 }
 
-void tutti__pool_welcome(tutti_pool *pool, int guests)
+void tutti__pool_welcome(tutti_pool *pool, int helpers)
 {
-    guests = guests < pool->threads ? guests : pool->threads;
-    pool->host = tutti__host_open(guests, pool->threads + guests <= tutti__cpu_count());
-    pool->guests = pool->host == NULL ? 0 : guests;
+    helpers = helpers < pool->threads ? helpers : pool->threads;
+    pool->host = tutti__host_open(helpers, pool->threads + helpers <= tutti__cpu_count());
+    pool->helpers = pool->host == NULL ? 0 : helpers;
 }
 
 int tutti__pool_most(const tutti_pool *pool)
 {
-    return pool == NULL ? 1 : pool->threads + pool->guests;
+    return pool == NULL ? 1 : pool->threads + pool->helpers;
 }
 
 int tutti__pool_present(const tutti_pool *pool)
 {
     if (pool == NULL || pool->host == NULL)
         return tutti__pool_threads(pool);
-    int guests = tutti__guests();
-    return pool->threads + (guests < pool->guests ? guests : pool->guests);
+    int helpers = tutti__helpers();
+    return pool->threads + (helpers < pool->helpers ? helpers : pool->helpers);
 }

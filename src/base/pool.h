@@ -7,7 +7,7 @@
  * grants, they do not spin. Calls from inside a piece run inline. Several threads may call at once:
  * one gets the pool, the others run inline.
  *
- * Threads that wait for another device may help, if the pool welcomes them (guests.h).
+ * Threads that wait for another device may help, if the pool welcomes them (work_sharing.h).
  */
 #ifndef TUTTI_BASE_POOL_H
 #define TUTTI_BASE_POOL_H
@@ -22,10 +22,10 @@ tutti_status tutti__pool_create(int threads, int first_cpu, tutti_pool **ret);
 void tutti__pool_destroy(tutti_pool *pool);      /* NULL is fine */
 int tutti__pool_threads(const tutti_pool *pool); /* NULL counts as 1 */
 
-/* Threads of other devices that wait help with this pool's jobs: at most `guests` at once, and no
+/* Threads of other devices that wait help with this pool's jobs: at most `helpers` at once, and no
  * more than it has threads. Before its first job. */
-void tutti__pool_welcome(tutti_pool *pool, int guests);
-/* Threads that may run pieces at the same time: its own and guests. */
+void tutti__pool_welcome(tutti_pool *pool, int helpers);
+/* Threads that may run pieces at the same time: its own and helpers. */
 int tutti__pool_most(const tutti_pool *pool);
 /* Of those, the ones that would run a job now. It changes at any time: for what changes no bit. */
 int tutti__pool_present(const tutti_pool *pool);

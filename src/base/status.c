@@ -1,7 +1,7 @@
 /* status.c: status texts and the calling thread's last error message. */
 #include "base/status.h"
-#include "base/given.h"
 #include "base/printable.h"
+#include "base/require.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void keep_message(char text[MESSAGE_SIZE], int length)
     memcpy(last_message, text, MESSAGE_SIZE);
 }
 
-tutti_status tutti__given(const void *something, const char *function, const char *what)
+tutti_status tutti__require(const void *something, const char *function, const char *what)
 {
     if (something != NULL)
         return TUTTI_OK;
@@ -69,8 +69,8 @@ tutti_status tutti__given(const void *something, const char *function, const cha
                       function, what);
 }
 
-tutti_status tutti__options_given(const void *options, size_t size, const char *function,
-                                  const char *macro)
+tutti_status tutti__require_options(const void *options, size_t size, const char *function,
+                                    const char *macro)
 {
     const unsigned char *bytes = options;
     size_t known = 1, i = 0;

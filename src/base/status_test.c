@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/given.h"
+#include "base/require.h"
 #include "base/test.h"
 
 TUTTI_TEST(status_text_covers_every_status)
@@ -94,7 +94,7 @@ typedef struct some_options {
 
 static tutti_status take_options(const some_options *options)
 {
-    TUTTI_OPTIONS_GIVEN(options, "SOME_OPTIONS(...)");
+    TUTTI_REQUIRE_OPTIONS(options, "SOME_OPTIONS(...)");
     return TUTTI_OK;
 }
 

@@ -114,8 +114,8 @@ static void print_reason(FILE *from)
     printf(": %s", last);
 }
 
-static void report(const tutti_test *test, int result, const char *why, double seconds,
-                   FILE *output)
+static void test_runner_report(const tutti_test *test, int result, const char *why, double seconds,
+                               FILE *output)
 {
     const char *word = result == TUTTI_TEST_PASSED    ? "passed"
                        : result == TUTTI_TEST_SKIPPED ? "skipped"
@@ -149,7 +149,7 @@ static void run_here(const tutti_test *test)
 {
     double started = now_seconds();
     int result = tutti__test_run(test);
-    report(test, result, "", now_seconds() - started, NULL);
+    test_runner_report(test, result, "", now_seconds() - started, NULL);
 }
 
 /* The child: its output goes to the job's file, and it leads a process group, so that a timeout
@@ -216,11 +216,12 @@ static void finish_job(test_job *job, int status)
     kill(-job->pid, SIGKILL); /* processes that the test left behind */
     const tutti_test whole = {.file = job->test->file, .name = "(together)"};
     if (job->others == 0)
-        report(job->test, result, why, now_seconds() - job->started, job->output);
+        test_runner_report(job->test, result, why, now_seconds() - job->started, job->output);
     else if (result == 0)
         copy_output(job->output);
     else
-        report(&whole, TUTTI_TEST_FAILED, why, now_seconds() - job->started, job->output);
+        test_runner_report(&whole, TUTTI_TEST_FAILED, why, now_seconds() - job->started,
+                           job->output);
     fclose(job->output);
     job->test = NULL;
 }

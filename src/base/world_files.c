@@ -100,7 +100,7 @@ tutti_status tutti__real_open_file(void *self, const char *path, tutti_file_mode
                                : tutti_fail(TUTTI_NO_MEMORY, "no memory to open '%s'", path);
     }
     bool folder = replaces(file) && tutti__is_folder(path);
-    bool special = replaces(file) && tutti__is_special(path);
+    bool special = replaces(file) && tutti__is_nonfinite(path);
     file->fd = special || folder ? -1 : open_mode(file);
     struct stat about = {0};
     tutti_status status = TUTTI_OK;

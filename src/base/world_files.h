@@ -9,7 +9,7 @@
 /* Records "cannot <verb> '<path>': …" with the status for `error`, an errno. */
 tutti_status tutti__fail_path(int error, const char *verb, const char *path);
 /* Whether there is something that is neither a file nor a folder: a device, a pipe. */
-bool tutti__is_special(const char *path);
+bool tutti__is_nonfinite(const char *path);
 bool tutti__is_folder(const char *path);
 /* Creates a new file beside `path`; the name written to `name` was free. It is locked while it is
  * open, which tells it from one whose writer died. Returns -1 with errno. */

@@ -208,7 +208,7 @@ bool tutti__is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-bool tutti__is_special(const char *path)
+bool tutti__is_nonfinite(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
@@ -293,7 +293,7 @@ bool tutti__stays_below(const char *path, size_t folder)
 }
 
 /* Writes and syncs; 0 or an errno. */
-static int fill(int fd, const char *data, size_t size)
+static int world_whole_fill(int fd, const char *data, size_t size)
 {
     int error = 0;
     while (size > 0 && error == 0) {
@@ -314,7 +314,7 @@ static tutti_status write_special(const char *path, const void *data, size_t siz
     /* Opening does not wait for somebody who reads a pipe; writing does. */
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK), error = fd < 0 ? errno : 0;
     if (fd >= 0)
-        error = fcntl(fd, F_SETFL, 0) == 0 ? fill(fd, data, size) : errno;
+        error = fcntl(fd, F_SETFL, 0) == 0 ? world_whole_fill(fd, data, size) : errno;
     if (fd >= 0)
         close(fd);
     return error == 0 ? TUTTI_OK : tutti__fail_path(error, "write", path);
@@ -340,7 +340,7 @@ static int replace(const char *path, char *name, size_t name_size, const void *d
     int fd = tutti__open_beside(path, name, name_size);
     if (fd < 0)
         return errno;
-    int error = fill(fd, data, size);
+    int error = world_whole_fill(fd, data, size);
     if (error == 0 && rename(name, path) != 0)
         error = errno;
     if (error != 0)
@@ -352,7 +352,7 @@ static int replace(const char *path, char *name, size_t name_size, const void *d
 tutti_status tutti__real_write_file(void *self, const char *path, const void *data, size_t size)
 {
     TUTTI_UNUSED(self);
-    if (tutti__is_special(path))
+    if (tutti__is_nonfinite(path))
         return write_special(path, data, size);
     char *target = tutti__behind_links(path);
     if (target == NULL)

@@ -13,7 +13,7 @@
 
 #include "bridge/onnx_proto.h"
 #include "graph/graph.h"
-#include "nn/model.h"
+#include "nn/model/model.h"
 #include "ops/build.h"
 #include "tutti/onnx.h"
 
@@ -283,9 +283,9 @@ int tutti__onnx_attr_ints(const tutti_onnx_import *m, const char *name, const in
 /* Input i, a constant, in another form: of an initializer a variable under its name. `make` gives
  * the values, NULL when there is no memory; it is asked once for each form, so that operators that
  * share a weight share the variable. */
-typedef tutti_tensor *tutti_onnx_form_fn(const tutti_tensor *value, const void *context);
+typedef tutti_tensor *tutti_onnx_convert_fn(const tutti_tensor *value, const void *context);
 tutti_sym tutti__onnx_formed(tutti_onnx_import *m, int i, const char *form,
-                             tutti_onnx_form_fn *make, const void *context);
+                             tutti_onnx_convert_fn *make, const void *context);
 
 /* x as elements of ONNX's type `number`, which we hold in a wider one (16 bits and less, uint32):
  * cut off to whole numbers that wrap round, or rounded to floats that it has; what is too large

@@ -221,8 +221,8 @@ static tutti_status widen(const tutti_onnx_decoder *d, const parts *t, tutti_ten
     return TUTTI_OK;
 }
 
-static tutti_status fill(tutti_onnx_decoder *d, const parts *t, tutti_dtype dtype,
-                         tutti_tensor *tensor)
+static tutti_status onnx_decode_tensor_fill(tutti_onnx_decoder *d, const parts *t,
+                                            tutti_dtype dtype, tutti_tensor *tensor)
 {
     size_t size = (size_t)tutti_tensor_count(tensor) * tutti__onnx_stored_bytes(t->number);
     int64_t done = 0;
@@ -344,7 +344,7 @@ tutti_status tutti__onnx_take_tensor(tutti_onnx_decoder *d, tutti_proto p, const
                     : tutti__tensor_in(tutti__host_memory(), &type, &tensor));
     TUTTI_TRY(tutti__onnx_keep(d->onnx, tensor));
     if (!stays)
-        TUTTI_TRY(fill(d, &t, dtype, tensor));
+        TUTTI_TRY(onnx_decode_tensor_fill(d, &t, dtype, tensor));
     *ret = tensor;
     return TUTTI_OK;
 }

@@ -28,7 +28,7 @@ static bool is_fed(const wish *w, const tutti_node *node)
     return false;
 }
 
-static tutti_status prepare(tutti_onnx_export *x, const wish *w)
+static tutti_status onnx_export_prepare(tutti_onnx_export *x, const wish *w)
 {
     size_t count = x->graph->nodes.count, total = 0;
     x->needed = calloc(count + 1, sizeof *x->needed);
@@ -216,7 +216,7 @@ static tutti_status write_file(tutti_onnx_export *x, const wish *w)
     x->onnx->graph.name = tutti__arena_string(&x->onnx->arena, w->name);
     if (!x->onnx->graph.name)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to export a model");
-    TUTTI_TRY(prepare(x, w));
+    TUTTI_TRY(onnx_export_prepare(x, w));
     TUTTI_TRY(check_rules(x));
     TUTTI_TRY(open_ports(x, w));
     TUTTI_TRY(write_nodes(x));
@@ -255,7 +255,7 @@ tutti_status tutti__onnx_from_graph(tutti_graph *graph, tutti_session *session, 
     return status;
 }
 
-static tutti_status save(tutti_onnx *onnx, const char *path)
+static tutti_status onnx_export_save(tutti_onnx *onnx, const char *path)
 {
     tutti_text text = {0};
     const tutti_world *world = tutti__world();
@@ -288,7 +288,7 @@ static tutti_status export_model(tutti_model *model, const char *path, int opset
     TUTTI_TRY(tutti__onnx_from_graph(model->graph, model->session, model->name, opset,
                                      (int)model->fed.count, inputs, (int)model->answers.count,
                                      outputs, &onnx));
-    return save(onnx, path);
+    return onnx_export_save(onnx, path);
 }
 
 tutti_status tutti_export_onnx_with(tutti_model *model, const char *path,
@@ -333,5 +333,5 @@ tutti_status tutti_export_graph_onnx_with(tutti_session *session, const char *pa
     TUTTI_TRY(name_ports(graph, output_count, outputs, wanted));
     TUTTI_TRY(tutti__onnx_from_graph(graph, session, "graph", opset_of(options), input_count, fed,
                                      output_count, wanted, &onnx));
-    return save(onnx, path);
+    return onnx_export_save(onnx, path);
 }

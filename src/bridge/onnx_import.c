@@ -56,7 +56,7 @@ static void check_needs(tutti_onnx_import *m)
     }
 }
 
-static void begin(tutti_onnx_import *m, input_fn *make, void *context)
+static void onnx_import_begin(tutti_onnx_import *m, input_fn *make, void *context)
 {
     m->root = m;
     m->opset = m->onnx->opset;
@@ -165,7 +165,7 @@ tutti_status tutti__onnx_into_model(const tutti_onnx *onnx, const char *file, tu
                            .graph = model->blueprint,
                            .model = model,
                            .compute = model->compute};
-    begin(&m, model_input, model);
+    onnx_import_begin(&m, model_input, model);
     for (size_t i = 0; m.status == TUTTI_OK && i < onnx->graph.outputs.count; i++)
         each_output(&m, onnx->graph.outputs.items[i].name, name_output, model);
     if (m.status == TUTTI_OK && model->inputs.count == 0)
@@ -270,7 +270,7 @@ tutti_status tutti__onnx_into_graph(const tutti_onnx *onnx, const char *file, tu
                            .constants = options->constants,
                            .given_count = (size_t)options->given_count,
                            .given = options->given};
-    begin(&m, graph_input, NULL);
+    onnx_import_begin(&m, graph_input, NULL);
     if (m.status == TUTTI_OK)
         give_ports(&m, ret_ports);
     return end(&m);

@@ -12,8 +12,8 @@ typedef struct needs {
     tutti_status status;
 } needs;
 
-static void add(needs *n, const char *format, ...) TUTTI_PRINTF(2, 3);
-static void add(needs *n, const char *format, ...)
+static void onnx_needs_add(needs *n, const char *format, ...) TUTTI_PRINTF(2, 3);
+static void onnx_needs_add(needs *n, const char *format, ...)
 {
     char text[400];
     va_list list;
@@ -42,8 +42,9 @@ static void check_nodes(needs *n, size_t count, const tutti_onnx_node *nodes, in
         if (tutti__map_get(&n->operators, key))
             continue;
         n->status = tutti__map_set(&n->operators, key, (void *)node);
-        add(n, "operator %s (opset %lld, node '%s')", key, (long long)opset,
-            node->name[0] || node->outputs.count == 0 ? node->name : node->outputs.items[0]);
+        onnx_needs_add(n, "operator %s (opset %lld, node '%s')", key, (long long)opset,
+                       node->name[0] || node->outputs.count == 0 ? node->name
+                                                                 : node->outputs.items[0]);
     }
 }
 
@@ -52,10 +53,11 @@ static void check_values(needs *n, const char *what, size_t count, const tutti_o
 {
     for (size_t i = 0; i < count; i++) {
         if (values[i].other && strcmp(what, "input") == 0)
-            add(n, "%s '%s', which is no tensor", what, values[i].name);
+            onnx_needs_add(n, "%s '%s', which is no tensor", what, values[i].name);
         else if (!values[i].other && values[i].type.dtype == TUTTI_NO_DTYPE &&
                  values[i].element > 0)
-            add(n, "%s '%s' of %s", what, values[i].name, tutti__onnx_element(values[i].element));
+            onnx_needs_add(n, "%s '%s' of %s", what, values[i].name,
+                           tutti__onnx_element(values[i].element));
     }
 }
 
@@ -63,14 +65,14 @@ tutti_status tutti__onnx_check_needs(const tutti_onnx *onnx, const char *file)
 {
     needs n = {.onnx = onnx};
     if (onnx->opset != 0 && (onnx->opset < ONNX_OPSET_OLDEST || onnx->opset > ONNX_OPSET_NEWEST))
-        add(&n, "opset %lld (%d to %d can be read; onnx.version_converter converts)",
-            (long long)onnx->opset, ONNX_OPSET_OLDEST, ONNX_OPSET_NEWEST);
+        onnx_needs_add(&n, "opset %lld (%d to %d can be read; onnx.version_converter converts)",
+                       (long long)onnx->opset, ONNX_OPSET_OLDEST, ONNX_OPSET_NEWEST);
     check_nodes(&n, onnx->graph.nodes.count, onnx->graph.nodes.items, onnx->opset, 0);
     for (size_t i = 0; i < onnx->functions.count; i++)
         check_nodes(&n, onnx->functions.items[i].nodes.count, onnx->functions.items[i].nodes.items,
                     onnx->functions.items[i].opset, 0);
     for (size_t i = 0; i < onnx->needs.count; i++)
-        add(&n, "%s", onnx->needs.items[i]);
+        onnx_needs_add(&n, "%s", onnx->needs.items[i]);
     check_values(&n, "input", onnx->graph.inputs.count, onnx->graph.inputs.items);
     check_values(&n, "output", onnx->graph.outputs.count, onnx->graph.outputs.items);
     tutti_status status = n.status;

@@ -21,7 +21,7 @@ const tutti_onnx_op *tutti__onnx_own_writer(const char *op)
     return is_own(tutti_op_find(op)) ? &own_rule : NULL;
 }
 
-static const tutti_op *find(const char *domain, const char *type, int64_t version)
+static const tutti_op *onnx_own_find(const char *domain, const char *type, int64_t version)
 {
     char name[512];
     int size = version == 0
@@ -33,7 +33,7 @@ static const tutti_op *find(const char *domain, const char *type, int64_t versio
 
 const tutti_onnx_op *tutti__onnx_own_reader(const char *domain, const char *type)
 {
-    return find(domain, type, 0) ? &own_rule : NULL;
+    return onnx_own_find(domain, type, 0) ? &own_rule : NULL;
 }
 
 /* ---- writing ---- */
@@ -214,7 +214,8 @@ static bool read_attrs(tutti_onnx_import *m, const tutti_op *op, int *count, tut
 
 static void read_own(tutti_onnx_import *m)
 {
-    const tutti_op *op = find(m->node->domain, m->node->type, tutti__onnx_attr_int(m, VERSION, 0));
+    const tutti_op *op =
+        onnx_own_find(m->node->domain, m->node->type, tutti__onnx_attr_int(m, VERSION, 0));
     tutti_sym inputs[64];
     tutti_attr attrs[32];
     int count, given = (int)m->node->inputs.count;

@@ -398,7 +398,7 @@ int tutti__onnx_attr_ints(const tutti_onnx_import *m, const char *name, const in
 /* ---- weights in another form ---- */
 
 tutti_sym tutti__onnx_formed(tutti_onnx_import *m, int i, const char *form,
-                             tutti_onnx_form_fn *make, const void *context)
+                             tutti_onnx_convert_fn *make, const void *context)
 {
     tutti_onnx_known *known = tutti__onnx_input(m, i);
     if (!known || !known->value || m->status != TUTTI_OK)

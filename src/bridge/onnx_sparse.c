@@ -55,7 +55,7 @@ static int64_t place_of(const sparse *s, int64_t i, int64_t count)
     return at;
 }
 
-static tutti_status check(tutti_onnx_decoder *d, const sparse *s, int64_t count)
+static tutti_status onnx_sparse_check(tutti_onnx_decoder *d, const sparse *s, int64_t count)
 {
     int64_t given = s->values ? tutti_tensor_count(s->values) : 0;
     if (!s->values || !s->indices || tutti_tensor_dtype(s->indices) != TUTTI_I64 ||
@@ -86,7 +86,7 @@ tutti_status tutti__onnx_take_sparse(tutti_onnx_decoder *d, tutti_proto p, const
         return TUTTI_OK;
     s.type.dtype = s.values ? tutti_tensor_dtype(s.values) : TUTTI_F32;
     int64_t count = tutti_type_count(&s.type);
-    TUTTI_TRY(check(d, &s, count));
+    TUTTI_TRY(onnx_sparse_check(d, &s, count));
     tutti_tensor *dense;
     TUTTI_TRY(tutti_tensor_create(s.type.dtype, s.type.rank, s.type.dims, &dense));
     TUTTI_TRY(tutti__onnx_keep(d->onnx, dense));

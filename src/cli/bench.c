@@ -156,7 +156,7 @@ static void print_names(void)
     list(stdout);
 }
 
-static int run(int argc, char **argv)
+static int bench_run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
     int code = TUTTI_EXIT_OK, found = 0;
@@ -189,6 +189,6 @@ const tutti_command tutti_command_bench = {
     .summary = "measure this machine with our own benchmarks",
     .usage = usage,
     .more = print_names,
-    .run = run,
+    .run = bench_run,
     .starts_program = true,
 };

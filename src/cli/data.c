@@ -152,8 +152,8 @@ static tutti_status write_split(const char *folder, const char *split, const cha
     return tutti_npz_save(path[0], 2, arrays, true);
 }
 
-static tutti_status make(tutti_job *job, const char *name, const char *folder, const char *format,
-                         int64_t limit)
+static tutti_status data_make(tutti_job *job, const char *name, const char *folder,
+                              const char *format, int64_t limit)
 {
     const tutti_world *world = tutti__world();
     const tutti_dataset_kind *kind = find_kind(name);
@@ -248,8 +248,8 @@ static tutti_status inspect(tutti_job *job, const char *name, bool json)
 /* ---- converting ---- */
 
 /* Arrays, whose references it takes, as a list. */
-static tutti_status take(int count, tutti_tensor *const *tensors, const char *const *names,
-                         tutti_named_tensors *ret)
+static tutti_status data_take(int count, tutti_tensor *const *tensors, const char *const *names,
+                              tutti_named_tensors *ret)
 {
     bool good = (ret->items = calloc((size_t)count, sizeof *ret->items)) != NULL;
     for (int i = 0; i < count; i++) {
@@ -273,7 +273,7 @@ static tutti_status read_cifar(const char *path, tutti_named_tensors *ret)
     TUTTI_TRY(tutti__source_file(path, &source));
     tutti_status status = tutti__cifar_read(source, &both[0], &both[1]);
     tutti__source_close(source);
-    return status == TUTTI_OK ? take(2, both, (const char *const[]){"x", "y"}, ret) : status;
+    return status == TUTTI_OK ? data_take(2, both, (const char *const[]){"x", "y"}, ret) : status;
 }
 
 static tutti_status read_csv(const char *path, tutti_named_tensors *ret)
@@ -302,7 +302,7 @@ static tutti_status read_any(const char *path, tutti_named_tensors *ret)
         TUTTI_TRY(tutti_npy_load(path, &tensor));
     else
         TUTTI_TRY(tutti_idx_load(path, &tensor));
-    return take(1, &tensor, (const char *const[]){"array"}, ret);
+    return data_take(1, &tensor, (const char *const[]){"array"}, ret);
 }
 
 static tutti_status write_any(const char *path, const tutti_named_tensors *list)
@@ -326,7 +326,7 @@ static tutti_status write_any(const char *path, const tutti_named_tensors *list)
     return status;
 }
 
-static tutti_status convert(const char *from, const char *to)
+static tutti_status data_convert(const char *from, const char *to)
 {
     tutti_named_tensors all = {0};
     TUTTI_TRY(read_any(from, &all));
@@ -348,7 +348,7 @@ static bool is_file(const char *name)
 }
 
 /* Says what is wrong with arguments that are none of the forms. */
-static int refuse(const char *verb)
+static int data_refuse(const char *verb)
 {
     static const char *const verbs[] = {"inspect", "make", "convert"};
     tutti_nearest nearest = {.word = verb};
@@ -362,7 +362,7 @@ static int refuse(const char *verb)
     return TUTTI_EXIT_USAGE;
 }
 
-static int run(int argc, char **argv)
+static int data_run(int argc, char **argv)
 {
     const char *format = NULL;
     int64_t limit = 0;
@@ -385,11 +385,11 @@ static int run(int argc, char **argv)
     else if (strcmp(argv[1], "inspect") == 0 && argc == 3)
         status = inspect(job, argv[2], json);
     else if (strcmp(argv[1], "make") == 0 && argc == 4)
-        status = make(job, argv[2], argv[3], format, limit);
+        status = data_make(job, argv[2], argv[3], format, limit);
     else if (strcmp(argv[1], "convert") == 0 && argc == 4)
-        status = convert(argv[2], argv[3]);
+        status = data_convert(argv[2], argv[3]);
     else
-        code = refuse(argv[1]);
+        code = data_refuse(argv[1]);
     if (status != TUTTI_OK)
         code = (tutti__complain("%s", tutti_error_message()), TUTTI_EXIT_FAILED);
     tutti__job_discard(job);
@@ -400,5 +400,5 @@ const tutti_command tutti_command_data = {
     .name = "data",
     .summary = "lists, makes, converts and inspects data",
     .usage = usage,
-    .run = run,
+    .run = data_run,
 };

@@ -8,14 +8,14 @@
 #include "base/cpu.h"
 #include "base/pool.h"
 #include "cli/command.h"
-#include "comm/engine.h"
+#include "comm/fabric/engine.h"
 #include "device/cpu/gemm/engine.h"
 #include "device/cuda/module.h"
-#include "dist/strategy.h"
-#include "nn/layer.h"
+#include "nn/model/layer.h"
+#include "parallel/strategies/strategy.h"
 #include "program/kernel.h"
 #include "program/target.h"
-#include "tables/engine.h"
+#include "tables/fabric_engine.h"
 #include "tables/gemm_engine.h"
 #include "tables/strategy_kind.h"
 #include "tables/target.h"
@@ -117,7 +117,7 @@ static void show_library(const char *what, const char *file, const char *package
         dlclose(handle);
 }
 
-static int run(int argc, char **argv)
+static int doctor_run(int argc, char **argv)
 {
     (void)argv;
     if (argc != 1)
@@ -131,7 +131,7 @@ static int run(int argc, char **argv)
     show_library("PNG", "libpng16.so.16", "libpng16-16");
     show_library("JPEG", "libturbojpeg.so.0", "libturbojpeg0");
     printf("cluster\n");
-    for (const tutti_engine *const *engine = tutti__engine_table; *engine; engine++)
+    for (const tutti_fabric_engine *const *engine = tutti__fabric_engine_table; *engine; engine++)
         printf("  %-10s%s\n", (*engine)->name,
                !(*engine)->available || (*engine)->available() == TUTTI_OK ? "ready"
                                                                            : tutti_error_message());
@@ -145,5 +145,5 @@ const tutti_command tutti_command_doctor = {
     .name = "doctor",
     .summary = "what this machine has, what is missing and how to get it",
     .usage = usage,
-    .run = run,
+    .run = doctor_run,
 };

@@ -29,7 +29,7 @@ static void print_logs(const tutti_logs *logs, bool json)
     printf(json ? "%s}\n" : "\n", logs->count ? "" : "{");
 }
 
-static int run(int argc, char **argv)
+static int eval_run(int argc, char **argv)
 {
     tutti_job *job = tutti_open(&argc, &argv);
     bool usable = !tutti_job_ok(job) || tutti__knows_flags(usage, argc, argv);
@@ -55,5 +55,5 @@ const tutti_command tutti_command_eval = {
     .name = "eval",
     .summary = "loss and metrics of a saved model on a test split",
     .usage = usage,
-    .run = run,
+    .run = eval_run,
 };

@@ -9,7 +9,7 @@ static const char usage[] =
     "as ONNX of opset 17 (the default) to 21.\n\n"
     "exit codes: 0 success, 1 failure, 2 wrong usage\n";
 
-static int run(int argc, char **argv)
+static int export_run(int argc, char **argv)
 {
     int64_t opset = 17;
     if (!tutti__option_int(&argc, argv, "--opset", 17, 21, &opset))
@@ -34,5 +34,5 @@ const tutti_command tutti_command_export = {
     .name = "export",
     .summary = "writes a saved model as ONNX",
     .usage = usage,
-    .run = run,
+    .run = export_run,
 };

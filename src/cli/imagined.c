@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "cli/models.h"
-#include "nn/loss.h"
-#include "nn/trainer.h"
+#include "nn/losses/loss.h"
+#include "nn/training/trainer.h"
 
 typedef struct imagined {
     tutti_tensor *tensors[TUTTI_MAX_COMPONENTS];
@@ -11,7 +11,7 @@ typedef struct imagined {
     int count;
 } imagined;
 
-static tutti_status add(imagined *data, const char *name, tutti_type type, int64_t rows)
+static tutti_status imagined_add(imagined *data, const char *name, tutti_type type, int64_t rows)
 {
     type.dims[0] = rows;
     for (int i = 1; i < type.rank; i++)
@@ -46,7 +46,7 @@ static tutti_status add_targets(imagined *data, tutti_model *model, int64_t rows
             type.rank--;
         }
         const char *name = model->outputs.data[goal->output].name;
-        status = add(data, outputs > 1 ? name : "y", type, rows);
+        status = imagined_add(data, outputs > 1 ? name : "y", type, rows);
     }
     for (int i = 0; i < outputs; i++)
         tutti_tensor_release(given[i]);
@@ -59,7 +59,7 @@ tutti_dataset *tutti__cli_imagined(tutti_model *model, int64_t rows)
     tutti_job *job = tutti_model_job(model);
     tutti_status status = (tutti_build)(model, 0, NULL);
     for (size_t i = 0; status == TUTTI_OK && i < model->inputs.count; i++)
-        status = add(&data, model->inputs.data[i].name, model->inputs.data[i].type, rows);
+        status = imagined_add(&data, model->inputs.data[i].name, model->inputs.data[i].type, rows);
     if (status == TUTTI_OK)
         status = add_targets(&data, model, rows);
     tutti_dataset *all = NULL;

@@ -43,7 +43,7 @@ static void check_output(void)
     _exit(TUTTI_EXIT_FAILED);
 }
 
-static int run(const tutti_command *command, int argc, char **argv)
+static int main_run(const tutti_command *command, int argc, char **argv)
 {
     int own = command->starts_program && argc > 2 ? 2 : argc; /* arguments that are ours */
     if (tutti__flag(&own, argv, "--help") || tutti__flag(&own, argv, "-h")) {
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     }
     for (const tutti_command *const *command = tutti__command_table; *command; command++)
         if (strcmp((*command)->name, argv[1]) == 0)
-            return run(*command, argc - 1, argv + 1);
+            return main_run(*command, argc - 1, argv + 1);
     tutti_nearest nearest = {.word = argv[1]};
     for (const tutti_command *const *command = tutti__command_table; *command; command++)
         tutti__nearest_try(&nearest, (*command)->name);

@@ -125,7 +125,7 @@ static const char *nearest_op(const char *text)
     return nearest.found;
 }
 
-static int run(int argc, char **argv)
+static int ops_run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
     const char *text = argc > 1 ? argv[1] : NULL, *category = "";
@@ -164,5 +164,5 @@ const tutti_command tutti_command_ops = {
     .name = "ops",
     .summary = "list every operator with its formula and kernels",
     .usage = usage,
-    .run = run,
+    .run = ops_run,
 };

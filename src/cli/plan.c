@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/plan/plan.h"
-#include "comm/description.h"
+#include "comm/cost/description.h"
 
 static const char usage[] =
     "usage: tutti plan NAME|MODEL.json --ranks N [--hosts N] [--alpha S] [--beta S] [--flops F]\n"
@@ -238,7 +238,7 @@ static int plan_model(int argc, char **argv)
     return tutti_command_train.run(count, list);
 }
 
-static int run(int argc, char **argv)
+static int plan_run(int argc, char **argv)
 {
     if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "collectives") != 0)
         return plan_model(argc, argv);
@@ -288,5 +288,5 @@ const tutti_command tutti_command_plan = {
     .name = "plan",
     .summary = "what a training or a collective would take on a cluster that is not at hand",
     .usage = usage,
-    .run = run,
+    .run = plan_run,
 };

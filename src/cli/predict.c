@@ -8,7 +8,7 @@
 #include "bridge/onnx.h"
 #include "cli/command.h"
 #include "cli/viewer.h"
-#include "nn/model.h"
+#include "nn/model/model.h"
 #include "tutti/graphdef.h"
 
 static const char usage[] =
@@ -30,7 +30,7 @@ typedef struct given {
     int count;
 } given;
 
-static tutti_status keep(given *g, const char *name, tutti_tensor *tensor, bool loose)
+static tutti_status predict_keep(given *g, const char *name, tutti_tensor *tensor, bool loose)
 {
     if (g->count == MOST || strlen(name) >= sizeof g->names[0]) {
         tutti_tensor_release(tensor);
@@ -48,7 +48,7 @@ static bool is_npz(const char *path)
     return size > 4 && strcmp(path + size - 4, ".npz") == 0;
 }
 
-static tutti_status load(given *g, const char *text)
+static tutti_status predict_load(given *g, const char *text)
 {
     const char *equals = strchr(text, '=');
     char name[128] = "";
@@ -60,13 +60,14 @@ static tutti_status load(given *g, const char *text)
         TUTTI_TRY(tutti_npz_load(path, &list));
         tutti_status status = TUTTI_OK;
         for (size_t i = 0; status == TUTTI_OK && i < list.count; i++)
-            status = keep(g, list.items[i].name, tutti_tensor_retain(list.items[i].tensor), true);
+            status = predict_keep(g, list.items[i].name, tutti_tensor_retain(list.items[i].tensor),
+                                  true);
         tutti_named_tensors_clear(&list);
         return status;
     }
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_npy_load(path, &tensor));
-    return keep(g, name, tensor, false);
+    return predict_keep(g, name, tensor, false);
 }
 
 /* Of a name that is no input's; with the inputs, where none is near. */
@@ -124,8 +125,8 @@ static tutti_status cast_input(const char *name, tutti_tensor *from, tutti_dtype
 }
 
 /* The array for input number i, called `name`, of `count`, in its element type. */
-static tutti_status take(given *g, size_t i, size_t count, const char *name, tutti_dtype dtype,
-                         tutti_tensor **ret)
+static tutti_status predict_take(given *g, size_t i, size_t count, const char *name,
+                                 tutti_dtype dtype, tutti_tensor **ret)
 {
     int found = -1;
     for (int k = 0; k < g->count; k++)
@@ -214,8 +215,8 @@ static tutti_status predict_model(tutti_job *job, const char *file, given *g, co
         names[i] = model->inputs.data[i].name;
     tutti_status status = check_names(g, count, names);
     for (size_t i = 0; status == TUTTI_OK && i < count; i++)
-        status = take(g, i, count, model->inputs.data[i].name, model->inputs.data[i].type.dtype,
-                      &inputs[i]);
+        status = predict_take(g, i, count, model->inputs.data[i].name,
+                              model->inputs.data[i].type.dtype, &inputs[i]);
     if (status == TUTTI_OK)
         status = all_used(g);
     if (status == TUTTI_OK)
@@ -262,7 +263,7 @@ static tutti_status arrange(const tutti_onnx *onnx, given *g, onnx_run *r)
     for (; r->count < (int)count; r->count++) {
         const tutti_onnx_value *input = wanted[r->count];
         tutti_tensor *value;
-        TUTTI_TRY(take(g, (size_t)r->count, count, input->name, input->type.dtype, &value));
+        TUTTI_TRY(predict_take(g, (size_t)r->count, count, input->name, input->type.dtype, &value));
         r->given[r->count] = (tutti_onnx_given){input->name, value};
     }
     return all_used(g);
@@ -343,8 +344,8 @@ static tutti_status predict_graphdef(const char *file, given *g, const char *out
     if (status == TUTTI_OK)
         status = check_names(g, (size_t)ports.input_count, names);
     for (int i = 0; status == TUTTI_OK && i < ports.input_count; i++)
-        status = take(g, (size_t)i, (size_t)ports.input_count, ports.inputs[i].name,
-                      tutti_sym_type(ports.inputs[i].sym).dtype, &r.given[i].value);
+        status = predict_take(g, (size_t)i, (size_t)ports.input_count, ports.inputs[i].name,
+                              tutti_sym_type(ports.inputs[i].sym).dtype, &r.given[i].value);
     if (status == TUTTI_OK)
         status = all_used(g);
     if (status == TUTTI_OK)
@@ -357,7 +358,7 @@ static tutti_status predict_graphdef(const char *file, given *g, const char *out
     return status;
 }
 
-static int run(int argc, char **argv)
+static int predict_run(int argc, char **argv)
 {
     given g = {0};
     const char *text, *output = NULL;
@@ -365,7 +366,7 @@ static int run(int argc, char **argv)
     bool json = tutti__flag(&argc, argv, "--json");
     tutti__option(&argc, argv, "--output", &output);
     while (status == TUTTI_OK && tutti__option_next(&argc, argv, "--input", &text))
-        status = load(&g, text);
+        status = predict_load(&g, text);
     if (status == TUTTI_OK && !tutti__knows_flags(usage, argc, argv))
         return TUTTI_EXIT_USAGE;
     if (status == TUTTI_OK && argc != 2)
@@ -388,5 +389,5 @@ const tutti_command tutti_command_predict = {
     .name = "predict",
     .summary = "outputs of a saved model, ONNX file or frozen graph for arrays in files",
     .usage = usage,
-    .run = run,
+    .run = predict_run,
 };

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/run/run.h"
 #include "cluster/cluster.h"
-#include "comm/engine.h"
+#include "comm/fabric/engine.h"
 
 static const char usage[] =
     "usage: tutti run [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
@@ -52,7 +52,7 @@ static const char usage[] =
     "            else that of the first rank that failed, 128 + N for signal N\n";
 
 /* Takes `--name value` or `--name=value` at argv[*at]; NULL when it is another option. */
-static const char *take(int argc, char **argv, int *at, const char *name)
+static const char *run_take(int argc, char **argv, int *at, const char *name)
 {
     size_t size = strlen(name);
     if (strcmp(argv[*at], name) == 0 && *at + 1 < argc)
@@ -167,7 +167,7 @@ static bool add_variable(tutti_run_job *job, const char *text)
 static bool add_engine(tutti_run_job *job, const char *engine)
 {
     char text[100];
-    const tutti_engine *known;
+    const tutti_fabric_engine *known;
     if (strcmp(engine, "mpi") == 0) {
         tutti__complain(
             "--engine: MPI connects processes that its own launcher started; start them "
@@ -187,25 +187,25 @@ static bool add_engine(tutti_run_job *job, const char *engine)
 static bool read_option(tutti_run_job *job, int argc, char **argv, int *at, int *ranks)
 {
     const char *value;
-    if ((value = take(argc, argv, at, "-n")) || (value = take(argc, argv, at, "--ranks")))
+    if ((value = run_take(argc, argv, at, "-n")) || (value = run_take(argc, argv, at, "--ranks")))
         return read_number("-n", value, 1, TUTTI_MOST_RANKS, ranks);
-    if ((value = take(argc, argv, at, "--hosts")))
+    if ((value = run_take(argc, argv, at, "--hosts")))
         return read_hosts(job, value);
-    if ((value = take(argc, argv, at, "--ps")))
+    if ((value = run_take(argc, argv, at, "--ps")))
         return read_number("--ps", value, 0, TUTTI_MOST_RANKS, &job->ps);
-    if ((value = take(argc, argv, at, "--restarts")))
+    if ((value = run_take(argc, argv, at, "--restarts")))
         return read_number("--restarts", value, 0, 1000000, &job->restarts);
-    if ((value = take(argc, argv, at, "--host-wait")))
+    if ((value = run_take(argc, argv, at, "--host-wait")))
         return read_number("--host-wait", value, 0, 1000000, &job->host_wait);
-    if ((value = take(argc, argv, at, "--min-workers")))
+    if ((value = run_take(argc, argv, at, "--min-workers")))
         return read_number("--min-workers", value, 1, TUTTI_MOST_RANKS, &job->min_workers);
-    if ((value = take(argc, argv, at, "--engine")))
+    if ((value = run_take(argc, argv, at, "--engine")))
         return add_engine(job, value);
-    if ((value = take(argc, argv, at, "--env")))
+    if ((value = run_take(argc, argv, at, "--env")))
         return add_variable(job, value);
-    if ((value = take(argc, argv, at, "--ssh")))
+    if ((value = run_take(argc, argv, at, "--ssh")))
         return job->ssh = value, true;
-    if ((value = take(argc, argv, at, "--remote-tutti")))
+    if ((value = run_take(argc, argv, at, "--remote-tutti")))
         return job->remote = value, true;
     if (strcmp(argv[*at], "--no-prefix") == 0)
         return job->prefix = false, (*at)++, true;

@@ -215,7 +215,7 @@ int tutti__show_path(const char *path, bool json)
     return TUTTI_EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int show_run(int argc, char **argv)
 {
     bool json = tutti__flag(&argc, argv, "--json");
     if (!tutti__knows_flags(usage, argc, argv))
@@ -230,5 +230,5 @@ const tutti_command tutti_command_show = {
     .name = "show",
     .summary = "what is in a file or folder: checkpoint, model, ONNX, events, graph, data",
     .usage = usage,
-    .run = run,
+    .run = show_run,
 };

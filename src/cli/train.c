@@ -9,7 +9,7 @@
 #include "base/world.h"
 #include "cli/command.h"
 #include "cli/models.h"
-#include "nn/config.h"
+#include "nn/training/config.h"
 
 static const char usage[] =
     "usage: tutti train NAME|MODEL.json|--from MODEL.onnx [FLAGS]\n\n"
@@ -94,7 +94,7 @@ static int train_file(const char *path, int argc, char **argv)
     return tutti_close(job);
 }
 
-static int run(int argc, char **argv)
+static int train_run(int argc, char **argv)
 {
     const char *from = NULL;
     tutti__flags_alone();
@@ -125,5 +125,5 @@ const tutti_command tutti_command_train = {
     .summary = "train an example by name, or a model from its JSON or ONNX file",
     .usage = usage,
     .more = print_names,
-    .run = run,
+    .run = train_run,
 };

@@ -6,7 +6,7 @@
 #include "bridge/onnx.h"
 #include "cli/command.h"
 #include "cli/models.h"
-#include "nn/model.h"
+#include "nn/model/model.h"
 
 /* How an example of the data becomes the model's input: as it is, channels first, or reshaped. */
 typedef struct fitting {

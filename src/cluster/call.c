@@ -1,21 +1,23 @@
-/* call.c: a link that the keeper makes itself, without waiting: to the rank that is asked in rank
- * 0's place. Where others listen has been known since the job met, so one attempt says all. */
+/* call.c: a link that the heartbeat thread makes itself, without waiting: to the rank that is asked
+ * in rank 0's place. Where others listen has been known since the job met, so one attempt says all.
+ */
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/heartbeat.h"
 #include "cluster/interface.h"
-#include "cluster/keeper.h"
 #include "cluster/lookup.h"
 
-static tutti_status connect_to(const tutti_keeper *keeper, int rank, int *ret_socket)
+static tutti_status connect_to(const tutti_heartbeat *heartbeat, int rank, int *ret_socket)
 {
     const tutti_world *world = tutti__world();
-    const tutti_peer *peer = &keeper->roster.members[rank].peer;
+    const tutti_peer *peer = &heartbeat->roster.members[rank].peer;
     tutti_address to[TUTTI_LOOKUP_MOST], from;
     size_t count = 0;
     bool bound = false;
-    TUTTI_TRY(tutti__lookup(peer->address[0] != '\0' ? peer->address : keeper->reached, peer->port,
-                            tutti__now_ns(), to, &count)); /* a number: it takes no time */
+    TUTTI_TRY(tutti__lookup(peer->address[0] != '\0' ? peer->address : heartbeat->reached,
+                            peer->port, tutti__now_ns(), to,
+                            &count)); /* a number: it takes no time */
     if (count == 0)
         return TUTTI_NOT_FOUND;
     TUTTI_TRY(tutti__interface_towards(&to[0], &from, &bound));
@@ -23,22 +25,22 @@ static tutti_status connect_to(const tutti_keeper *keeper, int rank, int *ret_so
     return *ret_socket >= 0 ? TUTTI_OK : TUTTI_IO;
 }
 
-bool tutti__call_begin(tutti_keeper *keeper, int rank)
+bool tutti__call_begin(tutti_heartbeat *heartbeat, int rank)
 {
     tutti_error before;
     tutti_link *link;
     int socket;
     tutti__error_capture(TUTTI_OK, &before);
-    bool begun = connect_to(keeper, rank, &socket) == TUTTI_OK &&
-                 tutti__link_add(keeper, (tutti_wire){.socket = socket}, TUTTI_LINK_CALLING, rank,
-                                 &link) == TUTTI_OK;
+    bool begun = connect_to(heartbeat, rank, &socket) == TUTTI_OK &&
+                 tutti__link_add(heartbeat, (tutti_wire){.socket = socket}, TUTTI_LINK_CALLING,
+                                 rank, &link) == TUTTI_OK;
     if (begun)
         link->connecting = true;
     tutti__error_restore(&before);
     return begun;
 }
 
-void tutti__call_connected(tutti_keeper *keeper, tutti_link *link)
+void tutti__call_connected(tutti_heartbeat *heartbeat, tutti_link *link)
 {
     const tutti_world *world = tutti__world();
     tutti_error before;
@@ -46,24 +48,25 @@ void tutti__call_connected(tutti_keeper *keeper, tutti_link *link)
     tutti__error_capture(TUTTI_OK, &before);
     link->connecting = false;
     if (world->connected(world->self, socket) != 0)
-        tutti__link_end(keeper, link, "");
-    else if (tutti__wire_open(socket, keeper->tls, false, &link->wire) == TUTTI_OK)
-        tutti__roster_stand_in_connected(&keeper->roster, link->rank);
+        tutti__link_end(heartbeat, link, "");
+    else if (tutti__wire_open(socket, heartbeat->tls, false, &link->wire) == TUTTI_OK)
+        tutti__roster_stand_in_connected(&heartbeat->roster, link->rank);
     else {
         link->wire = (tutti_wire){.socket = -1}; /* the other one has been closed */
-        tutti__link_end(keeper, link, "");
+        tutti__link_end(heartbeat, link, "");
     }
     tutti__error_restore(&before);
 }
 
-static void say_hello(tutti_keeper *keeper, tutti_link *link, const tutti_message *challenge)
+static void say_hello(tutti_heartbeat *heartbeat, tutti_link *link,
+                      const tutti_cluster_message *challenge)
 {
-    tutti_message hello;
+    tutti_cluster_message hello;
     uint8_t nonce[TUTTI_NONCE_BYTES];
     if (tutti__random_fill(nonce, sizeof nonce) != TUTTI_OK ||
-        tutti__handshake_hello(&keeper->me, challenge, TUTTI_PURPOSE_STAND_IN, link->rank, 0, nonce,
-                               &hello) != TUTTI_REFUSAL_NONE) {
-        tutti__link_end(keeper, link, "");
+        tutti__handshake_hello(&heartbeat->me, challenge, TUTTI_PURPOSE_STAND_IN, link->rank, 0,
+                               nonce, &hello) != TUTTI_REFUSAL_NONE) {
+        tutti__link_end(heartbeat, link, "");
         return;
     }
     memcpy(link->nonce, challenge->as.challenge.nonce, sizeof link->nonce);
@@ -71,14 +74,14 @@ static void say_hello(tutti_keeper *keeper, tutti_link *link, const tutti_messag
     tutti__link_send(link, &hello);
 }
 
-static bool is_proved(const tutti_keeper *keeper, const tutti_link *link,
-                      const tutti_message *admit)
+static bool is_proved(const tutti_heartbeat *heartbeat, const tutti_link *link,
+                      const tutti_cluster_message *admit)
 {
-    tutti_message challenge = {.type = TUTTI_MESSAGE_CHALLENGE};
-    tutti_message hello = {.type = TUTTI_MESSAGE_HELLO};
+    tutti_cluster_message challenge = {.type = TUTTI_MESSAGE_CHALLENGE};
+    tutti_cluster_message hello = {.type = TUTTI_MESSAGE_HELLO};
     memcpy(challenge.as.challenge.nonce, link->nonce, sizeof link->nonce);
     memcpy(hello.as.hello.proof, link->proof, sizeof link->proof);
-    return tutti__handshake_confirm(&keeper->me, &challenge, &hello, admit);
+    return tutti__handshake_confirm(&heartbeat->me, &challenge, &hello, admit);
 }
 
 static bool is_greeted(const tutti_link *link)
@@ -88,26 +91,28 @@ static bool is_greeted(const tutti_link *link)
 }
 
 /* With TLS it says something long before it can challenge us. */
-void tutti__call_listen(tutti_keeper *keeper, const tutti_link *link)
+void tutti__call_listen(tutti_heartbeat *heartbeat, const tutti_link *link)
 {
     bool begun = link->wire.tls != NULL && tutti__tls_begun(link->wire.tls);
     if (begun || is_greeted(link))
-        tutti__roster_stand_in_heard(&keeper->roster, link->rank);
+        tutti__roster_stand_in_heard(&heartbeat->roster, link->rank);
 }
 
-void tutti__call_answer(tutti_keeper *keeper, tutti_link *link, const tutti_message *message)
+void tutti__call_answer(tutti_heartbeat *heartbeat, tutti_link *link,
+                        const tutti_cluster_message *message)
 {
     bool greeted = is_greeted(link);
     if (message->type == TUTTI_MESSAGE_CHALLENGE && !greeted)
-        say_hello(keeper, link, message);
-    else if (message->type == TUTTI_MESSAGE_ADMIT && greeted && is_proved(keeper, link, message)) {
+        say_hello(heartbeat, link, message);
+    else if (message->type == TUTTI_MESSAGE_ADMIT && greeted &&
+             is_proved(heartbeat, link, message)) {
         link->state = TUTTI_LINK_MEMBER;
-        tutti__roster_stand_in_reached(&keeper->roster, tutti__now_ns(), link->rank);
+        tutti__roster_stand_in_reached(&heartbeat->roster, tutti__now_ns(), link->rank);
     } else if (message->type == TUTTI_MESSAGE_REFUSE &&
                message->as.refuse.reason == TUTTI_REFUSAL_TAKEN) {
         link->state = TUTTI_LINK_ENDING; /* the roster need not hear of its end */
-        tutti__link_end(keeper, link, "");
-        tutti__roster_stand_in_taken(&keeper->roster, link->rank);
+        tutti__link_end(heartbeat, link, "");
+        tutti__roster_stand_in_taken(&heartbeat->roster, link->rank);
     } else
-        tutti__link_end(keeper, link, "");
+        tutti__link_end(heartbeat, link, "");
 }

@@ -1,11 +1,12 @@
-/* channel.c: streams between two ranks: the lower rank dials, the higher one's keeper has accepted.
+/* channel.c: streams between two ranks: the lower rank dials, the higher one's heartbeat thread has
+ * accepted.
  */
 #include "cluster/channel.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cluster/keeper.h"
+#include "cluster/heartbeat.h"
 #include "cluster/place.h"
 
 struct tutti_channel {
@@ -15,13 +16,13 @@ struct tutti_channel {
 };
 
 /* The callers that came before they were asked for wait in a list. */
-static bool take_caller(tutti_keeper *keeper, int rank, uint32_t number, tutti_wire *ret_wire)
+static bool take_caller(tutti_heartbeat *heartbeat, int rank, uint32_t number, tutti_wire *ret_wire)
 {
-    for (size_t i = 0; i < keeper->callers.count; i++) {
-        tutti_caller *caller = &keeper->callers.data[i];
+    for (size_t i = 0; i < heartbeat->callers.count; i++) {
+        tutti_caller *caller = &heartbeat->callers.data[i];
         if (caller->rank == rank && caller->number == number) {
             *ret_wire = caller->wire;
-            *caller = keeper->callers.data[--keeper->callers.count];
+            *caller = heartbeat->callers.data[--heartbeat->callers.count];
             return true;
         }
     }
@@ -31,15 +32,15 @@ static bool take_caller(tutti_keeper *keeper, int rank, uint32_t number, tutti_w
 static tutti_status await_caller(tutti_membership *membership, int peer, uint32_t number,
                                  int64_t deadline_ns, tutti_wire *ret_wire)
 {
-    tutti_keeper *keeper = membership->keeper;
+    tutti_heartbeat *heartbeat = membership->heartbeat;
     bool in_time = true, found;
     char why[300];
-    pthread_mutex_lock(&keeper->lock);
-    while (!(found = take_caller(keeper, peer, number, ret_wire)) &&
+    pthread_mutex_lock(&heartbeat->lock);
+    while (!(found = take_caller(heartbeat, peer, number, ret_wire)) &&
            !tutti__membership_failed(membership) && in_time)
-        in_time = tutti__keeper_wait(keeper, deadline_ns);
-    bool starved = keeper->starved;
-    pthread_mutex_unlock(&keeper->lock);
+        in_time = tutti__heartbeat_wait(heartbeat, deadline_ns);
+    bool starved = heartbeat->starved;
+    pthread_mutex_unlock(&heartbeat->lock);
     if (found)
         return TUTTI_OK;
     if (tutti__membership_failed(membership))
@@ -57,7 +58,7 @@ static tutti_status dial_peer(tutti_membership *membership, int peer, uint32_t n
     const tutti_peer *p = &membership->peers[peer];
     char reached[64];
     tutti_status status =
-        tutti__dial(membership->keeper, p->address, p->port, TUTTI_PURPOSE_CHANNEL, peer, number,
+        tutti__dial(membership->heartbeat, p->address, p->port, TUTTI_PURPOSE_CHANNEL, peer, number,
                     deadline_ns, ret_wire, reached);
     if (status != TUTTI_OK && tutti__membership_failed(membership))
         return tutti__membership_fail(membership);
@@ -100,8 +101,8 @@ void tutti__channel_close(tutti_channel *channel)
 }
 
 /* What a result of the wire means to users of the channel. */
-static tutti_status finish(const tutti_channel *channel, const char *verb, int64_t result,
-                           size_t *ret_done)
+static tutti_status channel_finish(const tutti_channel *channel, const char *verb, int64_t result,
+                                   size_t *ret_done)
 {
     if (result > 0 || result == -EAGAIN) {
         *ret_done = result > 0 ? (size_t)result : 0;
@@ -127,7 +128,7 @@ tutti_status tutti__channel_send(tutti_channel *channel, const void *data, size_
     int64_t result = tutti__wire_send(&channel->wire, data, size);
     if (encrypted)
         pthread_mutex_unlock(&channel->lock);
-    return finish(channel, "sending", result, ret_done);
+    return channel_finish(channel, "sending", result, ret_done);
 }
 
 tutti_status tutti__channel_recv(tutti_channel *channel, void *data, size_t size, size_t *ret_done)
@@ -142,7 +143,7 @@ tutti_status tutti__channel_recv(tutti_channel *channel, void *data, size_t size
     int64_t result = tutti__wire_receive(&channel->wire, data, size);
     if (encrypted)
         pthread_mutex_unlock(&channel->lock);
-    return finish(channel, "receiving", result, ret_done);
+    return channel_finish(channel, "receiving", result, ret_done);
 }
 
 int tutti__channel_fd(const tutti_channel *channel)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/given.h"
+#include "base/require.h"
 #include "cluster/secret.h"
 #include "tables/resolver.h"
 
@@ -265,7 +265,7 @@ tutti_status tutti_cluster_resolve(const tutti_cluster_options *options,
                                    tutti_cluster **ret_cluster)
 {
     tutti_cluster_options whole = {.struct_size = sizeof whole};
-    TUTTI_OPTIONS_GIVEN(options, "TUTTI_OPTIONS(tutti_cluster_options, ...)");
+    TUTTI_REQUIRE_OPTIONS(options, "TUTTI_OPTIONS(tutti_cluster_options, ...)");
     if (options != NULL && options->struct_size > sizeof whole)
         return tutti_fail(TUTTI_INVALID, "tutti_cluster_options of %zu bytes are of a newer tutti",
                           options->struct_size);

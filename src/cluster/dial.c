@@ -3,15 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/heartbeat.h"
 #include "cluster/interface.h"
-#include "cluster/keeper.h"
 #include "cluster/lookup.h"
 #include "cluster/place.h"
 
 enum { MILLISECOND = 1000000 };
 
 typedef struct dialing {
-    tutti_keeper *keeper;
+    tutti_heartbeat *heartbeat;
     const char *host;
     int port, to;
     uint32_t purpose, number;
@@ -27,7 +27,7 @@ typedef struct dialing {
 } dialing;
 
 /* Records why this attempt failed. */
-static tutti_status note(dialing *d, bool final, tutti_status status)
+static tutti_status dial_note(dialing *d, bool final, tutti_status status)
 {
     tutti__error_capture(status, &d->error);
     if (d->reached)
@@ -46,9 +46,9 @@ static tutti_status note_nobody(dialing *d, int error)
         snprintf(why, sizeof why, "%s (by the interface TUTTI_IFACE=%.40s)", strerror(error),
                  tutti__interface_name());
     if (d->met.status == TUTTI_OK)
-        return note(d, false, tutti_fail(TUTTI_IO, "%s", why));
-    return note(d, false,
-                tutti_fail(TUTTI_IO, "%s; then nobody was there: %s", d->met.message, why));
+        return dial_note(d, false, tutti_fail(TUTTI_IO, "%s", why));
+    return dial_note(d, false,
+                     tutti_fail(TUTTI_IO, "%s; then nobody was there: %s", d->met.message, why));
 }
 
 /* Waits for the socket until the deadline, or 5 s: a firewall that drops everything is tried again.
@@ -64,10 +64,10 @@ static tutti_status await(dialing *d, int wants, int64_t until_ns)
         return TUTTI_OK;
     if (d->error.status != TUTTI_OK && until_ns == d->deadline_ns)
         return d->error.status; /* an earlier attempt says more than the end of the time */
-    return note(d, false, tutti_fail(TUTTI_DEADLINE, "no answer"));
+    return dial_note(d, false, tutti_fail(TUTTI_DEADLINE, "no answer"));
 }
 
-static tutti_status send_message(dialing *d, const tutti_message *message, int64_t until_ns)
+static tutti_status send_message(dialing *d, const tutti_cluster_message *message, int64_t until_ns)
 {
     uint8_t frame[TUTTI_FRAME_BYTES];
     size_t size = tutti__message_write(message, frame), sent = 0;
@@ -77,20 +77,22 @@ static tutti_status send_message(dialing *d, const tutti_message *message, int64
             TUTTI_TRY(
                 await(d, TUTTI_WAIT_WRITE | (d->wire.tls != NULL ? TUTTI_WAIT_READ : 0), until_ns));
         else if (done <= 0)
-            return note(d, false, tutti_fail(TUTTI_IO, "%s", tutti__wire_reason(&d->wire, done)));
+            return dial_note(d, false,
+                             tutti_fail(TUTTI_IO, "%s", tutti__wire_reason(&d->wire, done)));
         else
             sent += (size_t)done;
     }
     return TUTTI_OK;
 }
 
-static tutti_status receive_message(dialing *d, tutti_message *ret_message, int64_t until_ns)
+static tutti_status receive_message(dialing *d, tutti_cluster_message *ret_message,
+                                    int64_t until_ns)
 {
     for (;;) {
         size_t used;
         if (tutti__message_read(d->in, d->in_size, ret_message, &used) != TUTTI_OK)
-            return note(d, false,
-                        tutti_fail(TUTTI_CORRUPT, "something that is no tutti listens there"));
+            return dial_note(d, false,
+                             tutti_fail(TUTTI_CORRUPT, "something that is no tutti listens there"));
         if (used > 0) {
             d->in_size -= used;
             memmove(d->in, d->in + used, d->in_size);
@@ -106,14 +108,15 @@ static tutti_status receive_message(dialing *d, tutti_message *ret_message, int6
             TUTTI_TRY(await(d, TUTTI_WAIT_READ, until_ns));
         else if (got == -EPROTO) {
             const char *reason = tutti__wire_reason(&d->wire, got);
-            return note(d, strstr(reason, "unexpected eof") == NULL,
-                        tutti_fail(TUTTI_IO, "TLS: %s", reason));
+            return dial_note(d, strstr(reason, "unexpected eof") == NULL,
+                             tutti_fail(TUTTI_IO, "TLS: %s", reason));
         } else if (got <= 0)
-            return note(d, false,
-                        tutti_fail(TUTTI_CLOSED, "the connection was closed at once%s",
-                                   d->purpose == TUTTI_PURPOSE_CHANNEL
-                                       ? "; has that process used up its descriptors (ulimit -n)?"
-                                       : ""));
+            return dial_note(
+                d, false,
+                tutti_fail(TUTTI_CLOSED, "the connection was closed at once%s",
+                           d->purpose == TUTTI_PURPOSE_CHANNEL
+                               ? "; has that process used up its descriptors (ulimit -n)?"
+                               : ""));
         else
             d->in_size += (size_t)got;
     }
@@ -136,7 +139,7 @@ static tutti_status connect_to(dialing *d, const tutti_address *to, int64_t unti
         return note_nobody(d, -error);
     d->reached = true;
     d->wire.socket = -1;
-    return tutti__wire_open(socket, d->keeper->tls, false, &d->wire);
+    return tutti__wire_open(socket, d->heartbeat->tls, false, &d->wire);
 }
 
 /* Of these a later attempt may succeed: the earlier process, or its earlier job, is still there. */
@@ -150,16 +153,17 @@ static bool passing(tutti_refusal refusal, uint32_t purpose)
 
 static tutti_status fail_refused(dialing *d, tutti_refusal refusal, const char *text)
 {
-    return note(d, !passing(refusal, d->purpose),
-                tutti_fail(refusal == TUTTI_REFUSAL_LATE ? TUTTI_DEADLINE : TUTTI_INVALID,
-                           "refused: %s%s", text,
-                           refusal == TUTTI_REFUSAL_SECRET
-                               ? " (compare TUTTI_SECRET_FILE on both machines)"
-                               : ""));
+    return dial_note(d, !passing(refusal, d->purpose),
+                     tutti_fail(refusal == TUTTI_REFUSAL_LATE ? TUTTI_DEADLINE : TUTTI_INVALID,
+                                "refused: %s%s", text,
+                                refusal == TUTTI_REFUSAL_SECRET
+                                    ? " (compare TUTTI_SECRET_FILE on both machines)"
+                                    : ""));
 }
 
 /* A rank without TLS challenges at once whoever comes; one with it says nothing until we begin. */
-static tutti_status receive_challenge(dialing *d, tutti_message *ret_challenge, int64_t until_ns)
+static tutti_status receive_challenge(dialing *d, tutti_cluster_message *ret_challenge,
+                                      int64_t until_ns)
 {
     tutti_status status = receive_message(d, ret_challenge, until_ns);
     if (status == TUTTI_IO && tutti__now_ns() >= until_ns)
@@ -167,23 +171,23 @@ static tutti_status receive_challenge(dialing *d, tutti_message *ret_challenge, 
     bool silent = status == TUTTI_DEADLINE || status == TUTTI_CLOSED;
     if (!silent || d->in_size > 0 || d->wire.tls != NULL || strstr(d->error.message, "TLS"))
         return status;
-    return note(d, false,
-                tutti_fail(status,
-                           "%s; if it uses TLS, this rank must do so too: set TUTTI_TLS_CERT, "
-                           "TUTTI_TLS_KEY and TUTTI_TLS_CA",
-                           status == TUTTI_CLOSED ? "the connection was closed without a word"
-                                                  : "it is there, but says nothing"));
+    return dial_note(d, false,
+                     tutti_fail(status,
+                                "%s; if it uses TLS, this rank must do so too: set TUTTI_TLS_CERT, "
+                                "TUTTI_TLS_KEY and TUTTI_TLS_CA",
+                                status == TUTTI_CLOSED ? "the connection was closed without a word"
+                                                       : "it is there, but says nothing"));
 }
 
 static tutti_status prove(dialing *d, int64_t until_ns)
 {
-    tutti_message challenge, hello, answer;
+    tutti_cluster_message challenge, hello, answer;
     uint8_t nonce[TUTTI_NONCE_BYTES];
     TUTTI_TRY(receive_challenge(d, &challenge, until_ns));
     if (challenge.type != TUTTI_MESSAGE_CHALLENGE)
-        return note(d, true, tutti_fail(TUTTI_CORRUPT, "it does not begin with a challenge"));
+        return dial_note(d, true, tutti_fail(TUTTI_CORRUPT, "it does not begin with a challenge"));
     TUTTI_TRY(tutti__random_fill(nonce, sizeof nonce));
-    tutti_refusal refusal = tutti__handshake_hello(&d->keeper->me, &challenge, d->purpose, d->to,
+    tutti_refusal refusal = tutti__handshake_hello(&d->heartbeat->me, &challenge, d->purpose, d->to,
                                                    d->number, nonce, &hello);
     if (refusal != TUTTI_REFUSAL_NONE)
         return fail_refused(d, refusal, tutti__refusal_text(refusal));
@@ -192,8 +196,9 @@ static tutti_status prove(dialing *d, int64_t until_ns)
     if (answer.type == TUTTI_MESSAGE_REFUSE)
         return fail_refused(d, (tutti_refusal)answer.as.refuse.reason, answer.as.refuse.text);
     if (answer.type != TUTTI_MESSAGE_ADMIT ||
-        !tutti__handshake_confirm(&d->keeper->me, &challenge, &hello, &answer))
-        return note(d, true, tutti_fail(TUTTI_INVALID, "it does not know the job's secret itself"));
+        !tutti__handshake_confirm(&d->heartbeat->me, &challenge, &hello, &answer))
+        return dial_note(d, true,
+                         tutti_fail(TUTTI_INVALID, "it does not know the job's secret itself"));
     return TUTTI_OK;
 }
 
@@ -204,7 +209,7 @@ static tutti_status attempt(dialing *d, char ret_reached[64])
     size_t count = 0;
     tutti_status status = tutti__lookup(d->host, d->port, d->deadline_ns, addresses, &count);
     if (status != TUTTI_OK)
-        return note(d, false, status);
+        return dial_note(d, false, status);
     int64_t until = tutti__now_ns() + 5000 * (int64_t)MILLISECOND;
     until = until < d->deadline_ns ? until : d->deadline_ns;
     status = TUTTI_NOT_FOUND;
@@ -220,7 +225,7 @@ static tutti_status attempt(dialing *d, char ret_reached[64])
             return TUTTI_OK;
         }
         if (d->error.status != status)
-            note(d, true, status);
+            dial_note(d, true, status);
         tutti__wire_close(&d->wire);
         if (d->final)
             break;
@@ -228,12 +233,12 @@ static tutti_status attempt(dialing *d, char ret_reached[64])
     return status;
 }
 
-tutti_status tutti__dial(tutti_keeper *keeper, const char *host, int port, uint32_t purpose, int to,
-                         uint32_t number, int64_t deadline_ns, tutti_wire *ret_wire,
+tutti_status tutti__dial(tutti_heartbeat *heartbeat, const char *host, int port, uint32_t purpose,
+                         int to, uint32_t number, int64_t deadline_ns, tutti_wire *ret_wire,
                          char ret_reached[64])
 {
     const tutti_world *world = tutti__world();
-    dialing d = {.keeper = keeper,
+    dialing d = {.heartbeat = heartbeat,
                  .host = host,
                  .port = port,
                  .to = to,
@@ -247,12 +252,12 @@ tutti_status tutti__dial(tutti_keeper *keeper, const char *host, int port, uint3
             return TUTTI_OK;
         }
         int64_t left = deadline_ns - tutti__now_ns();
-        bool failed = tutti__membership_failed(&keeper->membership);
+        bool failed = tutti__membership_failed(&heartbeat->membership);
         if (d.final || left <= 0 || failed) {
             tutti__error_restore(&d.error);
             return tutti__error_prefix(d.final ? status : TUTTI_DEADLINE,
                                        "rank %d cannot reach rank %d at %s port %d",
-                                       keeper->cluster->rank, to, host, port);
+                                       heartbeat->cluster->rank, to, host, port);
         }
         world->sleep_ns(world->self, pause < left ? pause : left);
     }

@@ -38,7 +38,7 @@ static void leave_sockets(void)
     errno = before;
 }
 
-static void prepare(void)
+static void forked_prepare(void)
 {
     (void)pthread_atfork(NULL, NULL, leave_sockets);
 }
@@ -46,7 +46,7 @@ static void prepare(void)
 void tutti__forked_without(int socket)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, prepare);
+    pthread_once(&once, forked_prepare);
     if (socket >= 0 && socket < MOST)
         atomic_fetch_or(&sockets[socket / 64], UINT64_C(1) << (socket % 64));
 }

@@ -7,9 +7,9 @@
 #include "cluster/cluster.h"
 
 void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
-                                tutti_message *ret_challenge)
+                                tutti_cluster_message *ret_challenge)
 {
-    *ret_challenge = (tutti_message){.type = TUTTI_MESSAGE_CHALLENGE};
+    *ret_challenge = (tutti_cluster_message){.type = TUTTI_MESSAGE_CHALLENGE};
     ret_challenge->as.challenge.protocol = TUTTI_PROTOCOL;
     snprintf(ret_challenge->as.challenge.version, sizeof ret_challenge->as.challenge.version, "%s",
              tutti_version());
@@ -20,11 +20,11 @@ void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TU
 
 /* token NULL: of a process that has not met the others. */
 static void prove_hello(const tutti_identity *me, const uint8_t *acceptor_nonce,
-                        const uint8_t *token, const tutti_message *hello,
+                        const uint8_t *token, const tutti_cluster_message *hello,
                         uint8_t ret_proof[TUTTI_SHA256_BYTES])
 {
     static const char label[] = "tutti hello";
-    tutti_message bare = *hello;
+    tutti_cluster_message bare = *hello;
     uint8_t frame[TUTTI_FRAME_BYTES];
     tutti_hmac hmac;
     memset(bare.as.hello.proof, 0, sizeof bare.as.hello.proof);
@@ -39,7 +39,7 @@ static void prove_hello(const tutti_identity *me, const uint8_t *acceptor_nonce,
 }
 
 static void prove_admit(const tutti_identity *me, const uint8_t *acceptor_nonce,
-                        const tutti_message *hello, uint8_t ret_proof[TUTTI_SHA256_BYTES])
+                        const tutti_cluster_message *hello, uint8_t ret_proof[TUTTI_SHA256_BYTES])
 {
     static const char label[] = "tutti admit";
     tutti_hmac hmac;
@@ -55,17 +55,18 @@ static const uint8_t *token_for(const tutti_identity *me, uint32_t purpose)
     return purpose == TUTTI_PURPOSE_MEMBER ? NULL : me->token;
 }
 
-tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_message *challenge,
-                                     uint32_t purpose, int to, uint32_t number,
+tutti_refusal tutti__handshake_hello(const tutti_identity *me,
+                                     const tutti_cluster_message *challenge, uint32_t purpose,
+                                     int to, uint32_t number,
                                      const uint8_t nonce[TUTTI_NONCE_BYTES],
-                                     tutti_message *ret_hello)
+                                     tutti_cluster_message *ret_hello)
 {
     if (challenge->as.challenge.protocol != TUTTI_PROTOCOL ||
         strcmp(challenge->as.challenge.version, tutti_version()) != 0)
         return TUTTI_REFUSAL_VERSION;
     if (challenge->as.challenge.rank != (uint32_t)to)
         return TUTTI_REFUSAL_ROLE;
-    tutti_message hello = {.type = TUTTI_MESSAGE_HELLO};
+    tutti_cluster_message hello = {.type = TUTTI_MESSAGE_HELLO};
     hello.as.hello.protocol = TUTTI_PROTOCOL;
     snprintf(hello.as.hello.version, sizeof hello.as.hello.version, "%s", tutti_version());
     memcpy(hello.as.hello.nonce, nonce, TUTTI_NONCE_BYTES);
@@ -100,7 +101,7 @@ static bool may_call(uint32_t purpose, int caller, int own)
 }
 
 static tutti_refusal judge_proof(const tutti_identity *me, const uint8_t *nonce,
-                                 const tutti_message *hello)
+                                 const tutti_cluster_message *hello)
 {
     uint8_t proof[TUTTI_SHA256_BYTES];
     const uint8_t *token = token_for(me, hello->as.hello.purpose);
@@ -115,7 +116,7 @@ static tutti_refusal judge_proof(const tutti_identity *me, const uint8_t *nonce,
 
 tutti_refusal tutti__handshake_judge(const tutti_identity *me,
                                      const uint8_t nonce[TUTTI_NONCE_BYTES],
-                                     const tutti_message *hello)
+                                     const tutti_cluster_message *hello)
 {
     tutti_role role = TUTTI_ROLE_COUNT;
     int index = -1;
@@ -140,14 +141,15 @@ tutti_refusal tutti__handshake_judge(const tutti_identity *me,
 }
 
 void tutti__handshake_admit(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
-                            const tutti_message *hello, tutti_message *ret_admit)
+                            const tutti_cluster_message *hello, tutti_cluster_message *ret_admit)
 {
-    *ret_admit = (tutti_message){.type = TUTTI_MESSAGE_ADMIT};
+    *ret_admit = (tutti_cluster_message){.type = TUTTI_MESSAGE_ADMIT};
     prove_admit(me, nonce, hello, ret_admit->as.admit.proof);
 }
 
-bool tutti__handshake_confirm(const tutti_identity *me, const tutti_message *challenge,
-                              const tutti_message *hello, const tutti_message *admit)
+bool tutti__handshake_confirm(const tutti_identity *me, const tutti_cluster_message *challenge,
+                              const tutti_cluster_message *hello,
+                              const tutti_cluster_message *admit)
 {
     uint8_t proof[TUTTI_SHA256_BYTES];
     prove_admit(me, challenge->as.challenge.nonce, hello, proof);

@@ -33,22 +33,24 @@ typedef struct tutti_identity {
 } tutti_identity;
 
 void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
-                                tutti_message *ret_challenge);
+                                tutti_cluster_message *ret_challenge);
 /* The connector's answer. NONE, or why it is useless to go on (VERSION, ROLE). One of another epoch
  * is sent all the same: the acceptor, which refuses it, then knows who was there. */
-tutti_refusal tutti__handshake_hello(const tutti_identity *me, const tutti_message *challenge,
-                                     uint32_t purpose, int to, uint32_t number,
+tutti_refusal tutti__handshake_hello(const tutti_identity *me,
+                                     const tutti_cluster_message *challenge, uint32_t purpose,
+                                     int to, uint32_t number,
                                      const uint8_t nonce[TUTTI_NONCE_BYTES],
-                                     tutti_message *ret_hello);
+                                     tutti_cluster_message *ret_hello);
 /* The acceptor's judgement; `nonce` is the one of its challenge. */
 tutti_refusal tutti__handshake_judge(const tutti_identity *me,
                                      const uint8_t nonce[TUTTI_NONCE_BYTES],
-                                     const tutti_message *hello);
+                                     const tutti_cluster_message *hello);
 void tutti__handshake_admit(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
-                            const tutti_message *hello, tutti_message *ret_admit);
+                            const tutti_cluster_message *hello, tutti_cluster_message *ret_admit);
 /* Whether the acceptor knows the secret too. */
-bool tutti__handshake_confirm(const tutti_identity *me, const tutti_message *challenge,
-                              const tutti_message *hello, const tutti_message *admit);
+bool tutti__handshake_confirm(const tutti_identity *me, const tutti_cluster_message *challenge,
+                              const tutti_cluster_message *hello,
+                              const tutti_cluster_message *admit);
 
 /* "wrong secret"; never NULL. */
 const char *tutti__refusal_text(tutti_refusal refusal);

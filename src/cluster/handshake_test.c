@@ -17,7 +17,7 @@ static tutti_cluster *resolve_as(const char *role, int index)
 typedef struct pair {
     tutti_identity acceptor, connector;
     uint8_t near[TUTTI_NONCE_BYTES], far[TUTTI_NONCE_BYTES];
-    tutti_message challenge, hello, admit;
+    tutti_cluster_message challenge, hello, admit;
 } pair;
 
 /* Rank 0 accepts, rank 2 connects. */

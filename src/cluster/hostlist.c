@@ -19,7 +19,8 @@ static tutti_status fail_list(const expansion *e, const char *what)
     return tutti_fail(TUTTI_INVALID, "the host list '%s' %s", e->list, what);
 }
 
-static tutti_status expand(expansion *e, const char *prefix, const char *rest, size_t size);
+static tutti_status hostlist_expand(expansion *e, const char *prefix, const char *rest,
+                                    size_t size);
 
 /* One number or range of a bracket: "7", "001-003". */
 static tutti_status expand_range(expansion *e, const char *prefix, const char *range, size_t size,
@@ -43,13 +44,13 @@ static tutti_status expand_range(expansion *e, const char *prefix, const char *r
         int length = snprintf(name, sizeof name, "%s%0*ld", prefix, width, number);
         if (length < 0 || (size_t)length >= sizeof name)
             return fail_list(e, "has a name that is too long");
-        TUTTI_TRY(expand(e, name, rest, rest_size));
+        TUTTI_TRY(hostlist_expand(e, name, rest, rest_size));
     }
     return TUTTI_OK;
 }
 
 /* `prefix` is what is decided of a name, `rest` what is still to be read of it. */
-static tutti_status expand(expansion *e, const char *prefix, const char *rest, size_t size)
+static tutti_status hostlist_expand(expansion *e, const char *prefix, const char *rest, size_t size)
 {
     char name[256];
     const char *open = memchr(rest, '[', size);
@@ -85,7 +86,7 @@ tutti_status tutti__hostlist(const char *list, tutti_status (*add)(void *context
         size_t size = 0;
         for (int depth = 0; at[size] != '\0' && (depth > 0 || at[size] != ','); size++)
             depth += (at[size] == '[') - (at[size] == ']');
-        TUTTI_TRY(expand(&e, "", at, size));
+        TUTTI_TRY(hostlist_expand(&e, "", at, size));
         at += size + (at[size] == ',');
     }
     return e.count > 0 ? TUTTI_OK : fail_list(&e, "is empty");

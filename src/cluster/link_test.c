@@ -1,11 +1,11 @@
-/* link_test.c: who comes to a keeper's listener, on loopback. */
+/* link_test.c: who comes to a heartbeat thread's listener, on loopback. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/test.h"
-#include "cluster/keeper.h"
+#include "cluster/heartbeat.h"
 #include "cluster/place.h"
 
 enum { MOST = 320 };
@@ -40,22 +40,22 @@ static int count_kept(int size, int comers)
 {
     const tutti_world *world = tutti__world();
     tutti_cluster *cluster = resolve(size, 1);
-    tutti_keeper *keeper;
+    tutti_heartbeat *heartbeat;
     tutti_address at;
     int port, kept = 0, sockets[MOST];
-    CHECK_OK(tutti__keeper_create(cluster, &keeper));
-    keeper->listener = listen_here(&at, &port);
+    CHECK_OK(tutti__heartbeat_create(cluster, &heartbeat));
+    heartbeat->listener = listen_here(&at, &port);
     for (int i = 0; i < comers; i++) {
         sockets[i] = world->connect(world->self, &at, NULL);
         CHECK(sockets[i] >= 0);
-        tutti__link_accept(keeper);
+        tutti__link_accept(heartbeat);
     }
-    tutti__link_sweep(keeper, tutti__now_ns());
-    for (size_t i = 0; i < keeper->links.count; i++)
-        kept += keeper->links.data[i]->state == TUTTI_LINK_STRANGER;
+    tutti__link_sweep(heartbeat, tutti__now_ns());
+    for (size_t i = 0; i < heartbeat->links.count; i++)
+        kept += heartbeat->links.data[i]->state == TUTTI_LINK_STRANGER;
     for (int i = 0; i < comers; i++)
         world->close_socket(world->self, sockets[i]);
-    tutti__keeper_free(keeper);
+    tutti__heartbeat_free(heartbeat);
     tutti_cluster_free(cluster);
     return kept;
 }
@@ -69,17 +69,18 @@ TUTTI_TEST(link_keeps_strangers_of_a_whole_job)
 }
 
 /* Rank 2 of 3, whose rank 1 listens at `port`, while its job runs. */
-static tutti_keeper *begin(const tutti_cluster *cluster, int port, int to_zero, tutti_link **ret)
+static tutti_heartbeat *begin(const tutti_cluster *cluster, int port, int to_zero, tutti_link **ret)
 {
-    tutti_keeper *keeper;
-    CHECK_OK(tutti__keeper_create(cluster, &keeper));
-    CHECK_OK(tutti__link_add(keeper, (tutti_wire){.socket = to_zero}, TUTTI_LINK_MEMBER, 0, ret));
-    keeper->roster.phase = TUTTI_PHASE_RUNNING;
-    keeper->roster.members[1].peer.port = port;
-    snprintf(keeper->roster.members[1].peer.address, sizeof keeper->roster.members[1].peer.address,
-             "127.0.0.1");
-    tutti__roster_linked(&keeper->roster, tutti__now_ns());
-    return keeper;
+    tutti_heartbeat *heartbeat;
+    CHECK_OK(tutti__heartbeat_create(cluster, &heartbeat));
+    CHECK_OK(
+        tutti__link_add(heartbeat, (tutti_wire){.socket = to_zero}, TUTTI_LINK_MEMBER, 0, ret));
+    heartbeat->roster.phase = TUTTI_PHASE_RUNNING;
+    heartbeat->roster.members[1].peer.port = port;
+    snprintf(heartbeat->roster.members[1].peer.address,
+             sizeof heartbeat->roster.members[1].peer.address, "127.0.0.1");
+    tutti__roster_linked(&heartbeat->roster, tutti__now_ns());
+    return heartbeat;
 }
 
 /* A program may have taken all descriptors: that of rank 0's link is there for the next. */
@@ -92,18 +93,18 @@ TUTTI_TEST_ALONE(link_to_rank_0_ends_before_another_is_called)
     struct rlimit before, none;
     int port, listener = listen_here(&at, &port);
     int to_zero = world->connect(world->self, &at, NULL);
-    tutti_keeper *keeper = begin(cluster, port, to_zero, &link);
+    tutti_heartbeat *heartbeat = begin(cluster, port, to_zero, &link);
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     none = before;
     int next = dup(listener); /* the lowest that is free */
     none.rlim_cur = (rlim_t)next;
     close(next);
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    tutti__link_end(keeper, link, "");
+    tutti__link_end(heartbeat, link, "");
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    CHECK_INT(keeper->roster.stand_in, 1);
-    CHECK(tutti__link_of(keeper, 1) != NULL);
+    CHECK_INT(heartbeat->roster.stand_in, 1);
+    CHECK(tutti__link_of(heartbeat, 1) != NULL);
     world->close_socket(world->self, listener);
-    tutti__keeper_free(keeper);
+    tutti__heartbeat_free(heartbeat);
     tutti_cluster_free(cluster);
 }

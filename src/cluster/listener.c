@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cluster/forked.h"
+#include "cluster/heartbeat.h"
 #include "cluster/interface.h"
-#include "cluster/keeper.h"
 #include "cluster/lookup.h"
 
 static tutti_status refuse_open(const char *host)
@@ -56,35 +56,36 @@ bool tutti__listener_free(int port)
 }
 
 /* `host` NULL: everywhere. */
-static tutti_status listen_where(tutti_keeper *keeper, const char *host, int port)
+static tutti_status listen_where(tutti_heartbeat *heartbeat, const char *host, int port)
 {
     const tutti_world *world = tutti__world();
     tutti_address address;
     size_t count = 0;
     if (host == NULL)
-        return listen_any(port, &keeper->listener, &keeper->me.port);
+        return listen_any(port, &heartbeat->listener, &heartbeat->me.port);
     TUTTI_TRY(world->resolve(world->self, host, port, 1, &address, &count));
-    return world->listen(world->self, &address, &keeper->listener, &keeper->me.port);
+    return world->listen(world->self, &address, &heartbeat->listener, &heartbeat->me.port);
 }
 
-/* The launcher has bound rank 0's port already, so that nobody can take it in between. The keeper
- * closes a duplicate: the process may join again, also with a cluster that is resolved anew. */
-static bool take_listener(tutti_keeper *keeper, int port)
+/* The launcher has bound rank 0's port already, so that nobody can take it in between. The
+ * heartbeat thread closes a duplicate: the process may join again, also with a cluster that is
+ * resolved anew. */
+static bool take_listener(tutti_heartbeat *heartbeat, int port)
 {
-    if (keeper->cluster->listen_fd < 0 || keeper->cluster->rank != 0)
+    if (heartbeat->cluster->listen_fd < 0 || heartbeat->cluster->rank != 0)
         return false;
-    int own = fcntl(keeper->cluster->listen_fd, F_DUPFD_CLOEXEC, 3);
+    int own = fcntl(heartbeat->cluster->listen_fd, F_DUPFD_CLOEXEC, 3);
     if (own < 0)
         return false; /* the program has closed it */
-    keeper->listener = own;
-    keeper->me.port = port;
+    heartbeat->listener = own;
+    heartbeat->me.port = port;
     return true;
 }
 
 /* ---- several groups of one process ---- */
 
 typedef struct open_port {
-    const tutti_keeper *keeper;
+    const tutti_heartbeat *heartbeat;
     pid_t process; /* a child of the program has none of these */
 } open_port;
 
@@ -92,20 +93,20 @@ static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static TUTTI_VEC(open_port) ports;
 
 /* Without memory for it a later group is refused as if another program had the port. */
-static void remember(const tutti_keeper *keeper)
+static void remember(const tutti_heartbeat *heartbeat)
 {
-    open_port port = {keeper, getpid()};
+    open_port port = {heartbeat, getpid()};
     pthread_mutex_lock(&ports_lock);
     (void)TUTTI_VEC_PUSH(&ports, port);
     pthread_mutex_unlock(&ports_lock);
 }
 
-static void forget(const tutti_keeper *keeper)
+static void forget(const tutti_heartbeat *heartbeat)
 {
     size_t kept = 0;
     pthread_mutex_lock(&ports_lock);
     for (size_t i = 0; i < ports.count; i++)
-        if (ports.data[i].keeper != keeper)
+        if (ports.data[i].heartbeat != heartbeat)
             ports.data[kept++] = ports.data[i];
     ports.count = kept;
     if (kept == 0)
@@ -113,12 +114,13 @@ static void forget(const tutti_keeper *keeper)
     pthread_mutex_unlock(&ports_lock);
 }
 
-/* Under the lock: the keeper of this process that is this rank of this job at this port. */
-static const tutti_keeper *find_earlier(const tutti_keeper *keeper, int port)
+/* Under the lock: the heartbeat thread of this process that is this rank of this job at this port.
+ */
+static const tutti_heartbeat *find_earlier(const tutti_heartbeat *heartbeat, int port)
 {
-    const tutti_cluster *mine = keeper->cluster;
+    const tutti_cluster *mine = heartbeat->cluster;
     for (size_t i = 0; i < ports.count; i++) {
-        const tutti_keeper *each = ports.data[i].keeper;
+        const tutti_heartbeat *each = ports.data[i].heartbeat;
         if (ports.data[i].process == getpid() && each->me.port == port &&
             each->cluster->rank == mine->rank && each->me.epoch == mine->epoch &&
             each->cluster->size == mine->size && strcmp(each->cluster->meeting, mine->meeting) == 0)
@@ -130,20 +132,20 @@ static const tutti_keeper *find_earlier(const tutti_keeper *keeper, int port)
 /* An earlier group of this process has the port. Rank 0 listens there for both: whoever comes to
  * the wrong one is sent away, since its rank is there already, and comes again. Others, whom
  * streams reach that belong to one group, take another port, which all get to know. */
-static bool share_port(tutti_keeper *keeper, const char *host, int port)
+static bool share_port(tutti_heartbeat *heartbeat, const char *host, int port)
 {
     pthread_mutex_lock(&ports_lock);
-    const tutti_keeper *earlier = find_earlier(keeper, port);
+    const tutti_heartbeat *earlier = find_earlier(heartbeat, port);
     bool found = earlier != NULL;
-    if (found && keeper->cluster->rank == 0)
-        keeper->listener = fcntl(earlier->listener, F_DUPFD_CLOEXEC, 3);
+    if (found && heartbeat->cluster->rank == 0)
+        heartbeat->listener = fcntl(earlier->listener, F_DUPFD_CLOEXEC, 3);
     pthread_mutex_unlock(&ports_lock);
     if (!found)
         return false;
-    if (keeper->cluster->rank > 0)
-        return listen_where(keeper, host, 0) == TUTTI_OK;
-    keeper->me.port = port;
-    return keeper->listener >= 0;
+    if (heartbeat->cluster->rank > 0)
+        return listen_where(heartbeat, host, 0) == TUTTI_OK;
+    heartbeat->me.port = port;
+    return heartbeat->listener >= 0;
 }
 
 /* ---- opening and closing ---- */
@@ -160,7 +162,7 @@ static int own_port(const tutti_cluster *cluster, int meeting_port)
 
 /* The interface's address, of the family by which rank 0 is reached; rank 0's own is the one by
  * which it is. A name that does not resolve yet says nothing of either. */
-static tutti_status choose_interface(tutti_keeper *keeper, const char *host, int port,
+static tutti_status choose_interface(tutti_heartbeat *heartbeat, const char *host, int port,
                                      int64_t deadline_ns, bool *ret_bound)
 {
     tutti_address meeting[TUTTI_LOOKUP_MOST], chosen;
@@ -174,9 +176,9 @@ static tutti_status choose_interface(tutti_keeper *keeper, const char *host, int
         TUTTI_OK)
         count = 0;
     tutti__error_restore(&before);
-    bool own = keeper->cluster->rank == 0 && keeper->listener < 0;
+    bool own = heartbeat->cluster->rank == 0 && heartbeat->listener < 0;
     TUTTI_TRY(tutti__interface_for(meeting, count, own, &chosen));
-    tutti__address_text(&chosen, keeper->me.address, sizeof keeper->me.address);
+    tutti__address_text(&chosen, heartbeat->me.address, sizeof heartbeat->me.address);
     *ret_bound = true;
     return TUTTI_OK;
 }
@@ -212,45 +214,45 @@ static tutti_status check_loopback(const char *host)
                       host);
 }
 
-tutti_status tutti__listener_open(tutti_keeper *keeper, const char *host, int meeting_port,
+tutti_status tutti__listener_open(tutti_heartbeat *heartbeat, const char *host, int meeting_port,
                                   int64_t deadline_ns)
 {
     bool loopback = tutti__host_loopback(host), bound = false;
-    if (!loopback && keeper->secret.size == 0 && keeper->tls == NULL)
+    if (!loopback && heartbeat->secret.size == 0 && heartbeat->tls == NULL)
         return refuse_open(host);
     if (loopback)
         TUTTI_TRY(check_loopback(host));
-    bool taken = take_listener(keeper, meeting_port);
+    bool taken = take_listener(heartbeat, meeting_port);
     if (taken)
-        tutti__forked_without(keeper->listener);
+        tutti__forked_without(heartbeat->listener);
     if (loopback) /* where all ranks are on this machine, none says another address */
         TUTTI_TRY(tutti__interface_check());
     else
-        TUTTI_TRY(choose_interface(keeper, host, meeting_port, deadline_ns, &bound));
+        TUTTI_TRY(choose_interface(heartbeat, host, meeting_port, deadline_ns, &bound));
     if (taken)
         return TUTTI_OK;
-    int port = own_port(keeper->cluster, meeting_port);
-    const char *at = loopback ? host : bound ? keeper->me.address : NULL;
-    tutti_status status = listen_where(keeper, at, port);
-    if (status == TUTTI_EXISTS && share_port(keeper, at, port)) {
+    int port = own_port(heartbeat->cluster, meeting_port);
+    const char *at = loopback ? host : bound ? heartbeat->me.address : NULL;
+    tutti_status status = listen_where(heartbeat, at, port);
+    if (status == TUTTI_EXISTS && share_port(heartbeat, at, port)) {
         tutti__error_forget();
         status = TUTTI_OK;
     }
     if (status == TUTTI_EXISTS)
-        return fail_taken(keeper->cluster, status);
+        return fail_taken(heartbeat->cluster, status);
     if (status != TUTTI_OK)
         return status;
-    tutti__forked_without(keeper->listener);
-    remember(keeper);
+    tutti__forked_without(heartbeat->listener);
+    remember(heartbeat);
     return TUTTI_OK;
 }
 
-void tutti__listener_close(tutti_keeper *keeper)
+void tutti__listener_close(tutti_heartbeat *heartbeat)
 {
-    if (keeper->listener < 0)
+    if (heartbeat->listener < 0)
         return;
-    forget(keeper);
-    tutti__forked_with(keeper->listener);
-    tutti__world()->close_socket(tutti__world()->self, keeper->listener);
-    keeper->listener = -1;
+    forget(heartbeat);
+    tutti__forked_with(heartbeat->listener);
+    tutti__world()->close_socket(tutti__world()->self, heartbeat->listener);
+    heartbeat->listener = -1;
 }

@@ -51,7 +51,7 @@ static void *ask(void *context)
     return NULL;
 }
 
-static question *begin(const char *host, int port)
+static question *lookup_begin(const char *host, int port)
 {
     question *q = calloc(1, sizeof *q);
     pthread_condattr_t monotonic;
@@ -84,7 +84,7 @@ tutti_status tutti__lookup(const char *host, int port, int64_t deadline_ns,
     bool numeric = strchr(host, ':') != NULL || strspn(host, "0123456789.") == strlen(host);
     if (numeric || deadline_ns == TUTTI_NO_DEADLINE)
         return world->resolve(world->self, host, port, TUTTI_LOOKUP_MOST, ret_addresses, ret_count);
-    question *q = begin(host, port);
+    question *q = lookup_begin(host, port);
     if (q == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory or thread to look up '%s'", host);
     struct timespec until = {.tv_sec = deadline_ns / 1000000000,

@@ -6,9 +6,9 @@
  *     TUTTI_TRY(tutti__membership_leave(members, deadline));   // or _abandon after a failure
  *
  * Rank 0 coordinates: every other rank holds one authenticated connection to it. A thread per
- * process, the keeper, sends heartbeats, accepts channels and collects what becomes the verdict.
- * Functions may be called by any thread unless they say otherwise; none blocks without a deadline
- * (absolute, tutti__now_ns). */
+ * process, the heartbeat thread, sends heartbeats, accepts channels and collects what becomes the
+ * verdict. Functions may be called by any thread unless they say otherwise; none blocks without a
+ * deadline (absolute, tutti__now_ns). */
 #ifndef TUTTI_CLUSTER_MEMBERSHIP_H
 #define TUTTI_CLUSTER_MEMBERSHIP_H
 
@@ -74,7 +74,7 @@ typedef struct tutti_skew {
     int64_t mean_ns, most_ns;
 } tutti_skew;
 
-typedef struct tutti_keeper tutti_keeper;
+typedef struct tutti_heartbeat tutti_heartbeat;
 typedef struct tutti_membership {
     int rank, size;
     uint32_t epoch;          /* 0, then one more for each restart */
@@ -82,7 +82,7 @@ typedef struct tutti_membership {
     const tutti_peer *peers; /* [size] */
     atomic_bool deciding;    /* read it through tutti__membership_deciding */
     atomic_bool failed;      /* read it through tutti__membership_failed */
-    tutti_keeper *keeper;
+    tutti_heartbeat *heartbeat;
 } tutti_membership;
 
 /* Rendezvous: returns when every rank has met, or with TUTTI_DEADLINE and a table of who is missing
@@ -158,13 +158,14 @@ void tutti__membership_note(tutti_membership *membership, tutti_rank_group group
 /* What is known of others without asking them, for verdicts of this rank when rank 0 is gone: adds
  * who has come to an operation of a group, and who has not. Called with the membership's lock held:
  * it looks, and calls nothing of this room. */
-typedef struct tutti_witness {
+typedef struct tutti_progress_record {
     void (*look)(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
                  tutti_ranks *absent);
     void *context;
-} tutti_witness;
+} tutti_progress_record;
 /* Zeros: there is none, from when this returns. */
-void tutti__membership_set_witness(tutti_membership *membership, tutti_witness witness);
+void tutti__membership_set_progress_record(tutti_membership *membership,
+                                           tutti_progress_record progress_record);
 /* Rank 0 only: how late `rank` comes to operations. Zeros elsewhere. */
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank);
 /* Rank 0 only: whom the others wait for, and how late it comes; -1: nobody. After _part the last

@@ -14,7 +14,7 @@
 #include "base/world.h"
 #include "cluster/channel.h"
 #include "cluster/cluster.h"
-#include "cluster/keeper.h"
+#include "cluster/heartbeat.h"
 
 #define SECOND INT64_C(1000000000)
 enum { RANKS = 4 };
@@ -312,7 +312,7 @@ TUTTI_TEST(membership_of_two_groups_at_once)
 
 /* Somebody who knows the secret calls rank 2 in the name of rank 1, which is there. `token`: of the
  * ranks that have met, NULL without. */
-static void pose(tutti_keeper *posed, const uint8_t *token, int port, uint32_t purpose,
+static void pose(tutti_heartbeat *posed, const uint8_t *token, int port, uint32_t purpose,
                  uint32_t number, const char *why)
 {
     tutti_wire wire;
@@ -373,7 +373,7 @@ TUTTI_TEST(membership_refuses_who_poses_as_a_rank_that_is_there)
     victim victims[3];
     pthread_barrier_t met, posed;
     tutti_cluster *cluster;
-    tutti_keeper *keeper;
+    tutti_heartbeat *heartbeat;
     int port = next_ports();
     char workers[100];
     pthread_barrier_init(&met, NULL, 4);
@@ -388,20 +388,20 @@ TUTTI_TEST(membership_refuses_who_poses_as_a_rank_that_is_there)
              port + 2);
     CHECK_OK(tutti_cluster_resolve(
         TUTTI_OPTIONS(tutti_cluster_options, .workers = workers, .index = 1), &cluster));
-    CHECK_OK(tutti__keeper_create(cluster, &keeper));
+    CHECK_OK(tutti__heartbeat_create(cluster, &heartbeat));
     int at = victims[0].membership->peers[2].port;
     tutti_wire wire;
     char reached[64], first[400];
     snprintf(first, sizeof first, "that rank is here already (host %s, process %d)",
              victims[0].membership->peers[1].host, (int)getpid());
-    CHECK_STATUS(tutti__dial(keeper, "127.0.0.1", port, TUTTI_PURPOSE_MEMBER, 0, 0,
+    CHECK_STATUS(tutti__dial(heartbeat, "127.0.0.1", port, TUTTI_PURPOSE_MEMBER, 0, 0,
                              tutti__now_ns() + SECOND / 2, &wire, reached),
                  TUTTI_DEADLINE);
     CHECK_CONTAINS(tutti_error_message(), first);
-    pose(keeper, NULL, at, TUTTI_PURPOSE_CHANNEL, 0, unmet);
-    pose(keeper, NULL, at, TUTTI_PURPOSE_CHANNEL, 5, unmet);
-    pose(keeper, NULL, at, TUTTI_PURPOSE_STAND_IN, 0, unmet);
-    pose(keeper, victims[1].membership->keeper->roster.token, at, TUTTI_PURPOSE_CHANNEL, 5,
+    pose(heartbeat, NULL, at, TUTTI_PURPOSE_CHANNEL, 0, unmet);
+    pose(heartbeat, NULL, at, TUTTI_PURPOSE_CHANNEL, 5, unmet);
+    pose(heartbeat, NULL, at, TUTTI_PURPOSE_STAND_IN, 0, unmet);
+    pose(heartbeat, victims[1].membership->heartbeat->roster.token, at, TUTTI_PURPOSE_CHANNEL, 5,
          "refused: channel 5 of rank 1 is here already");
     usleep(100000);
     CHECK_CONTAINS(warned, "rank 2: a process at 127.0.0.1 that calls itself rank 1 was refused: ");
@@ -410,7 +410,7 @@ TUTTI_TEST(membership_refuses_who_poses_as_a_rank_that_is_there)
         pthread_join(victims[r].thread, NULL);
         CHECK_OK(victims[r].status);
     }
-    tutti__keeper_free(keeper);
+    tutti__heartbeat_free(heartbeat);
     tutti_cluster_free(cluster);
 }
 

@@ -19,7 +19,8 @@ typedef struct field {
     uint32_t below; /* of u32: the first number that cannot be; 0 any */
 } field;
 
-#define AT(member) offsetof(tutti_message, as.member), sizeof(((tutti_message *)0)->as.member)
+#define AT(member)                                                                                 \
+    offsetof(tutti_cluster_message, as.member), sizeof(((tutti_cluster_message *)0)->as.member)
 #define U32(member)                                                                                \
     {                                                                                              \
         FIELD_U32, AT(member), 0                                                                   \
@@ -91,7 +92,7 @@ static const struct shape {
                                {BELOW(suspect.rank, TUTTI_MOST_RANKS),
                                 BELOW(suspect.why, TUTTI_FAILURE_COUNT), U64(suspect.detail),
                                 TEXT(suspect.reason)}},
-    [TUTTI_MESSAGE_ASK] = {"ask", {{FIELD_END}}},
+    [TUTTI_MESSAGE_POLL] = {"ask", {{FIELD_END}}},
     [TUTTI_MESSAGE_REPORT] = {"report", {WHERES(report.where)}},
     [TUTTI_MESSAGE_VERDICT] = {"verdict",
                                {U32(verdict.rank), BELOW(verdict.why, TUTTI_FAILURE_COUNT),
@@ -116,7 +117,7 @@ const char *tutti__message_text(tutti_message_type type)
     return known ? shapes[type].name : "unknown";
 }
 
-static void put(uint64_t value, int bytes, uint8_t *at)
+static void message_put(uint64_t value, int bytes, uint8_t *at)
 {
     for (int i = 0; i < bytes; i++)
         at[i] = (uint8_t)(value >> (8 * i));
@@ -132,7 +133,7 @@ static uint64_t get(const uint8_t *at, int bytes)
 
 static size_t put_counted(const void *data, size_t size, uint8_t *at)
 {
-    put(size, 2, at);
+    message_put(size, 2, at);
     memcpy(at + 2, data, size);
     return size + 2;
 }
@@ -143,13 +144,13 @@ static size_t put_ranks(const tutti_ranks *ranks, uint8_t *at)
     uint8_t bytes[TUTTI_MOST_RANKS / 8];
     size_t size = sizeof bytes;
     for (size_t i = 0; i < TUTTI_COUNT(ranks->bits); i++)
-        put(ranks->bits[i], 8, bytes + 8 * i);
+        message_put(ranks->bits[i], 8, bytes + 8 * i);
     while (size > 0 && bytes[size - 1] == 0)
         size--;
     return put_counted(bytes, size, at);
 }
 
-static size_t put_field(const field *f, const tutti_message *message, uint8_t *at)
+static size_t put_field(const field *f, const tutti_cluster_message *message, uint8_t *at)
 {
     const char *from = (const char *)message + f->offset;
     const tutti_blob *blob = (const void *)from;
@@ -158,10 +159,10 @@ static size_t put_field(const field *f, const tutti_message *message, uint8_t *a
     switch (f->kind) {
     case FIELD_U32:
         memcpy(&narrow, from, sizeof narrow);
-        return put(narrow, 4, at), 4;
+        return message_put(narrow, 4, at), 4;
     case FIELD_U64:
         memcpy(&wide, from, sizeof wide);
-        return put(wide, 8, at), 8;
+        return message_put(wide, 8, at), 8;
     case FIELD_BYTES:
         return memcpy(at, from, f->size), f->size;
     case FIELD_TEXT:
@@ -175,7 +176,8 @@ static size_t put_field(const field *f, const tutti_message *message, uint8_t *a
     }
 }
 
-size_t tutti__message_write(const tutti_message *message, uint8_t ret_frame[TUTTI_FRAME_BYTES])
+size_t tutti__message_write(const tutti_cluster_message *message,
+                            uint8_t ret_frame[TUTTI_FRAME_BYTES])
 {
     size_t size = TUTTI_FRAME_HEAD;
     for (const field *f = shapes[message->type].fields; f->kind != FIELD_END; f++)
@@ -183,7 +185,7 @@ size_t tutti__message_write(const tutti_message *message, uint8_t ret_frame[TUTT
     ret_frame[0] = ret_frame[1] = 'T';
     ret_frame[2] = (uint8_t)message->type;
     ret_frame[3] = 0;
-    put(size - TUTTI_FRAME_HEAD, 4, ret_frame + 4);
+    message_put(size - TUTTI_FRAME_HEAD, 4, ret_frame + 4);
     return size;
 }
 
@@ -231,7 +233,7 @@ static bool get_ranks(const uint8_t **at, const uint8_t *end, tutti_ranks *to)
 
 /* `message` was zeroed, so that texts end in NUL; a NUL inside one is refused. */
 static bool get_field(const field *f, const uint8_t **at, const uint8_t *end,
-                      tutti_message *message)
+                      tutti_cluster_message *message)
 {
     char *to = (char *)message + f->offset;
     tutti_blob *blob = (void *)to;
@@ -275,15 +277,15 @@ static tutti_status check_head(const uint8_t *data, size_t size)
     return TUTTI_OK;
 }
 
-tutti_status tutti__message_read(const uint8_t *data, size_t size, tutti_message *ret_message,
-                                 size_t *ret_used)
+tutti_status tutti__message_read(const uint8_t *data, size_t size,
+                                 tutti_cluster_message *ret_message, size_t *ret_used)
 {
     TUTTI_TRY(size == 0 ? TUTTI_OK : check_head(data, size));
     if (size < TUTTI_FRAME_HEAD || size - TUTTI_FRAME_HEAD < get(data + 4, 4)) {
         *ret_used = 0;
         return TUTTI_OK;
     }
-    tutti_message message;
+    tutti_cluster_message message;
     memset(&message, 0, sizeof message);
     message.type = (tutti_message_type)data[2];
     const uint8_t *at = data + TUTTI_FRAME_HEAD, *end = at + get(data + 4, 4);
@@ -317,10 +319,10 @@ void tutti__arrivals_write(const tutti_arrival *arrivals, size_t count, tutti_bl
 {
     for (size_t i = 0; i < count; i++) {
         uint8_t *to = ret_blob->data + TUTTI_ARRIVAL_BYTES * i;
-        put(arrivals[i].group, 8, to);
-        put(arrivals[i].sequence, 8, to + 8);
-        put(arrivals[i].ranks, 2, to + 16);
-        put((uint64_t)arrivals[i].at_ns, 8, to + 18);
+        message_put(arrivals[i].group, 8, to);
+        message_put(arrivals[i].sequence, 8, to + 8);
+        message_put(arrivals[i].ranks, 2, to + 16);
+        message_put((uint64_t)arrivals[i].at_ns, 8, to + 18);
     }
     ret_blob->size = (uint16_t)(TUTTI_ARRIVAL_BYTES * count);
 }

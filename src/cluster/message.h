@@ -29,7 +29,7 @@ typedef enum tutti_message_type {
     TUTTI_MESSAGE_START,
     TUTTI_MESSAGE_BEAT,
     TUTTI_MESSAGE_SUSPECT,
-    TUTTI_MESSAGE_ASK,
+    TUTTI_MESSAGE_POLL,
     TUTTI_MESSAGE_REPORT,
     TUTTI_MESSAGE_VERDICT,
     TUTTI_MESSAGE_LEAVE,
@@ -85,7 +85,7 @@ typedef struct tutti_blob {
     uint8_t data[TUTTI_EXCHANGE_BYTES];
 } tutti_blob;
 
-typedef struct tutti_message {
+typedef struct tutti_cluster_message {
     tutti_message_type type;
     union {
         struct {
@@ -156,15 +156,16 @@ typedef struct tutti_message {
             tutti_blob data;
         } exchange; /* GATHERED too */
     } as;
-} tutti_message;
+} tutti_cluster_message;
 
 /* Writes a frame; returns its bytes. Texts are cut at their room; every message fits a frame. */
-size_t tutti__message_write(const tutti_message *message, uint8_t ret_frame[TUTTI_FRAME_BYTES]);
+size_t tutti__message_write(const tutti_cluster_message *message,
+                            uint8_t ret_frame[TUTTI_FRAME_BYTES]);
 /* Reads the frame at the beginning of `data`. *ret_used is 0 while it is not whole yet.
  * TUTTI_CORRUPT when it is no frame, is too large, has bytes left over or holds a number that
  * cannot be. */
-tutti_status tutti__message_read(const uint8_t *data, size_t size, tutti_message *ret_message,
-                                 size_t *ret_used);
+tutti_status tutti__message_read(const uint8_t *data, size_t size,
+                                 tutti_cluster_message *ret_message, size_t *ret_used);
 /* "hello"; never NULL. */
 const char *tutti__message_text(tutti_message_type type);
 

@@ -4,9 +4,9 @@
 
 #include "base/test.h"
 
-static tutti_message sample_hello(void)
+static tutti_cluster_message sample_hello(void)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_HELLO};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_HELLO};
     m.as.hello.protocol = TUTTI_PROTOCOL;
     m.as.hello.rank = 3;
     m.as.hello.size = 4;
@@ -23,7 +23,7 @@ static tutti_message sample_hello(void)
 TUTTI_TEST(messages_come_back_as_they_were)
 {
     uint8_t frame[TUTTI_FRAME_BYTES];
-    tutti_message hello = sample_hello(), back;
+    tutti_cluster_message hello = sample_hello(), back;
     size_t size = tutti__message_write(&hello, frame), used = 0;
     CHECK_OK(tutti__message_read(frame, size, &back, &used));
     CHECK_INT(used, size);
@@ -36,7 +36,7 @@ TUTTI_TEST(messages_come_back_as_they_were)
 
 TUTTI_TEST(messages_largest_fits_a_frame)
 {
-    static tutti_message m;
+    static tutti_cluster_message m;
     uint8_t frame[TUTTI_FRAME_BYTES];
     m.type = TUTTI_MESSAGE_VERDICT;
     memset(m.as.verdict.host, 'h', sizeof m.as.verdict.host);
@@ -55,7 +55,7 @@ TUTTI_TEST(messages_largest_fits_a_frame)
 TUTTI_TEST(messages_wait_for_the_rest)
 {
     uint8_t frame[TUTTI_FRAME_BYTES];
-    tutti_message hello = sample_hello(), back;
+    tutti_cluster_message hello = sample_hello(), back;
     size_t size = tutti__message_write(&hello, frame), used = 1;
     for (size_t part = 0; part < size; part++) {
         CHECK_OK(tutti__message_read(frame, part, &back, &used));
@@ -66,7 +66,7 @@ TUTTI_TEST(messages_wait_for_the_rest)
 TUTTI_TEST(messages_refuse_what_is_malformed)
 {
     uint8_t frame[TUTTI_FRAME_BYTES];
-    tutti_message hello = sample_hello(), back;
+    tutti_cluster_message hello = sample_hello(), back;
     size_t size = tutti__message_write(&hello, frame), used;
     CHECK_STATUS(tutti__message_read((const uint8_t *)"GET / HTTP/1.0", 14, &back, &used),
                  TUTTI_CORRUPT);
@@ -83,7 +83,7 @@ TUTTI_TEST(messages_refuse_what_is_malformed)
 
 TUTTI_TEST(messages_carry_sets_of_ranks)
 {
-    static tutti_message m = {.type = TUTTI_MESSAGE_REPORT}, back;
+    static tutti_cluster_message m = {.type = TUTTI_MESSAGE_REPORT}, back;
     uint8_t frame[TUTTI_FRAME_BYTES];
     tutti_where *last = &m.as.report.where.of[TUTTI_WHERES - 1];
     size_t empty = tutti__message_write(&m, frame), size, used;

@@ -159,7 +159,7 @@ static reading *place_of(reading places[TUTTI_WHERES], const reading *each)
 }
 
 /* Of one group: what is under way before what was left, and the latest of these. */
-static void take(reading places[TUTTI_WHERES], const reading *each)
+static void recorder_take(reading places[TUTTI_WHERES], const reading *each)
 {
     reading *place = place_of(places, each);
     if (place == NULL)
@@ -199,11 +199,11 @@ void tutti__recorder_where(const tutti_recorder *recorder, tutti_wheres *ret_whe
             left.of[left.count++].sequence = each.sequence;
         }
         each.arrived = inside;
-        take(places, &each);
+        recorder_take(places, &each);
     }
     for (int i = 0; i <= TUTTI_RECORDER_GROUPS; i++)
         if (read_now(&recorder->now[i], &each))
-            take(places, &each);
+            recorder_take(places, &each);
     for (int i = 0; i < TUTTI_WHERES; i++)
         ret_where->of[i] = where_of(&places[i]);
 }

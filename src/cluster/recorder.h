@@ -25,7 +25,7 @@ typedef struct tutti_record {
 
 typedef struct tutti_recorder {
     _Atomic uint64_t count;
-    uint64_t reported; /* by the keeper only */
+    uint64_t reported; /* by the heartbeat thread only */
     tutti_record ring[TUTTI_RECORDER_ENTRIES];
     /* What is under way: in that of all ranks first, then in those of groups that took a place. */
     tutti_record now[1 + TUTTI_RECORDER_GROUPS];

@@ -50,13 +50,13 @@ void tutti__roster_self(tutti_roster *roster, const tutti_peer *peer)
     own->known = true;
 }
 
-void tutti__roster_send(tutti_roster *roster, int rank, const tutti_message *message)
+void tutti__roster_send(tutti_roster *roster, int rank, const tutti_cluster_message *message)
 {
     if (roster->members[rank].linked)
         roster->ways.send(roster->ways.context, rank, message);
 }
 
-void tutti__roster_send_all(tutti_roster *roster, const tutti_message *message)
+void tutti__roster_send_all(tutti_roster *roster, const tutti_cluster_message *message)
 {
     for (int r = 0; r < roster->options.size; r++)
         tutti__roster_send(roster, r, message);
@@ -82,10 +82,10 @@ tutti_refusal tutti__roster_may_admit(const tutti_roster *roster, int rank)
     }
 }
 
-static tutti_message peer_message(const tutti_roster *roster, int rank)
+static tutti_cluster_message peer_message(const tutti_roster *roster, int rank)
 {
     const tutti_peer *peer = &roster->members[rank].peer;
-    tutti_message m = {.type = TUTTI_MESSAGE_PEER};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_PEER};
     m.as.peer.rank = (uint32_t)rank;
     m.as.peer.role = peer->role;
     m.as.peer.index = (uint32_t)peer->index;
@@ -97,16 +97,16 @@ static tutti_message peer_message(const tutti_roster *roster, int rank)
     return m;
 }
 
-static void start(tutti_roster *roster, int64_t now_ns)
+static void roster_start(tutti_roster *roster, int64_t now_ns)
 {
     roster->phase = TUTTI_PHASE_RUNNING;
     roster->met = true;
     for (int r = 0; r < roster->options.size; r++) {
-        tutti_message peer = peer_message(roster, r);
+        tutti_cluster_message peer = peer_message(roster, r);
         roster->members[r].heard_ns = now_ns;
         tutti__roster_send_all(roster, &peer);
     }
-    tutti_message m = {.type = TUTTI_MESSAGE_START};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_START};
     m.as.start.epoch = roster->options.epoch;
     m.as.start.size = (uint32_t)roster->options.size;
     m.as.start.job = roster->job;
@@ -123,7 +123,7 @@ void tutti__roster_admit(tutti_roster *roster, int64_t now_ns, int rank, const t
     for (int r = 1; r < roster->options.size; r++)
         if (!roster->members[r].linked)
             return;
-    start(roster, now_ns);
+    roster_start(roster, now_ns);
 }
 
 void tutti__roster_linked(tutti_roster *roster, int64_t now_ns)
@@ -134,14 +134,14 @@ void tutti__roster_linked(tutti_roster *roster, int64_t now_ns)
 
 void tutti__roster_give_up(tutti_roster *roster, const char *text)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_REFUSE};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_REFUSE};
     m.as.refuse.reason = TUTTI_REFUSAL_LATE;
     snprintf(m.as.refuse.text, sizeof m.as.refuse.text, "%s", text);
     tutti__roster_send_all(roster, &m);
     roster->phase = TUTTI_PHASE_FAILED;
 }
 
-static void receive_peer(tutti_roster *roster, const tutti_message *m)
+static void receive_peer(tutti_roster *roster, const tutti_cluster_message *m)
 {
     if (roster->phase != TUTTI_PHASE_GATHERING || (int)m->as.peer.rank >= roster->options.size ||
         (int)m->as.peer.rank == roster->options.rank)
@@ -157,7 +157,7 @@ static void receive_peer(tutti_roster *roster, const tutti_message *m)
     member->known = true;
 }
 
-static void receive_start(tutti_roster *roster, const tutti_message *m)
+static void receive_start(tutti_roster *roster, const tutti_cluster_message *m)
 {
     bool whole =
         (int)m->as.start.size == roster->options.size && m->as.start.epoch == roster->options.epoch;
@@ -178,7 +178,7 @@ static void drop_zero(tutti_roster *roster)
     roster->ways.drop(roster->ways.context, 0);
 }
 
-static void receive_refuse(tutti_roster *roster, const tutti_message *m)
+static void receive_refuse(tutti_roster *roster, const tutti_cluster_message *m)
 {
     roster->refusal = (tutti_refusal)m->as.refuse.reason;
     snprintf(roster->verdict.text, sizeof roster->verdict.text, "%s", m->as.refuse.text);
@@ -219,7 +219,7 @@ static void part(tutti_roster *roster, int64_t now_ns)
     for (int r = 0; r < roster->options.size; r++)
         if (!roster->members[r].left)
             return;
-    tutti_message m = {.type = TUTTI_MESSAGE_GOODBYE};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_GOODBYE};
     tutti__roster_send_all(roster, &m);
     roster->phase = TUTTI_PHASE_PARTING;
     roster->until_ns = now_ns + parting_ns;
@@ -230,7 +230,7 @@ void tutti__roster_leave(tutti_roster *roster, int64_t now_ns)
 {
     if (roster->phase != TUTTI_PHASE_RUNNING)
         return;
-    tutti_message m = {.type = TUTTI_MESSAGE_LEAVE};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_LEAVE};
     if (roster->options.size > 1) /* a beat with the operations since the last one */
         tutti__roster_send_beats(roster, now_ns);
     roster->phase = TUTTI_PHASE_LEAVING;
@@ -259,14 +259,14 @@ static void receive_goodbye(tutti_roster *roster)
 /* ---- exchange ---- */
 
 /* Rank 0: when everybody has given his part of a round, everybody gets all. */
-static void gather(tutti_roster *roster)
+static void roster_gather(tutti_roster *roster)
 {
     for (int r = 0; r < roster->options.size; r++)
         if (roster->members[r].round != roster->gathered + 1)
             return;
     roster->gathered++;
     for (int r = 0; r < roster->options.size; r++) {
-        tutti_message m = {.type = TUTTI_MESSAGE_GATHERED};
+        tutti_cluster_message m = {.type = TUTTI_MESSAGE_GATHERED};
         m.as.exchange.round = roster->gathered;
         m.as.exchange.rank = (uint32_t)r;
         m.as.exchange.data = roster->members[r].result = roster->members[r].given;
@@ -278,7 +278,7 @@ void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *da
 {
     TUTTI_UNUSED(now_ns);
     tutti_roster_member *own = &roster->members[roster->options.rank];
-    tutti_message m = {.type = TUTTI_MESSAGE_EXCHANGE};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_EXCHANGE};
     roster->gathered_count = 0;
     own->round = ++roster->round;
     own->given.size = (uint16_t)size;
@@ -287,12 +287,12 @@ void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *da
     m.as.exchange.rank = (uint32_t)roster->options.rank;
     m.as.exchange.data = own->given;
     if (roster->options.rank == 0)
-        gather(roster);
+        roster_gather(roster);
     else
         tutti__roster_send(roster, 0, &m);
 }
 
-static void receive_gathered(tutti_roster *roster, const tutti_message *m)
+static void receive_gathered(tutti_roster *roster, const tutti_cluster_message *m)
 {
     if (m->as.exchange.round != roster->round || roster->gathered == roster->round ||
         (int)m->as.exchange.rank != roster->gathered_count)
@@ -306,7 +306,7 @@ static void receive_gathered(tutti_roster *roster, const tutti_message *m)
 
 /* That rank 0 is not heard, it believes only where it was itself away; else it is the one who says
  * so that hears nothing, and whose link ends now. */
-static void receive_suspect(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+static void receive_suspect(tutti_roster *roster, int64_t now_ns, const tutti_cluster_message *m)
 {
     int rank = (int)m->as.suspect.rank;
     tutti_failure why = (tutti_failure)m->as.suspect.why;
@@ -315,7 +315,8 @@ static void receive_suspect(tutti_roster *roster, int64_t now_ns, const tutti_me
         tutti__roster_accuse(roster, now_ns, rank, why, m->as.suspect.detail, m->as.suspect.reason);
 }
 
-static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, const tutti_message *m)
+static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from,
+                            const tutti_cluster_message *m)
 {
     tutti_roster_member *member = &roster->members[from];
     switch (m->type) {
@@ -336,7 +337,7 @@ static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, cons
         if (m->as.exchange.round == member->round + 1) {
             member->round++;
             member->given = m->as.exchange.data;
-            gather(roster);
+            roster_gather(roster);
         }
         break;
     default: /* a message that only rank 0 sends: the link is given up */
@@ -345,7 +346,7 @@ static void receive_at_zero(tutti_roster *roster, int64_t now_ns, int from, cons
     }
 }
 
-void tutti__roster_take_verdict(tutti_roster *roster, const tutti_message *m)
+void tutti__roster_take_verdict(tutti_roster *roster, const tutti_cluster_message *m)
 {
     tutti_verdict *v = &roster->verdict;
     *v = (tutti_verdict){.rank = m->as.verdict.rank,
@@ -368,15 +369,15 @@ void tutti__roster_take_verdict(tutti_roster *roster, const tutti_message *m)
 /* Rank 0 sends its verdict 600 ms later at the latest, unless it is stopped meanwhile. */
 static void receive_ask(tutti_roster *roster, int64_t now_ns)
 {
-    tutti_message report = {.type = TUTTI_MESSAGE_REPORT};
+    tutti_cluster_message report = {.type = TUTTI_MESSAGE_REPORT};
     roster->deciding = true;
     roster->appeal_ns = now_ns + 1000 * (int64_t)MILLISECOND;
     roster->ways.where(roster->ways.context, &report.as.report.where);
     tutti__roster_send(roster, 0, &report);
-    tutti__stand_in_ask(roster);
+    tutti__stand_in_poll(roster);
 }
 
-static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_cluster_message *m)
 {
     switch (m->type) {
     case TUTTI_MESSAGE_PEER:
@@ -391,7 +392,7 @@ static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_
     case TUTTI_MESSAGE_BEAT:
         tutti__roster_receive_beat(roster, now_ns, 0, m);
         break;
-    case TUTTI_MESSAGE_ASK:
+    case TUTTI_MESSAGE_POLL:
         receive_ask(roster, now_ns);
         break;
     case TUTTI_MESSAGE_SUSPECT:
@@ -413,7 +414,7 @@ static void receive_at_member(tutti_roster *roster, int64_t now_ns, const tutti_
 }
 
 void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
-                           const tutti_message *message)
+                           const tutti_cluster_message *message)
 {
     if (tutti__roster_over(roster))
         return;

@@ -33,7 +33,7 @@ typedef enum tutti_phase {
 /* What the roster needs of its surroundings. */
 typedef struct tutti_roster_ways {
     void *context;
-    void (*send)(void *context, int rank, const tutti_message *message);
+    void (*send)(void *context, int rank, const tutti_cluster_message *message);
     void (*drop)(void *context, int rank); /* ends a link; `closed` need not be called for it */
     void (*where)(void *context, tutti_wheres *ret_where); /* of this process */
     /* Operations entered since the last call, this process's clock; (optional) */
@@ -85,17 +85,17 @@ typedef struct tutti_roster {
     uint64_t job;
     uint8_t token[TUTTI_TOKEN_BYTES]; /* from RUNNING on */
     int64_t ticked_ns, beat_ns;       /* last tick, or message; last beat sent */
-    int64_t woke_ns;    /* when this process last went on after it had been away; 0: never */
-    int64_t until_ns;   /* of ASKING and PARTING */
-    int stand_in;       /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
-    bool connected;     /* that one's machine has taken our call */
-    bool patient;       /* rank 0 asks, as another says: its verdict is on its way */
-    int64_t gather_ns;  /* when a stand-in calls those that have not come; 0: it does not */
-    bool hurried;       /* one was mute already: the next ones have less time */
-    int64_t appeal_ns;  /* until when rank 0 has to react to what it was told, or send the verdict
-                           that it asks for; 0: neither */
-    tutti_message plea; /* the gravest of that, for a stand-in; type 0: none */
-    int64_t answer_ns;  /* until when it has to, then until when that one has to say something */
+    int64_t woke_ns;   /* when this process last went on after it had been away; 0: never */
+    int64_t until_ns;  /* of ASKING and PARTING */
+    int stand_in;      /* whom this rank asks without rank 0, perhaps itself; 0: nobody */
+    bool connected;    /* that one's machine has taken our call */
+    bool patient;      /* rank 0 asks, as another says: its verdict is on its way */
+    int64_t gather_ns; /* when a stand-in calls those that have not come; 0: it does not */
+    bool hurried;      /* one was mute already: the next ones have less time */
+    int64_t appeal_ns; /* until when rank 0 has to react to what it was told, or send the verdict
+                          that it asks for; 0: neither */
+    tutti_cluster_message plea; /* the gravest of that, for a stand-in; type 0: none */
+    int64_t answer_ns; /* until when it has to, then until when that one has to say something */
     int accusations;
     tutti_roster_member *members; /* [size] */
     tutti_verdict verdict;
@@ -119,7 +119,7 @@ void tutti__roster_admit(tutti_roster *roster, int64_t now_ns, int rank, const t
 /* Others: the link to rank 0 stands. */
 void tutti__roster_linked(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
-                           const tutti_message *message);
+                           const tutti_cluster_message *message);
 void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const char *reason);
 /* Often, at the latest at tutti__roster_next. */
 void tutti__roster_tick(tutti_roster *roster, int64_t now_ns);
@@ -153,11 +153,13 @@ void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *da
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                           int64_t detail, const char *reason);
 /* What rank 0 says of itself, before its link ends. */
-void tutti__roster_hear_of_zero(tutti_roster *roster, const tutti_message *suspect);
+void tutti__roster_hear_of_zero(tutti_roster *roster, const tutti_cluster_message *suspect);
 /* As accuse, without asking anybody. */
-void tutti__roster_charge(tutti_roster *roster, int64_t now_ns, const tutti_message *suspect);
+void tutti__roster_charge(tutti_roster *roster, int64_t now_ns,
+                          const tutti_cluster_message *suspect);
 /* Another rank than 0 tells rank 0, and expects it to ask all, or to judge, soon. */
-void tutti__roster_appeal(tutti_roster *roster, int64_t now_ns, const tutti_message *suspect);
+void tutti__roster_appeal(tutti_roster *roster, int64_t now_ns,
+                          const tutti_cluster_message *suspect);
 bool tutti__roster_appeals(const tutti_roster *roster); /* until appeal_ns */
 void tutti__roster_decide(tutti_roster *roster, int64_t now_ns);
 /* Fills in what the others were in when verdict->rank failed. */
@@ -166,18 +168,18 @@ void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *ver
  * does something else. -1: there is none. */
 int tutti__roster_find_idle(const tutti_roster *roster, const tutti_verdict *verdict);
 void tutti__roster_send_verdict(tutti_roster *roster, int rank);
-void tutti__roster_take_verdict(tutti_roster *roster, const tutti_message *message);
+void tutti__roster_take_verdict(tutti_roster *roster, const tutti_cluster_message *message);
 bool tutti__roster_watching(const tutti_roster *roster); /* failures count in this phase */
 bool tutti__roster_over(const tutti_roster *roster);     /* nothing is waited for any more */
 void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,
-                                const tutti_message *m);
+                                const tutti_cluster_message *m);
 void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns);
 /* So short a time ago that others may have given it up meanwhile. */
 bool tutti__roster_was_away(const tutti_roster *roster, int64_t now_ns);
 void tutti__roster_watch_silence(tutti_roster *roster, int64_t now_ns);
-void tutti__roster_send(tutti_roster *roster, int rank, const tutti_message *message);
-void tutti__roster_send_all(tutti_roster *roster, const tutti_message *message);
+void tutti__roster_send(tutti_roster *roster, int rank, const tutti_cluster_message *message);
+void tutti__roster_send_all(tutti_roster *roster, const tutti_cluster_message *message);
 void tutti__skews_add(struct tutti_skews *skews, tutti_roster *roster, int rank,
                       const tutti_arrival *arrivals, size_t count);
 tutti_status tutti__skews_create(int size, struct tutti_skews **ret_skews);

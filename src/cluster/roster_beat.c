@@ -13,7 +13,7 @@ static bool same_clock(const tutti_roster *roster)
 void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
 {
     tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
-    tutti_message m = {.type = TUTTI_MESSAGE_BEAT};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_BEAT};
     size_t count = 0;
     roster->beat_ns = now_ns;
     roster->ways.where(roster->ways.context, &m.as.beat.where);
@@ -40,7 +40,7 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
 
 /* Rank 0's clock minus ours = its sending time + half the trip - now; the shortest trip is the most
  * exact, and grows old so that drift is followed. */
-static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_message *m)
+static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_cluster_message *m)
 {
     if (same_clock(roster))
         return;
@@ -59,7 +59,7 @@ static void measure_clock(tutti_roster *roster, int64_t now_ns, const tutti_mess
 }
 
 void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,
-                                const tutti_message *m)
+                                const tutti_cluster_message *m)
 {
     tutti_roster_member *member = &roster->members[from];
     member->where = m->as.beat.where;

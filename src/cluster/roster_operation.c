@@ -91,7 +91,8 @@ static bool all_have_come(const tutti_roster *roster, const tutti_where *to)
 }
 
 /* Whoever is in `at`, an operation of its group, or beyond has arrived. */
-static operation judge(const tutti_roster *roster, const tutti_where *at, int culprit)
+static operation roster_operation_judge(const tutti_roster *roster, const tutti_where *at,
+                                        int culprit)
 {
     operation o = {.where = at};
     if (at == NULL)
@@ -150,13 +151,14 @@ static bool is_of_others(const operation *o, const tutti_verdict *verdict)
 static operation find_nearest(const tutti_roster *roster, int culprit)
 {
     static const tutti_where of_all;
-    operation best = judge(roster, earliest_inside(roster, &of_all), culprit);
+    operation best = roster_operation_judge(roster, earliest_inside(roster, &of_all), culprit);
     for (int r = 0; r < roster->options.size; r++) {
         const tutti_where *of = roster->members[r].where.of;
         for (int i = 1; i < TUTTI_WHERES && is_present(roster, r); i++) {
             if (of[i].group == 0 || of[i].inside != 1 || !is_first_inside(roster, r, &of[i]))
                 continue;
-            operation each = judge(roster, earliest_inside(roster, &of[i]), culprit);
+            operation each =
+                roster_operation_judge(roster, earliest_inside(roster, &of[i]), culprit);
             if (is_nearer(&each, &best))
                 best = each;
         }
@@ -182,8 +184,8 @@ static const tutti_where *find_told(const tutti_roster *roster, const tutti_verd
 void tutti__roster_find_operation(const tutti_roster *roster, tutti_verdict *verdict)
 {
     const tutti_where *told = find_told(roster, verdict);
-    operation best =
-        told != NULL ? judge(roster, told, verdict->rank) : find_nearest(roster, verdict->rank);
+    operation best = told != NULL ? roster_operation_judge(roster, told, verdict->rank)
+                                  : find_nearest(roster, verdict->rank);
     if (best.where == NULL || is_of_others(&best, verdict))
         return;
     snprintf(verdict->operation, sizeof verdict->operation, "%s", best.where->operation);

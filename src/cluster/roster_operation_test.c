@@ -7,7 +7,7 @@
 enum { RANKS = 5 };
 static tutti_roster roster;
 
-static void send_nowhere(void *context, int rank, const tutti_message *message)
+static void send_nowhere(void *context, int rank, const tutti_cluster_message *message)
 {
     TUTTI_UNUSED(context);
     TUTTI_UNUSED(rank);
@@ -220,14 +220,14 @@ TUTTI_TEST(verdict_names_the_earliest_operation_that_ranks_are_in)
 /* Rank `from` says that its deadline has passed; all answer but `mute` (0: all do). */
 static const char *give_up(int from, const char *reason, int mute)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_SUSPECT};
     m.as.suspect.rank = (uint32_t)from;
     m.as.suspect.why = TUTTI_FAILURE_BROKEN;
     m.as.suspect.detail = TUTTI_DEADLINE;
     snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason, "%s", reason);
     tutti__roster_receive(&roster, SECOND, from, &m);
     for (int r = 1; r < RANKS; r++) {
-        tutti_message answer = {.type = TUTTI_MESSAGE_REPORT};
+        tutti_cluster_message answer = {.type = TUTTI_MESSAGE_REPORT};
         answer.as.report.where = roster.members[r].where;
         if (r != mute)
             tutti__roster_receive(&roster, SECOND + 1, r, &answer);
@@ -304,7 +304,7 @@ TUTTI_TEST(verdict_at_a_deadline_names_who_has_not_come)
 /* The end of a rank's link comes a moment after another has missed it: it says more. */
 TUTTI_TEST(verdict_waits_for_the_end_of_a_link_that_others_have_lost)
 {
-    tutti_message missed = {.type = TUTTI_MESSAGE_SUSPECT};
+    tutti_cluster_message missed = {.type = TUTTI_MESSAGE_SUSPECT};
     begin_job();
     missed.as.suspect.rank = 2;
     missed.as.suspect.why = TUTTI_FAILURE_SUSPECTED;
@@ -312,7 +312,8 @@ TUTTI_TEST(verdict_waits_for_the_end_of_a_link_that_others_have_lost)
     tutti__roster_receive(&roster, 1, 3, &missed);
     for (int r = 1; r < RANKS; r++)
         if (r != 2)
-            tutti__roster_receive(&roster, 2, r, &(tutti_message){.type = TUTTI_MESSAGE_REPORT});
+            tutti__roster_receive(&roster, 2, r,
+                                  &(tutti_cluster_message){.type = TUTTI_MESSAGE_REPORT});
     CHECK_INT(roster.phase, TUTTI_PHASE_ASKING);
     tutti__roster_closed(&roster, 3, 2, "");
     CHECK_INT(roster.phase, TUTTI_PHASE_FAILED);

@@ -28,7 +28,7 @@ static bool is_stand_in(const tutti_roster *roster)
 }
 
 /* Of those that have ended it is known at once. */
-static bool call(tutti_roster *roster, int rank)
+static bool roster_stand_in_call(tutti_roster *roster, int rank)
 {
     tutti_roster_member *member = &roster->members[rank];
     member->called = roster->ways.call != NULL && roster->ways.call(roster->ways.context, rank);
@@ -38,9 +38,9 @@ static bool call(tutti_roster *roster, int rank)
 }
 
 /* What was told to rank 0 in vain, and where we are. */
-static void report(const tutti_roster *roster, int rank)
+static void roster_stand_in_report(const tutti_roster *roster, int rank)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_REPORT};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_REPORT};
     if (roster->plea.type != 0)
         roster->ways.send(roster->ways.context, rank, &roster->plea);
     roster->ways.where(roster->ways.context, &m.as.report.where);
@@ -58,7 +58,7 @@ static void seek_next(tutti_roster *roster, int64_t now_ns)
     const tutti_roster_member *members = roster->members;
     int rank = 1, own = roster->options.rank;
     while (rank < own && !members[rank].beside &&
-           (members[rank].passed_over || !call(roster, rank)))
+           (members[rank].passed_over || !roster_stand_in_call(roster, rank)))
         rank++;
     roster->stand_in = rank;
     roster->connected = false;
@@ -67,7 +67,7 @@ static void seek_next(tutti_roster *roster, int64_t now_ns)
         roster->until_ns -= 200 * (int64_t)MILLISECOND;
         roster->gather_ns = now_ns + 50 * (int64_t)MILLISECOND;
     } else if (members[rank].beside) /* it has called us */
-        report(roster, rank);
+        roster_stand_in_report(roster, rank);
 }
 
 /* Rank 0 has fallen silent, and its link stands: half-open, so that rank 0 still hears us, and
@@ -76,7 +76,7 @@ static void seek_next(tutti_roster *roster, int64_t now_ns)
 static void give_up_zero(tutti_roster *roster, int64_t now_ns)
 {
     tutti_roster_member *zero = &roster->members[0];
-    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_SUSPECT};
     m.as.suspect.rank = 0;
     m.as.suspect.why = TUTTI_FAILURE_SILENT;
     m.as.suspect.detail = (now_ns - zero->heard_ns) / MILLISECOND;
@@ -150,13 +150,13 @@ static void pass_over(tutti_roster *roster, int64_t now_ns, int mute)
 }
 
 /* Those that have not come hear rank 0 still, or have not noticed that they do not. */
-static void gather(tutti_roster *roster)
+static void roster_stand_in_gather(tutti_roster *roster)
 {
     roster->gather_ns = 0;
     for (int r = roster->options.rank + 1; r < roster->options.size; r++) {
         const tutti_roster_member *member = &roster->members[r];
         if (!member->beside && !member->reported && !member->passed_over)
-            call(roster, r);
+            roster_stand_in_call(roster, r);
     }
 }
 
@@ -170,7 +170,7 @@ void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns)
     if (tutti__stand_in_awaited(roster) && now_ns >= roster->answer_ns && now_ns < roster->until_ns)
         pass_over(roster, now_ns, roster->stand_in);
     if (tutti__stand_in_gathers(roster) && now_ns >= roster->gather_ns)
-        gather(roster);
+        roster_stand_in_gather(roster);
 }
 
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank)
@@ -184,7 +184,7 @@ void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int ra
     member->beside = true;
     member->heard_ns = now_ns;
     if (asks)
-        report(roster, rank);
+        roster_stand_in_report(roster, rank);
 }
 
 void tutti__roster_stand_in_taken(tutti_roster *roster, int rank)
@@ -206,7 +206,7 @@ tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank)
 /* Rank 0, which is heard here, may not know yet that `rank` has given it up. */
 static void tell_zero(tutti_roster *roster, int64_t now_ns, int rank)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_SUSPECT};
     m.as.suspect.rank = (uint32_t)rank;
     m.as.suspect.why = TUTTI_FAILURE_SUSPECTED;
     snprintf(m.as.suspect.reason, sizeof m.as.suspect.reason,
@@ -223,13 +223,14 @@ void tutti__roster_stand_in_for(tutti_roster *roster, int64_t now_ns, int rank)
     if (roster->phase == TUTTI_PHASE_FAILED)
         tutti__roster_send_verdict(roster, rank);
     else if (tutti__roster_watching(roster) && roster->deciding)
-        roster->ways.send(roster->ways.context, rank, &(tutti_message){.type = TUTTI_MESSAGE_ASK});
+        roster->ways.send(roster->ways.context, rank,
+                          &(tutti_cluster_message){.type = TUTTI_MESSAGE_POLL});
     else
         tell_zero(roster, now_ns, rank);
 }
 
 /* What one that asks had told rank 0 in vain. */
-static void take_plea(tutti_roster *roster, int64_t now_ns, const tutti_message *message)
+static void take_plea(tutti_roster *roster, int64_t now_ns, const tutti_cluster_message *message)
 {
     if ((int)message->as.suspect.rank >= roster->options.size)
         return;
@@ -247,7 +248,7 @@ static bool is_asked(const tutti_roster *roster, int rank)
 }
 
 void tutti__stand_in_receive(tutti_roster *roster, int64_t now_ns, int from,
-                             const tutti_message *message)
+                             const tutti_cluster_message *message)
 {
     tutti_roster_member *member = &roster->members[from];
     if (message->type == TUTTI_MESSAGE_REPORT) {
@@ -257,10 +258,10 @@ void tutti__stand_in_receive(tutti_roster *roster, int64_t now_ns, int from,
         take_plea(roster, now_ns, message);
     else if (message->type == TUTTI_MESSAGE_VERDICT && is_asked(roster, from))
         tutti__roster_take_verdict(roster, message);
-    else if (message->type == TUTTI_MESSAGE_ASK && is_asked(roster, from)) {
+    else if (message->type == TUTTI_MESSAGE_POLL && is_asked(roster, from)) {
         roster->patient = true;
         roster->until_ns = now_ns + 800 * (int64_t)MILLISECOND;
-        tutti__stand_in_ask(roster);
+        tutti__stand_in_poll(roster);
     }
 }
 
@@ -291,9 +292,9 @@ void tutti__stand_in_complement(const tutti_roster *roster, tutti_verdict *verdi
     tutti__verdict_add(verdict, roster->options.size, &none, &absent);
 }
 
-void tutti__stand_in_ask(tutti_roster *roster)
+void tutti__stand_in_poll(tutti_roster *roster)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_ASK};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_POLL};
     for (int r = 1; r < roster->options.size; r++)
         if (roster->members[r].beside && !is_asked(roster, r))
             roster->ways.send(roster->ways.context, r, &m);

@@ -15,7 +15,7 @@ typedef struct outbox {
     int verdicts[SIZE], suspects[SIZE], reports[SIZE], drops[SIZE], calls[SIZE];
 } outbox;
 
-static void count(void *context, int rank, const tutti_message *message)
+static void count(void *context, int rank, const tutti_cluster_message *message)
 {
     outbox *out = context;
     out->verdicts[rank] += message->type == TUTTI_MESSAGE_VERDICT;
@@ -49,12 +49,12 @@ static void begin(tutti_roster *roster, outbox *out, int own, uint32_t crowd)
                               .drop = count_drop,
                               .where = be_in_barrier,
                               .call = count_call};
-    tutti_message start = {.type = TUTTI_MESSAGE_START, .as.start.size = SIZE};
+    tutti_cluster_message start = {.type = TUTTI_MESSAGE_START, .as.start.size = SIZE};
     CHECK_OK(tutti__roster_init(roster, &options, &ways, SECOND));
     tutti__roster_self(roster, &(tutti_peer){.host = "b", .machine = (uint32_t)own / crowd});
     tutti__roster_linked(roster, SECOND);
     for (uint32_t r = 0; r < SIZE; r++) {
-        tutti_message peer = {.type = TUTTI_MESSAGE_PEER};
+        tutti_cluster_message peer = {.type = TUTTI_MESSAGE_PEER};
         peer.as.peer.rank = r;
         peer.as.peer.machine = r / crowd;
         strcpy(peer.as.peer.host, "a");
@@ -93,7 +93,7 @@ TUTTI_TEST(stand_in_takes_nothing_but_reports_of_those_that_ask)
     begin(&roster, &out, 1, 1);
     ask(&roster, ASKER);
     for (int type = TUTTI_MESSAGE_CHALLENGE; type < TUTTI_MESSAGE_TYPES; type++) {
-        tutti_message m = {.type = (tutti_message_type)type};
+        tutti_cluster_message m = {.type = (tutti_message_type)type};
         if (type == TUTTI_MESSAGE_VERDICT)
             m.as.verdict.why = TUTTI_FAILURE_ABORTED;
         tutti__roster_receive(&roster, SECOND, ASKER, &m);
@@ -102,7 +102,7 @@ TUTTI_TEST(stand_in_takes_nothing_but_reports_of_those_that_ask)
     CHECK_STR(roster.members[0].peer.host, "a");
     CHECK(!roster.members[ASKER].left && roster.members[ASKER].reported);
     tutti__roster_leave(&roster, SECOND);
-    tutti_message goodbye = {.type = TUTTI_MESSAGE_GOODBYE};
+    tutti_cluster_message goodbye = {.type = TUTTI_MESSAGE_GOODBYE};
     tutti__roster_receive(&roster, SECOND, ASKER, &goodbye);
     CHECK_INT(roster.phase, TUTTI_PHASE_LEAVING);
     tutti__roster_free(&roster);
@@ -113,8 +113,8 @@ TUTTI_TEST(stand_in_tells_those_that_ask)
 {
     tutti_roster roster;
     outbox out = {0};
-    tutti_message report = {.type = TUTTI_MESSAGE_REPORT},
-                  verdict = {.type = TUTTI_MESSAGE_VERDICT};
+    tutti_cluster_message report = {.type = TUTTI_MESSAGE_REPORT},
+                          verdict = {.type = TUTTI_MESSAGE_VERDICT};
     be_in_barrier(NULL, &report.as.report.where);
     verdict.as.verdict.why = TUTTI_FAILURE_ABORTED;
     begin(&roster, &out, 1, 1);
@@ -144,7 +144,7 @@ TUTTI_TEST(stand_in_decides_when_all_that_are_left_have_come)
 {
     tutti_roster roster;
     outbox out = {0};
-    tutti_message report = {.type = TUTTI_MESSAGE_REPORT};
+    tutti_cluster_message report = {.type = TUTTI_MESSAGE_REPORT};
     begin(&roster, &out, 1, 1);
     tutti__roster_closed(&roster, SECOND, 0, "");
     tutti__roster_suspect(&roster, SECOND, 2, TUTTI_FAILURE_SIGNAL, 9, "");
@@ -181,7 +181,7 @@ TUTTI_TEST(stand_in_is_the_lowest_that_is_left)
     CHECK_INT(roster.stand_in, 3);
     tutti__roster_stand_in_reached(&roster, SECOND + 700 * MILLISECOND, 3);
     CHECK_INT(out.reports[3], 1);
-    tutti_message verdict = {.type = TUTTI_MESSAGE_VERDICT};
+    tutti_cluster_message verdict = {.type = TUTTI_MESSAGE_VERDICT};
     verdict.as.verdict.why = TUTTI_FAILURE_ABORTED;
     tutti__roster_receive(&roster, SECOND + 701 * MILLISECOND, 3, &verdict);
     CHECK_INT(roster.verdict.why, TUTTI_FAILURE_ABORTED);
@@ -259,7 +259,7 @@ static int blame(bool away)
     tutti_roster_options options = {.size = SIZE, .silence_ns = 5 * SECOND};
     tutti_roster_ways ways = {
         .context = &out, .send = count, .drop = count_drop, .where = be_in_barrier};
-    tutti_message of_2 = {.type = TUTTI_MESSAGE_SUSPECT}, of_0 = of_2;
+    tutti_cluster_message of_2 = {.type = TUTTI_MESSAGE_SUSPECT}, of_0 = of_2;
     CHECK_OK(tutti__roster_init(&roster, &options, &ways, SECOND));
     for (int r = 1; r < SIZE; r++)
         tutti__roster_admit(&roster, SECOND, r, &(tutti_peer){.host = "a"});

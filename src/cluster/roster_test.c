@@ -192,7 +192,7 @@ TUTTI_TEST(roster_tells_an_ended_job_from_a_running_one)
     tutti__roster_free(&roster);
 }
 
-static void send_nothing(void *context, int rank, const tutti_message *message)
+static void send_nothing(void *context, int rank, const tutti_cluster_message *message)
 {
     TUTTI_UNUSED(context);
     TUTTI_UNUSED(rank);

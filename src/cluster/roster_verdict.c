@@ -31,7 +31,7 @@ static bool waited_too_long(const tutti_roster_member *member)
 
 static void ask(tutti_roster *roster, int64_t now_ns, bool patiently)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_ASK};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_POLL};
     roster->phase = TUTTI_PHASE_ASKING;
     if (roster->options.rank != 0) {
         tutti__stand_in_seek(roster, now_ns);
@@ -55,7 +55,8 @@ static void note_silence(tutti_roster_member *member, int64_t now_ns)
 }
 
 /* The gravest that is known of a rank. */
-static void note(tutti_roster_member *member, tutti_failure why, int64_t detail, const char *reason)
+static void roster_verdict_note(tutti_roster_member *member, tutti_failure why, int64_t detail,
+                                const char *reason)
 {
     if (strength(why) <= strength(member->why))
         return;
@@ -72,20 +73,21 @@ static void charge(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure
         member->accusation = ++roster->accusations;
     if (why == TUTTI_FAILURE_EXIT)
         note_silence(member, now_ns);
-    note(member, why, detail, reason);
+    roster_verdict_note(member, why, detail, reason);
 }
 
-void tutti__roster_charge(tutti_roster *roster, int64_t now_ns, const tutti_message *suspect)
+void tutti__roster_charge(tutti_roster *roster, int64_t now_ns,
+                          const tutti_cluster_message *suspect)
 {
     charge(roster, now_ns, (int)suspect->as.suspect.rank, (tutti_failure)suspect->as.suspect.why,
            suspect->as.suspect.detail, suspect->as.suspect.reason);
 }
 
-void tutti__roster_hear_of_zero(tutti_roster *roster, const tutti_message *suspect)
+void tutti__roster_hear_of_zero(tutti_roster *roster, const tutti_cluster_message *suspect)
 {
     if (suspect->as.suspect.rank == 0)
-        note(&roster->members[0], (tutti_failure)suspect->as.suspect.why,
-             suspect->as.suspect.detail, suspect->as.suspect.reason);
+        roster_verdict_note(&roster->members[0], (tutti_failure)suspect->as.suspect.why,
+                            suspect->as.suspect.detail, suspect->as.suspect.reason);
 }
 
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
@@ -101,9 +103,9 @@ void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_
 }
 
 /* Who says himself that he has failed may be gone before he is asked where he was. */
-static void report(tutti_roster *roster)
+static void roster_verdict_report(tutti_roster *roster)
 {
-    tutti_message m = {.type = TUTTI_MESSAGE_REPORT};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_REPORT};
     roster->ways.where(roster->ways.context, &m.as.report.where);
     tutti__roster_send(roster, 0, &m);
 }
@@ -115,7 +117,7 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
 {
     if (rank < 0 || rank >= roster->options.size)
         return;
-    tutti_message m = {.type = TUTTI_MESSAGE_SUSPECT};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_SUSPECT};
     m.as.suspect.rank = (uint32_t)rank;
     m.as.suspect.why = why;
     m.as.suspect.detail = detail;
@@ -129,7 +131,7 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
     tutti_roster_member *member = &roster->members[rank];
     bool watched = why == TUTTI_FAILURE_SIGNAL || why == TUTTI_FAILURE_EXIT;
     if (rank == 0 && watched) {
-        note(member, why, detail, "");
+        roster_verdict_note(member, why, detail, "");
         note_silence(member, now_ns);
         if (roster->phase == TUTTI_PHASE_ASKING)
             tutti__roster_decide(roster, now_ns);
@@ -141,11 +143,12 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
         tutti__roster_decide(roster, now_ns);
     }
     if (rank == roster->options.rank)
-        report(roster);
+        roster_verdict_report(roster);
     tutti__roster_appeal(roster, now_ns, &m);
 }
 
-void tutti__roster_appeal(tutti_roster *roster, int64_t now_ns, const tutti_message *suspect)
+void tutti__roster_appeal(tutti_roster *roster, int64_t now_ns,
+                          const tutti_cluster_message *suspect)
 {
     tutti_failure before =
         roster->plea.type != 0 ? (tutti_failure)roster->plea.as.suspect.why : TUTTI_FAILURE_NONE;
@@ -196,7 +199,7 @@ static bool is_cause(const tutti_roster_member *member)
 
 /* Causes first, then who was accused first. Whoever was away itself blames nobody for what the
  * others have done meanwhile. */
-static int choose(const tutti_roster *roster)
+static int roster_verdict_choose(const tutti_roster *roster)
 {
     int best = -1, own = roster->options.rank;
     if (roster->members[own].why == TUTTI_FAILURE_SILENT)
@@ -224,7 +227,7 @@ static bool complete(const tutti_roster *roster)
         if (member->asked && member->linked && !member->reported)
             return false;
     }
-    const tutti_roster_member *culprit = &roster->members[choose(roster)];
+    const tutti_roster_member *culprit = &roster->members[roster_verdict_choose(roster)];
     bool ended = culprit->why == TUTTI_FAILURE_SIGNAL || culprit->why == TUTTI_FAILURE_EXIT;
     bool hearsay = culprit->why == TUTTI_FAILURE_SUSPECTED;
     if ((ended || hearsay) && culprit->linked)
@@ -235,7 +238,7 @@ static bool complete(const tutti_roster *roster)
 void tutti__roster_send_verdict(tutti_roster *roster, int rank)
 {
     const tutti_verdict *v = &roster->verdict;
-    tutti_message m = {.type = TUTTI_MESSAGE_VERDICT};
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_VERDICT};
     m.as.verdict.rank = v->rank;
     m.as.verdict.why = v->why;
     m.as.verdict.detail = v->detail;
@@ -270,7 +273,7 @@ static int find_mute(const tutti_roster *roster)
 /* Of those who waited too long none is the culprit where another does not answer. */
 static int find_culprit(tutti_roster *roster, int64_t now_ns)
 {
-    int rank = choose(roster);
+    int rank = roster_verdict_choose(roster);
     int mute = waited_too_long(&roster->members[rank]) ? find_mute(roster) : -1;
     if (roster->options.rank != 0 && waited_too_long(&roster->members[rank]))
         return 0;

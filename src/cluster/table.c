@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "cluster/keeper.h"
+#include "cluster/heartbeat.h"
 #include "cluster/lookup.h"
 
 enum { MOST_LISTED = 8, MILLISECOND = 1000000 };
@@ -80,49 +80,50 @@ typedef struct gap {
 } gap;
 
 /* Under the lock. */
-static int find_gaps(const tutti_keeper *keeper, gap gaps[MOST_LISTED])
+static int find_gaps(const tutti_heartbeat *heartbeat, gap gaps[MOST_LISTED])
 {
     int count = 0;
-    for (int r = 1; r < keeper->cluster->size; r++) {
-        if (keeper->roster.members[r].linked)
+    for (int r = 1; r < heartbeat->cluster->size; r++) {
+        if (heartbeat->roster.members[r].linked)
             continue;
         if (count < MOST_LISTED) {
-            const tutti_peer *peer = &keeper->roster.members[r].peer;
-            gaps[count] = (gap){.rank = r, .seen = keeper->seen[r], .pid = peer->pid};
+            const tutti_peer *peer = &heartbeat->roster.members[r].peer;
+            gaps[count] = (gap){.rank = r, .seen = heartbeat->seen[r], .pid = peer->pid};
             snprintf(gaps[count].host, sizeof gaps[count].host, "%s", peer->host);
-            snprintf(gaps[count].from, sizeof gaps[count].from, "%s", keeper->seen_from[r]);
+            snprintf(gaps[count].from, sizeof gaps[count].from, "%s", heartbeat->seen_from[r]);
         }
         count++;
     }
     return count;
 }
 
-void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_text, size_t size)
+void tutti__missing_table(tutti_heartbeat *heartbeat, int64_t waited_ns, char *ret_text,
+                          size_t size)
 {
     gap gaps[MOST_LISTED];
     tutti_text text = {0};
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
-    char turned_from[sizeof keeper->turned_from], turned_why[sizeof keeper->turned_why];
+    char turned_from[sizeof heartbeat->turned_from], turned_why[sizeof heartbeat->turned_why];
     char of_job[3 * TUTTI_JOB_BYTES];
-    pthread_mutex_lock(&keeper->lock);
-    int count = find_gaps(keeper, gaps), world = keeper->cluster->size, unseen = 0;
-    tutti__link_note_silent(keeper);
-    snprintf(turned_from, sizeof turned_from, "%s", keeper->turned_from);
-    snprintf(turned_why, sizeof turned_why, "%s", keeper->turned_why);
-    tutti__refusal_job_text(keeper->other_job, keeper->me.job, of_job, sizeof of_job);
-    pthread_mutex_unlock(&keeper->lock);
+    pthread_mutex_lock(&heartbeat->lock);
+    int count = find_gaps(heartbeat, gaps), world = heartbeat->cluster->size, unseen = 0;
+    tutti__link_note_silent(heartbeat);
+    snprintf(turned_from, sizeof turned_from, "%s", heartbeat->turned_from);
+    snprintf(turned_why, sizeof turned_why, "%s", heartbeat->turned_why);
+    tutti__refusal_job_text(heartbeat->other_job, heartbeat->me.job, of_job, sizeof of_job);
+    pthread_mutex_unlock(&heartbeat->lock);
     for (int i = 0; i < count && i < MOST_LISTED; i++)
         unseen += gaps[i].seen == TUTTI_REFUSAL_NONE && gaps[i].pid == 0;
     bool certain = unseen == 1 && count <= MOST_LISTED; /* whom it was that did not say its rank */
     tutti__text_add(&text, "after %.1f s, %d of %d ranks have met at %s; missing:",
-                    (double)waited_ns / 1e9, world - count, world, keeper->cluster->meeting);
+                    (double)waited_ns / 1e9, world - count, world, heartbeat->cluster->meeting);
     for (int i = 0; i < count && i < MOST_LISTED; i++) {
         tutti_role role = TUTTI_ROLE_WORKER;
         int index = 0;
         char why[sizeof of_job + 100];
-        tutti_cluster_find_rank(keeper->cluster, gaps[i].rank, &role, &index);
-        const char *task = tutti_cluster_task(keeper->cluster, role, index);
+        tutti_cluster_find_rank(heartbeat->cluster, gaps[i].rank, &role, &index);
+        const char *task = tutti_cluster_task(heartbeat->cluster, role, index);
         if (gaps[i].seen != TUTTI_REFUSAL_NONE)
             snprintf(why, sizeof why, "a process at %s was refused: %s", gaps[i].from,
                      gaps[i].seen == TUTTI_REFUSAL_JOB ? of_job
@@ -145,24 +146,24 @@ void tutti__missing_table(tutti_keeper *keeper, int64_t waited_ns, char *ret_tex
     if (!certain && turned_why[0] != '\0')
         tutti__text_add(&text, "\na process at %s was refused: %s", turned_from, turned_why);
     if (count > 0)
-        doubt_meeting(keeper->cluster->meeting, &text);
+        doubt_meeting(heartbeat->cluster->meeting, &text);
     snprintf(ret_text, size, "%s", text.failed ? "ranks are missing" : text.data);
     tutti__text_free(&text);
     tutti__error_restore(&before);
 }
 
-void tutti__missing_tell(tutti_keeper *keeper)
+void tutti__missing_tell(tutti_heartbeat *heartbeat)
 {
     tutti_text text = {0};
-    int own = keeper->cluster->rank;
+    int own = heartbeat->cluster->rank;
     tutti__text_add(&text, "missing");
-    pthread_mutex_lock(&keeper->lock);
-    for (int r = 1; r < keeper->cluster->size; r++)
-        if (own == 0 ? !keeper->roster.members[r].linked : r == own)
+    pthread_mutex_lock(&heartbeat->lock);
+    for (int r = 1; r < heartbeat->cluster->size; r++)
+        if (own == 0 ? !heartbeat->roster.members[r].linked : r == own)
             tutti__text_add(&text, " %d", r);
-    pthread_mutex_unlock(&keeper->lock);
+    pthread_mutex_unlock(&heartbeat->lock);
     tutti__text_add(&text, "\n");
-    if (keeper->cluster->launcher_fd >= 0 && !text.failed)
-        (void)!send(keeper->cluster->launcher_fd, text.data, text.size, MSG_NOSIGNAL);
+    if (heartbeat->cluster->launcher_fd >= 0 && !text.failed)
+        (void)!send(heartbeat->cluster->launcher_fd, text.data, text.size, MSG_NOSIGNAL);
     tutti__text_free(&text);
 }

@@ -8,21 +8,21 @@
 
 uint64_t tutti__test_seed;
 
-static uint64_t draw(simulation *sim, uint64_t below)
+static uint64_t testing_roster_draw(simulation *sim, uint64_t below)
 {
     return tutti__random_below((tutti_random_key){.seed = sim->seed}, sim->drawn++, below);
 }
 
-static tutti_message *copy_of(const tutti_message *message)
+static tutti_cluster_message *copy_of(const tutti_cluster_message *message)
 {
-    tutti_message *copy = message != NULL ? malloc(sizeof *copy) : NULL;
+    tutti_cluster_message *copy = message != NULL ? malloc(sizeof *copy) : NULL;
     if (copy != NULL)
         *copy = *message;
     return copy;
 }
 
 static void post(simulation *sim, int64_t at, kind what, int to, int other,
-                 const tutti_message *message)
+                 const tutti_cluster_message *message)
 {
     event e = {at, sim->order++, what, to, other, copy_of(message)};
     HOLDS((message == NULL) == (e.message == NULL));
@@ -32,15 +32,15 @@ static void post(simulation *sim, int64_t at, kind what, int to, int other,
 /* In order; during a loss until the network is back. */
 static int64_t arrival(simulation *sim, int from, int to)
 {
-    int64_t at = sim->now + (int64_t)draw(sim, (uint64_t)sim->delay) + 1;
+    int64_t at = sim->now + (int64_t)testing_roster_draw(sim, (uint64_t)sim->delay) + 1;
     if (at < sim->slow_until)
-        at = sim->slow_until + (int64_t)draw(sim, (uint64_t)SECOND / 20);
+        at = sim->slow_until + (int64_t)testing_roster_draw(sim, (uint64_t)SECOND / 20);
     if (at <= sim->last_sent[from][to])
         at = sim->last_sent[from][to] + 1;
     return sim->last_sent[from][to] = at;
 }
 
-static void node_send(void *context, int rank, const tutti_message *message)
+static void node_send(void *context, int rank, const tutti_cluster_message *message)
 {
     node *from = context;
     simulation *sim = from->sim;
@@ -96,40 +96,43 @@ static int64_t clock_of(const node *n)
 static int64_t draw_delay(simulation *sim)
 {
     static const int64_t most[] = {FAST, FAST, FAST, FAST, FAST, FAST, 2 * FAST, 8 * FAST};
-    return 1 + (int64_t)draw(sim, (uint64_t)most[draw(sim, TUTTI_COUNT(most))]);
+    return 1 + (int64_t)testing_roster_draw(
+                   sim, (uint64_t)most[testing_roster_draw(sim, TUTTI_COUNT(most))]);
 }
 
 /* One side of a network that is cut between machines. */
 static unsigned draw_half(simulation *sim)
 {
-    unsigned machines = (unsigned)draw(sim, 1u << MOST), half = 0;
+    unsigned machines = (unsigned)testing_roster_draw(sim, 1u << MOST), half = 0;
     for (int r = 0; r < sim->size; r++)
         half |= (machines >> (r / sim->crowd) & 1) << r;
     return half;
 }
 
-static void begin(simulation *sim, uint64_t seed)
+static void testing_roster_begin(simulation *sim, uint64_t seed)
 {
     *sim = (simulation){.seed = seed};
-    sim->size = 2 + (int)draw(sim, MOST - 1);
-    sim->fault = (fault)draw(sim, FAULT_COUNT);
-    sim->victim = (int)draw(sim, (uint64_t)sim->size);
-    sim->other = (sim->victim + 1 + (int)draw(sim, (uint64_t)sim->size - 1)) % sim->size;
-    sim->supervised = draw(sim, 2) == 1;
-    sim->crowd = 1 + (int)draw(sim, (uint64_t)sim->size);
+    sim->size = 2 + (int)testing_roster_draw(sim, MOST - 1);
+    sim->fault = (fault)testing_roster_draw(sim, FAULT_COUNT);
+    sim->victim = (int)testing_roster_draw(sim, (uint64_t)sim->size);
+    sim->other =
+        (sim->victim + 1 + (int)testing_roster_draw(sim, (uint64_t)sim->size - 1)) % sim->size;
+    sim->supervised = testing_roster_draw(sim, 2) == 1;
+    sim->crowd = 1 + (int)testing_roster_draw(sim, (uint64_t)sim->size);
     sim->delay = draw_delay(sim);
-    sim->proof = draw(sim, 2) == 1 ? 1 : SECOND * 3 / 10;
+    sim->proof = testing_roster_draw(sim, 2) == 1 ? 1 : SECOND * 3 / 10;
     sim->half = draw_half(sim);
     if (sim->fault >= FAULT_KILL_TWO && sim->fault <= FAULT_MACHINE) {
         sim->victim = 0;
         sim->other = 1 + sim->other % (sim->size - 1);
     }
-    sim->rounds = draw(sim, 40);
-    sim->pace = draw(sim, 2) == 1 ? SECOND / 2 : 3 * SECOND;
-    sim->fault_at = 3 * SECOND + (int64_t)draw(sim, 10 * (uint64_t)SECOND);
+    sim->rounds = testing_roster_draw(sim, 40);
+    sim->pace = testing_roster_draw(sim, 2) == 1 ? SECOND / 2 : 3 * SECOND;
+    sim->fault_at = 3 * SECOND + (int64_t)testing_roster_draw(sim, 10 * (uint64_t)SECOND);
     for (int r = 0; r < sim->size; r++) {
         node *n = &sim->nodes[r];
-        *n = (node){.sim = sim, .rank = r, .clock_offset = (int64_t)draw(sim, 1u << 30)};
+        *n = (node){
+            .sim = sim, .rank = r, .clock_offset = (int64_t)testing_roster_draw(sim, 1u << 30)};
         tutti_roster_options options = {.rank = r,
                                         .size = sim->size,
                                         .job = seed + 1,
@@ -141,11 +144,11 @@ static void begin(simulation *sim, uint64_t seed)
                                   .where = node_where,
                                   .call = node_call};
         tutti_peer self = {.pid = 100 + r, .machine = machine_of(sim, r), .port = 1000 + r};
-        int64_t begun =
-            clock_of(n) - (int64_t)draw(sim, (uint64_t)SECOND); /* not all beat at once */
+        int64_t begun = clock_of(n) - (int64_t)testing_roster_draw(
+                                          sim, (uint64_t)SECOND); /* not all beat at once */
         HOLDS(tutti__roster_init(&n->roster, &options, &ways, begun) == TUTTI_OK);
         tutti__roster_self(&n->roster, &self);
-        post(sim, (int64_t)draw(sim, 2 * (uint64_t)SECOND), LINK, r, 0, NULL);
+        post(sim, (int64_t)testing_roster_draw(sim, 2 * (uint64_t)SECOND), LINK, r, 0, NULL);
         post(sim, 0, TICK, r, 0, NULL);
     }
     post(sim, sim->fault_at, BREAK, 0, 0, NULL);
@@ -199,10 +202,11 @@ static void work(simulation *sim, node *n)
         uint64_t value[2] = {(uint64_t)n->rank, roster->round + 1};
         tutti__roster_exchange(roster, clock_of(n), value, sizeof value);
     }
-    post(sim, sim->now + (int64_t)draw(sim, (uint64_t)sim->pace), WORK, n->rank, 0, NULL);
+    post(sim, sim->now + (int64_t)testing_roster_draw(sim, (uint64_t)sim->pace), WORK, n->rank, 0,
+         NULL);
 }
 
-static void cut(simulation *sim, int a, int b)
+static void testing_roster_cut(simulation *sim, int a, int b)
 {
     sim->lost[a][b] = sim->lost[b][a] = true;
 }
@@ -212,7 +216,7 @@ static void end_links(simulation *sim, int rank)
     for (int r = 0; r < sim->size; r++)
         if (r != rank) {
             post(sim, arrival(sim, rank, r), CLOSED, r, rank, NULL);
-            cut(sim, rank, r);
+            testing_roster_cut(sim, rank, r);
         }
 }
 
@@ -221,8 +225,8 @@ static void kill_node(simulation *sim, node *victim)
     end_links(sim, victim->rank);
     victim->dead = true;
     for (int r = 0; sim->supervised && r < sim->size; r++)
-        post(sim, sim->now + (int64_t)draw(sim, 2 * (uint64_t)SECOND / 5), OBITUARY, r,
-             victim->rank, NULL);
+        post(sim, sim->now + (int64_t)testing_roster_draw(sim, 2 * (uint64_t)SECOND / 5), OBITUARY,
+             r, victim->rank, NULL);
 }
 
 static bool is_linked(const node *n, int other)
@@ -273,8 +277,8 @@ static void go_on_calling(simulation *sim, node *n, const event *e)
         answer(sim, n, HELLO, e->other);
         break;
     case HELLO:
-        post(sim, sim->now + (int64_t)draw(sim, (uint64_t)sim->proof), PROVED, n->rank, e->other,
-             NULL);
+        post(sim, sim->now + (int64_t)testing_roster_draw(sim, (uint64_t)sim->proof), PROVED,
+             n->rank, e->other, NULL);
         break;
     case PROVED:
         let_in(sim, n, e->other);
@@ -295,7 +299,7 @@ static void go_on_calling(simulation *sim, node *n, const event *e)
     }
 }
 
-static void split(simulation *sim)
+static void testing_roster_split(simulation *sim)
 {
     bool cut_off = false;
     for (int a = 0; a < sim->size; a++)
@@ -315,19 +319,20 @@ static void lose_machine(simulation *sim)
         sim->broken = sim->broken && !sim->nodes[r].leaving;
         sim->nodes[r].dead = sim->nodes[r].gone = true;
         for (int other = 0; other < sim->size; other++)
-            cut(sim, r, other);
+            testing_roster_cut(sim, r, other);
     }
 }
 
 /* Rank 0's process ends, and something happens to others. */
 static void break_two(simulation *sim)
 {
-    int64_t soon = sim->now + (int64_t)draw(sim, (uint64_t)SECOND);
-    int third = 1 + (sim->other + (int)draw(sim, (uint64_t)sim->size)) % (sim->size - 1);
+    int64_t soon = sim->now + (int64_t)testing_roster_draw(sim, (uint64_t)SECOND);
+    int third =
+        1 + (sim->other + (int)testing_roster_draw(sim, (uint64_t)sim->size)) % (sim->size - 1);
     if (sim->fault == FAULT_KILL_TWO)
         post(sim, soon, KILL, sim->other, 0, NULL);
     else if (sim->fault == FAULT_KILL_STOP) {
-        sim->late = draw(sim, 2) == 1;
+        sim->late = testing_roster_draw(sim, 2) == 1;
         post(sim, sim->late ? soon : sim->now, STOP, sim->other, 0, NULL);
     } else if (sim->fault == FAULT_KILL_LOSE)
         post(sim, soon, LOSE, sim->other, third, NULL);
@@ -348,15 +353,16 @@ static void break_something(simulation *sim)
         break;
     case FAULT_PAUSE:
         victim->stopped = true;
-        post(sim, sim->now + (int64_t)draw(sim, 35 * (uint64_t)SECOND / 10), WAKE, sim->victim, 0,
-             NULL);
+        post(sim, sim->now + (int64_t)testing_roster_draw(sim, 35 * (uint64_t)SECOND / 10), WAKE,
+             sim->victim, 0, NULL);
         break;
     case FAULT_PARTITION:
         for (int r = 0; r < sim->size; r++)
-            cut(sim, sim->victim, r);
+            testing_roster_cut(sim, sim->victim, r);
         break;
     case FAULT_HALF_OPEN:
-        sim->lost[draw(sim, 2) ? link : 0][draw(sim, 2) ? 0 : link] = true;
+        sim->lost[testing_roster_draw(sim, 2) ? link : 0][testing_roster_draw(sim, 2) ? 0 : link] =
+            true;
         sim->lost[0][0] = false;
         sim->broken = sim->broken && (sim->lost[0][link] || sim->lost[link][0]);
         break;
@@ -365,14 +371,14 @@ static void break_something(simulation *sim)
             post(sim, arrival(sim, 0, link), CLOSED, link, 0, NULL);
             post(sim, arrival(sim, link, 0), CLOSED, 0, link, NULL);
         }
-        cut(sim, 0, link);
+        testing_roster_cut(sim, 0, link);
         break;
     case FAULT_LEAP:
-        victim->clock_offset += (int64_t)draw(sim, 3600 * (uint64_t)SECOND);
+        victim->clock_offset += (int64_t)testing_roster_draw(sim, 3600 * (uint64_t)SECOND);
         sim->broken = false;
         break;
     case FAULT_LOSS:
-        sim->slow_until = sim->now + (int64_t)draw(sim, 3 * (uint64_t)SECOND);
+        sim->slow_until = sim->now + (int64_t)testing_roster_draw(sim, 3 * (uint64_t)SECOND);
         sim->broken = false;
         break;
     case FAULT_SUSPECT:
@@ -392,11 +398,12 @@ static void break_something(simulation *sim)
     case FAULT_ABORT_STOP:
     case FAULT_ABORT:
         if (sim->fault == FAULT_ABORT_STOP)
-            post(sim, sim->now + (int64_t)draw(sim, SECOND * 3 / 10), STOP, 0, 0, NULL);
+            post(sim, sim->now + (int64_t)testing_roster_draw(sim, SECOND * 3 / 10), STOP, 0, 0,
+                 NULL);
         if (!ended(victim))
             tutti__roster_suspect(&victim->roster, clock_of(victim), sim->victim,
                                   TUTTI_FAILURE_ABORTED, 0, "loss is NaN");
-        if (sim->fault == FAULT_ABORT && draw(sim, 2))
+        if (sim->fault == FAULT_ABORT && testing_roster_draw(sim, 2))
             kill_node(sim, victim);
         break;
     case FAULT_KILL_TWO:
@@ -409,15 +416,16 @@ static void break_something(simulation *sim)
         lose_machine(sim);
         break;
     case FAULT_SPLIT:
-        split(sim);
+        testing_roster_split(sim);
         break;
     case FAULT_CUT:
-        cut(sim, 0, link);
+        testing_roster_cut(sim, 0, link);
         break;
     case FAULT_SLEEP:
         victim->stopped = true;
-        post(sim, sim->now + 35 * SECOND / 10 + (int64_t)draw(sim, 10 * (uint64_t)SECOND), WAKE,
-             sim->victim, 0, NULL);
+        post(sim,
+             sim->now + 35 * SECOND / 10 + (int64_t)testing_roster_draw(sim, 10 * (uint64_t)SECOND),
+             WAKE, sim->victim, 0, NULL);
         break;
     default:
         sim->broken = false;
@@ -516,7 +524,7 @@ static bool take_next(simulation *sim, event *ret)
 void tutti__simulation_run(simulation *sim, uint64_t seed)
 {
     tutti__test_seed = seed;
-    begin(sim, seed);
+    testing_roster_begin(sim, seed);
     event e;
     while (take_next(sim, &e) && e.at < 300 * SECOND) {
         sim->now = e.at;

@@ -73,7 +73,7 @@ typedef struct event {
     uint64_t order;
     kind kind;
     int node, other;
-    tutti_message *message;
+    tutti_cluster_message *message;
 } event;
 
 typedef struct node {

@@ -168,7 +168,7 @@ static long bio_control(BIO *bio, int command, long number, void *pointer)
     return command == BIO_CTRL_FLUSH ? 1 : 0;
 }
 
-static void *allocate(size_t size, const char *file, int line)
+static void *tls_allocate(size_t size, const char *file, int line)
 {
     TUTTI_UNUSED(file);
     TUTTI_UNUSED(line);
@@ -202,7 +202,7 @@ static void stay_loaded(void)
  * other memory; those of curves are not. */
 static void keep_out_of_cores(void)
 {
-    if (ssl.CRYPTO_set_mem_functions(allocate, resize, release) == 1)
+    if (ssl.CRYPTO_set_mem_functions(tls_allocate, resize, release) == 1)
         stay_loaded();
     else
         (void)ssl.CRYPTO_secure_malloc_init(GUARDED_BYTES, GUARDED_LEAST);
@@ -456,7 +456,7 @@ static void explain(tutti_tls *tls)
 
 /* What a call that did not succeed means. A connection that ends, as when the process at its other
  * end goes, is no refusal. */
-static int judge(tutti_tls *tls, int result)
+static int tls_judge(tutti_tls *tls, int result)
 {
     int error = ssl.SSL_get_error(tls->ssl, result);
     if (error == ERROR_WANT_READ || error == ERROR_WANT_WRITE)
@@ -484,7 +484,7 @@ int tutti__tls_handshake(tutti_tls *tls)
     tls->ready = result == 1;
     if (tls->ready)
         return 0;
-    result = judge(tls, result);
+    result = tls_judge(tls, result);
     return result == 0 ? -EPROTO : result;
 }
 
@@ -495,7 +495,7 @@ int64_t tutti__tls_send(tutti_tls *tls, const void *data, size_t size)
         return result;
     ssl.ERR_clear_error();
     result = ssl.SSL_write(tls->ssl, data, size > 1 << 30 ? 1 << 30 : (int)size);
-    return result > 0 ? result : judge(tls, result);
+    return result > 0 ? result : tls_judge(tls, result);
 }
 
 int64_t tutti__tls_receive(tutti_tls *tls, void *data, size_t size)
@@ -506,7 +506,7 @@ int64_t tutti__tls_receive(tutti_tls *tls, void *data, size_t size)
     ssl.ERR_clear_error();
     result = ssl.SSL_read(tls->ssl, data, size > 1 << 30 ? 1 << 30 : (int)size);
     tls->dry = result <= 0;
-    return result > 0 ? result : judge(tls, result);
+    return result > 0 ? result : tls_judge(tls, result);
 }
 
 bool tutti__tls_ready(const tutti_tls *tls)

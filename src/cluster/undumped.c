@@ -52,7 +52,7 @@ static void *map(size_t bytes)
 }
 
 /* With the lock. The rest of a chunk that is too short stays unused: at most one block's bytes. */
-static block *cut(size_t bytes)
+static block *undumped_cut(size_t bytes)
 {
     if (chunk_left < bytes) {
         char *more = map(CHUNK);
@@ -76,7 +76,7 @@ static block *take_small(size_t bytes)
     block *found = unused[exponent];
     if (found != NULL)
         unused[exponent] = found->next;
-    else if ((found = cut((size_t)1 << exponent)) != NULL)
+    else if ((found = undumped_cut((size_t)1 << exponent)) != NULL)
         found->bytes = (size_t)1 << exponent;
     pthread_mutex_unlock(&lock);
     return found;

@@ -2,24 +2,24 @@
 #ifndef TUTTI_COMM_COMM_H
 #define TUTTI_COMM_COMM_H
 
-#include "comm/coll.h"
-#include "comm/fabric.h"
+#include "comm/coll/coll.h"
+#include "comm/fabric/fabric.h"
 
 enum { TUTTI_SPEC_MOST = 8, TUTTI_COLL_NAME = 24 };
 enum { TUTTI_WHOLE_CONTEXT = 1 };     /* of the group of all ranks of a fabric */
 enum { TUTTI_MEASURING_CONTEXT = 0 }; /* of the same ranks while they measure their links */
 
 /* Algorithms by size. */
-typedef struct tutti_spec {
+typedef struct tutti_algorithm_spec {
     int count; /* 0: by cost */
     struct {
         char within[TUTTI_COLL_NAME], between[TUTTI_COLL_NAME]; /* `between` may be "" */
         int parts;
         int64_t limit; /* bytes; INT64_MAX for the last */
     } range[TUTTI_SPEC_MOST];
-} tutti_spec;
+} tutti_algorithm_spec;
 tutti_status tutti__comm_spec_parse(const char *text, tutti_operation operation,
-                                    tutti_spec *ret_spec);
+                                    tutti_algorithm_spec *ret_spec);
 
 struct tutti_comm {
     tutti_fabric *fabric; /* shared with the groups made by splitting */
@@ -33,7 +33,7 @@ struct tutti_comm {
      * machines (NULL on the others). */
     tutti_comm *within, *between;
     tutti_comm_cost cost;
-    tutti_spec spec;
+    tutti_algorithm_spec spec;
     bool inherited; /* `spec` is the parent's: where it is not possible here, cost decides */
     const tutti_coll *chosen[TUTTI_OPERATION_COUNT][65]; /* by cost, for each power of two */
     double timeout;
@@ -56,7 +56,7 @@ tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *membe
                                 uint32_t context, const tutti_comm_options *options,
                                 tutti_comm **ret_comm);
 /* Sets up what needs all ranks to talk: shared areas, groups within and between machines. */
-tutti_status tutti__comm_settle(tutti_comm *comm, const tutti_comm_options *options);
+tutti_status tutti__comm_set_up(tutti_comm *comm, const tutti_comm_options *options);
 void tutti__comm_destroy(tutti_comm *comm); /* NULL is fine */
 /* From now on messages of this rank's collectives are for ranks that have marked the group alike:
  * with the same number behind the same call. Between two collectives; sends nothing. */
@@ -83,7 +83,7 @@ tutti_status tutti__comm_broke(tutti_comm *comm, tutti_status status, const char
                                const char *then);
 /* Waits for a message of a user, which failures name ("recv halo"); a rank that is late has not
  * failed for that, but a send that ends half way breaks the group. */
-tutti_status tutti__comm_await(tutti_comm *comm, tutti_message *message, const char *name,
+tutti_status tutti__comm_await(tutti_comm *comm, tutti_fabric_message *message, const char *name,
                                int64_t deadline_ns);
 /* Runs a collective on this thread: chooses the algorithm, waits, breaks the group on failure. */
 tutti_status tutti__collective_run(tutti_collective *collective, const tutti_comm_call *call);
@@ -91,7 +91,8 @@ tutti_status tutti__collective_run(tutti_collective *collective, const tutti_com
  * `room`: for the call's own list of sizes, which the collective then points into.
  * TUTTI_INVALID: no such call is possible in this group, which all ranks say alike. */
 tutti_status tutti__collective_choose(tutti_collective *collective, const tutti_comm_call *call,
-                                      tutti_spec *room, const tutti_coll **ret_by, int *ret_parts);
+                                      tutti_algorithm_spec *room, const tutti_coll **ret_by,
+                                      int *ret_parts);
 tutti_status tutti__collective_do(tutti_collective *collective, const tutti_coll *by, int parts);
 
 /* The same as tutti_comm_all_reduce in place, at once on this thread, whatever is queued: for jobs.
@@ -125,8 +126,9 @@ typedef struct tutti_comm_job {
 tutti_status tutti__worker_job(tutti_comm *comm, tutti_comm_job *job, tutti_request **ret_request);
 tutti_status tutti__worker_queue(tutti_comm *comm, const tutti_collective *collective,
                                  const tutti_comm_call *call, tutti_request **ret_request);
-tutti_status tutti__worker_message(tutti_comm *comm, const tutti_message *message, const char *name,
-                                   int64_t deadline_ns, tutti_request **ret_request);
+tutti_status tutti__worker_message(tutti_comm *comm, const tutti_fabric_message *message,
+                                   const char *name, int64_t deadline_ns,
+                                   tutti_request **ret_request);
 /* Waits until nothing is queued, so that a synchronous call keeps its place. */
 tutti_status tutti__worker_drain(tutti_comm *comm);
 /* Before the group goes: nothing of its messages may be touched any more. Sends that nobody has
@@ -186,7 +188,7 @@ typedef enum tutti_cost_wish {
     TUTTI_COST_MEASURED,
     TUTTI_COST_GLANCED
 } tutti_cost_wish;
-tutti_status tutti__cost_settle(tutti_comm *comm, tutti_cost_wish wish);
+tutti_status tutti__cost_find(tutti_comm *comm, tutti_cost_wish wish);
 /* The lower quartile of those of `count` times, `step` apart, that are known (above 0); 0 when
  * there is none. The least may be a moment that others did not have, and half of all may be
  * disturbed. */

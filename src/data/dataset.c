@@ -29,8 +29,8 @@ static void note_place(tutti_dataset *dataset)
     snprintf(dataset->place, sizeof dataset->place, "%s:%d", slash ? slash + 1 : file, line);
 }
 
-static tutti_dataset *allocate(const tutti_dataset_def *def, int input_count,
-                               tutti_dataset *const *inputs)
+static tutti_dataset *dataset_allocate(const tutti_dataset_def *def, int input_count,
+                                       tutti_dataset *const *inputs)
 {
     tutti_dataset *dataset = calloc(1, sizeof *dataset);
     if (!dataset)
@@ -64,7 +64,7 @@ tutti_dataset *tutti__dataset_create(const tutti_dataset_def *def, tutti_job *jo
                 tutti_fail(TUTTI_UNSUPPORTED,
                            "its input is what tutti_distribute_from_function made: each process "
                            "has rows of its own; use the transform inside the function"));
-    tutti_dataset *dataset = allocate(def, input_count, inputs);
+    tutti_dataset *dataset = dataset_allocate(def, input_count, inputs);
     if (!dataset)
         return tutti__dataset_fail(job, def, tutti_fail(TUTTI_NO_MEMORY, "no memory"));
     dataset->def = def;

@@ -87,7 +87,7 @@ typedef struct bend {
     float amount[2], frequency[2], phase[2];
 } bend;
 
-static point apply(const bend *b, const float affine[6], point p)
+static point digits_apply(const bend *b, const float affine[6], point p)
 {
     point q = {p.x + b->amount[0] * wave(b->frequency[0] * p.y + b->phase[0]),
                p.y + b->amount[1] * wave(b->frequency[1] * p.x + b->phase[1])};
@@ -168,7 +168,7 @@ static void draw_stroke(dice *d, const stroke *s, const bend *b, const float aff
     int count = trace(s, points);
     float shift_x = uniform(d, -0.03f, 0.03f), shift_y = uniform(d, -0.03f, 0.03f);
     for (int i = 0; i < count; i++) {
-        point p = apply(b, affine, (point){points[i].x + shift_x, points[i].y + shift_y});
+        point p = digits_apply(b, affine, (point){points[i].x + shift_x, points[i].y + shift_y});
         if (i > 0)
             draw_segment(pixels, previous, p, radius);
         previous = p;

@@ -103,8 +103,8 @@ tutti_status tutti__row_of(tutti_tensor *tensor, int64_t row, tutti_tensor **ret
     return tutti__tensor_strided(tensor, &type, tensor->strides + 1, tensor->offset + shift, ret);
 }
 
-static tutti_status refuse(int component, int64_t number, const tutti_type *first,
-                           const tutti_type *other)
+static tutti_status element_refuse(int component, int64_t number, const tutti_type *first,
+                                   const tutti_type *other)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     return tutti_fail(TUTTI_INVALID,
@@ -124,7 +124,7 @@ static tutti_status check_equal(int64_t count, const tutti_element *elements)
             const tutti_type *first = tutti_tensor_type(elements[0].tensors[c]);
             const tutti_type *other = tutti_tensor_type(elements[i].tensors[c]);
             if (!tutti_type_equal(first, other))
-                return refuse(c, i, first, other);
+                return element_refuse(c, i, first, other);
         }
     }
     return TUTTI_OK;

@@ -12,7 +12,7 @@ const tutti_dataset_kind *tutti_dataset_kind_at(int index)
     return index < 0 ? NULL : tutti__dataset_kind_table[index];
 }
 
-static const tutti_dataset_kind *find(const char *name)
+static const tutti_dataset_kind *kinds_find(const char *name)
 {
     for (int i = 0; name && tutti__dataset_kind_table[i]; i++)
         if (strcmp(tutti__dataset_kind_table[i]->name, name) == 0)
@@ -20,7 +20,7 @@ static const tutti_dataset_kind *find(const char *name)
     return NULL;
 }
 
-static tutti_status refuse(const char *name)
+static tutti_status kinds_refuse(const char *name)
 {
     tutti_text known = {0};
     for (int i = 0; tutti__dataset_kind_table[i]; i++)
@@ -36,9 +36,9 @@ tutti_dataset *tutti_load_dataset_with(tutti_job *job, const char *name, const c
 {
     if (!tutti__job_able(job))
         return NULL;
-    const tutti_dataset_kind *kind = find(name);
+    const tutti_dataset_kind *kind = kinds_find(name);
     if (!kind) {
-        tutti_job_fail(job, refuse(name));
+        tutti_job_fail(job, kinds_refuse(name));
         return NULL;
     }
     tutti_dataset *dataset = kind->open(job, split);

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/given.h"
 #include "base/pool.h"
 #include "base/random.h"
+#include "base/require.h"
 #include "data/bytes.h"
 #include "data/digits.h"
 #include "data/mnist.h"
@@ -16,7 +16,7 @@
 
 tutti_status tutti_idx_load(const char *path, tutti_tensor **ret_tensor)
 {
-    TUTTI_GIVEN(ret_tensor);
+    TUTTI_REQUIRE(ret_tensor);
     void *data;
     size_t size;
     TUTTI_TRY(tutti__bytes_read(path, &data, &size));
@@ -43,8 +43,8 @@ static tutti_status read_either(const char *directory, const char *name, tutti_t
 }
 
 /* Bytes to [0,1], or to labels. */
-static tutti_status convert(const tutti_tensor *from, int64_t count, bool images,
-                            tutti_tensor **ret)
+static tutti_status mnist_convert(const tutti_tensor *from, int64_t count, bool images,
+                                  tutti_tensor **ret)
 {
     int64_t dims[] = {count, TUTTI_DIGIT_SIDE, TUTTI_DIGIT_SIDE, 1};
     TUTTI_TRY(tutti_tensor_create(images ? TUTTI_F32 : TUTTI_I64, images ? 4 : 1, dims, ret));
@@ -59,8 +59,8 @@ static tutti_status convert(const tutti_tensor *from, int64_t count, bool images
     return TUTTI_OK;
 }
 
-static tutti_status check(const char *directory, const tutti_tensor *images,
-                          const tutti_tensor *labels)
+static tutti_status mnist_check(const char *directory, const tutti_tensor *images,
+                                const tutti_tensor *labels)
 {
     char found[2][TUTTI_TYPE_TEXT];
     const int64_t *dims = tutti_tensor_dims(images);
@@ -86,7 +86,7 @@ tutti_status tutti__mnist_files(const char *directory, bool train, tutti_tensor 
     tutti_status status = read_either(
         directory, train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte", &labels);
     if (status == TUTTI_OK)
-        status = check(directory, images, labels);
+        status = mnist_check(directory, images, labels);
     if (status != TUTTI_OK) {
         tutti_tensor_release(images);
         tutti_tensor_release(labels);
@@ -104,9 +104,9 @@ static tutti_status load_files(const char *directory, bool train, int64_t limit,
     TUTTI_TRY(tutti__mnist_files(directory, train, &images, &labels));
     int64_t count = tutti_tensor_count(labels);
     count = limit > 0 && limit < count ? limit : count;
-    tutti_status status = convert(images, count, true, &pixels);
+    tutti_status status = mnist_convert(images, count, true, &pixels);
     if (status == TUTTI_OK)
-        status = convert(labels, count, false, &classes);
+        status = mnist_convert(labels, count, false, &classes);
     tutti_tensor_release(labels);
     tutti_tensor_release(images);
     if (status != TUTTI_OK) {
@@ -137,8 +137,8 @@ static void draw_piece(void *context, int64_t piece)
 tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t count,
                                tutti_tensor **ret_images, tutti_tensor **ret_labels)
 {
-    TUTTI_GIVEN(ret_images);
-    TUTTI_GIVEN(ret_labels);
+    TUTTI_REQUIRE(ret_images);
+    TUTTI_REQUIRE(ret_labels);
     tutti_tensor *images, *labels;
     tutti_pool *pool;
     if (first < 0 || count < 0)
@@ -165,8 +165,8 @@ tutti_status tutti_digits_draw(uint64_t seed, int64_t first, int64_t count,
 tutti_status tutti_mnist_load(const char *directory, const char *split, int64_t limit,
                               tutti_tensor **ret_images, tutti_tensor **ret_labels)
 {
-    TUTTI_GIVEN(ret_images);
-    TUTTI_GIVEN(ret_labels);
+    TUTTI_REQUIRE(ret_images);
+    TUTTI_REQUIRE(ret_labels);
     bool train = split && strcmp(split, "train") == 0;
     if (!split || (!train && strcmp(split, "test") != 0))
         return tutti_fail(TUTTI_INVALID, "MNIST has the splits \"train\" and \"test\", not \"%s\"",
@@ -181,10 +181,10 @@ tutti_status tutti_mnist_load(const char *directory, const char *split, int64_t 
 tutti_status tutti_take_rows(const tutti_tensor *tensor, int64_t count, const int64_t *rows,
                              tutti_tensor **ret_tensor)
 {
-    TUTTI_GIVEN(tensor);
-    TUTTI_GIVEN(ret_tensor);
+    TUTTI_REQUIRE(tensor);
+    TUTTI_REQUIRE(ret_tensor);
     if (count > 0)
-        TUTTI_GIVEN(rows);
+        TUTTI_REQUIRE(rows);
     int rank = tutti_tensor_rank(tensor);
     int64_t dims[TUTTI_MAX_RANK], limit = rank > 0 ? tutti_tensor_dims(tensor)[0] : 0;
     char text[TUTTI_TYPE_TEXT];

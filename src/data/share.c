@@ -90,36 +90,36 @@ static tutti_shard_policy best(const tutti_intake *reading, int count)
                                      : TUTTI_SHARD_ELEMENT;
 }
 
-static tutti_status refuse(tutti_shard_policy policy, const char *reason, const char *name)
+static tutti_status share_refuse(tutti_shard_policy policy, const char *reason, const char *name)
 {
     return tutti_fail(
         TUTTI_INVALID, "the data cannot be shared by '%s': %s%s%s%s; use shard=element",
         tutti__share_name(policy), name ? "'" : "", name ? name : "", name ? "' " : "", reason);
 }
 
-static tutti_status check(const tutti_dataset *dataset, const tutti_dataset *batches,
-                          tutti_shard_policy policy, int count)
+static tutti_status share_check(const tutti_dataset *dataset, const tutti_dataset *batches,
+                                tutti_shard_policy policy, int count)
 {
     tutti_intake reading;
     if (!batches)
-        return refuse(policy, "its last steps do not make the batches (tutti_batch)", NULL);
+        return share_refuse(policy, "its last steps do not make the batches (tutti_batch)", NULL);
     if (batches->info.batch < count)
-        return refuse(policy, "a batch has fewer rows than there are workers", NULL);
+        return share_refuse(policy, "a batch has fewer rows than there are workers", NULL);
     if (dataset->once)
-        return refuse(policy,
-                      "it can be read once, and may have been begun; give its generator "
-                      "a reset function",
-                      NULL);
+        return share_refuse(policy,
+                            "it can be read once, and may have been begun; give its generator "
+                            "a reset function",
+                            NULL);
     if (policy == TUTTI_SHARD_OFF)
         return TUTTI_OK;
     look(batches->inputs[0], &reading);
     if (reading.stops)
-        return refuse(policy,
-                      reading.source ? "does not read files that can be shared"
-                                     : "stands between its files and its batches",
-                      reading.stops);
+        return share_refuse(policy,
+                            reading.source ? "does not read files that can be shared"
+                                           : "stands between its files and its batches",
+                            reading.stops);
     if (policy == TUTTI_SHARD_BYTES && !reading.cuts)
-        return refuse(policy, "its files are packed or cannot be opened", NULL);
+        return share_refuse(policy, "its files are packed or cannot be opened", NULL);
     return TUTTI_OK;
 }
 
@@ -136,7 +136,7 @@ tutti_status tutti__share_choose(const tutti_dataset *dataset, tutti_shard_polic
             policy = best(&reading, count);
         }
     } else if (wanted != TUTTI_SHARD_ELEMENT) {
-        TUTTI_TRY(check(dataset, batches, wanted, count));
+        TUTTI_TRY(share_check(dataset, batches, wanted, count));
     }
     *ret = policy;
     return TUTTI_OK;

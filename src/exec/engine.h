@@ -2,9 +2,9 @@
 #ifndef TUTTI_EXEC_ENGINE_H
 #define TUTTI_EXEC_ENGINE_H
 
-#include "dist/strategy.h"
-#include "exec/limit.h"
+#include "exec/plan/limit.h"
 #include "graph/graph.h"
+#include "parallel/strategies/strategy.h"
 #include "program/target.h"
 #include "state/state.h"
 #include "tutti/session.h"
@@ -38,7 +38,7 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
 void tutti__engine_destroy(tutti_engine *engine); /* NULL is fine */
 tutti_state *tutti__engine_state(tutti_engine *engine);
 /* From now on runs are spread so. INVALID when another one spreads them already. */
-tutti_status tutti__engine_spread(tutti_engine *engine, tutti_strategy *strategy);
+tutti_status tutti__engine_set_strategy(tutti_engine *engine, tutti_strategy *strategy);
 /* From now on runs are on one device again, the strategy's first. For a strategy of one process. */
 tutti_status tutti__engine_gather(tutti_engine *engine);
 /* From now on programs take at most so many bytes for their values; those that are there go. */
@@ -51,13 +51,13 @@ bool tutti__engine_apart(const tutti_engine *engine, bool slots);
  * steps, by all processes. */
 tutti_status tutti__engine_join(tutti_engine *engine, bool slots);
 /* Whether gradients are compressed and something may have been left out, which the first process
- * cannot save alone; and fetching it, before it saves (tutti__state_gather_left_out): between two
- * steps, by all processes. */
-bool tutti__engine_leaves_out(const tutti_engine *engine);
-tutti_status tutti__engine_gather_left_out(tutti_engine *engine);
+ * cannot save alone; and fetching it, before it saves (tutti__state_gather_error_feedback): between
+ * two steps, by all processes. */
+bool tutti__engine_has_error_feedback(const tutti_engine *engine);
+tutti_status tutti__engine_gather_error_feedback(tutti_engine *engine);
 
 /* What one run asks for. */
-typedef struct tutti_ask {
+typedef struct tutti_run_request {
     int feed_count, fetch_count, target_count;
     const tutti_edge *feeds;
     tutti_tensor *const *values; /* of the feeds; contiguous or not */
@@ -69,24 +69,24 @@ typedef struct tutti_ask {
     const int64_t *counts; /* rows of each process, as they agreed; NULL: cut evenly */
     int count_count;       /* of processes */
     uint64_t constants;    /* variables are constants: tutti__engine_constants; 0: they are read */
-    bool spread_already;   /* the graph is what a strategy made */
-    const char *device;    /* NULL: the engine's */
+    bool rewritten_already;      /* the graph is what a strategy made */
+    const char *device;          /* NULL: the engine's */
     struct tutti_plan *inside;   /* of the run inside which this one runs: its plan is kept there */
     const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */
     tutti_ticket ticket;         /* of the run whose rest this is */
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
                      version */
-} tutti_ask;
+} tutti_run_request;
 
 /* What stands for the present values of the variables, above 0: as long as it is the same, a
  * program that holds them as constants is right. */
 uint64_t tutti__engine_constants(tutti_engine *engine);
 
 /* Feeds hold as many rows as the processes agreed on last. */
-void tutti__engine_own_rows(const tutti_engine *engine, tutti_ask *ask);
+void tutti__engine_own_rows(const tutti_engine *engine, tutti_run_request *ask);
 /* Finds or compiles the program and runs it. ret_values: one new tensor per fetch. */
-tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph, const tutti_ask *request,
-                               tutti_tensor **ret_values);
+tutti_status tutti__engine_run(tutti_engine *engine, tutti_graph *graph,
+                               const tutti_run_request *request, tutti_tensor **ret_values);
 
 struct tutti_plan;
 /* A plan that was compiled, before it runs for the first time. */
@@ -95,7 +95,7 @@ typedef struct tutti_made {
     tutti_run *run;
     tutti_tensor *const *values; /* of the run */
     tutti_graph *graph;
-    const tutti_ask *request; /* as it was asked for */
+    const tutti_run_request *request; /* as it was asked for */
 } tutti_made;
 /* Told of every one of them: measurements, forecasts. */
 typedef struct tutti_engine_watch {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/plain.h"
+#include "base/c_locale.h"
 #include "graph/attr.h"
 
 const tutti_attr *tutti_attr_find(const tutti_attr *attrs, int count, const char *name)

@@ -28,8 +28,8 @@ typedef struct diff {
     tutti_arena arena;
 } diff;
 
-static tutti_sym apply(tutti_graph *graph, const char *op, int count, const tutti_sym *inputs,
-                       int attr_count, const tutti_attr *attrs)
+static tutti_sym autodiff_apply(tutti_graph *graph, const char *op, int count,
+                                const tutti_sym *inputs, int attr_count, const tutti_attr *attrs)
 {
     return (tutti_apply_op_named)(graph, op, NULL, count, inputs, attr_count, attrs);
 }
@@ -39,14 +39,15 @@ tutti_sym(tutti_grad_dense)(tutti_grad grad, tutti_sym like)
     if (!grad.rows.node)
         return grad.value;
     tutti_sym inputs[] = {grad.value, grad.rows, like};
-    return apply(tutti_sym_graph(grad.value), "rows_to_dense", 3, inputs, 0, NULL);
+    return autodiff_apply(tutti_sym_graph(grad.value), "rows_to_dense", 3, inputs, 0, NULL);
 }
 
 static tutti_sym as_i64(tutti_graph *graph, tutti_sym rows)
 {
     tutti_attr dtype = TUTTI_INT("dtype", TUTTI_I64);
-    return tutti_sym_type(rows).dtype == TUTTI_I64 ? rows
-                                                   : apply(graph, "cast", 1, &rows, 1, &dtype);
+    return tutti_sym_type(rows).dtype == TUTTI_I64
+               ? rows
+               : autodiff_apply(graph, "cast", 1, &rows, 1, &dtype);
 }
 
 static tutti_grad sum_two(tutti_graph *graph, tutti_grad a, tutti_grad b, tutti_sym like)
@@ -57,11 +58,11 @@ static tutti_grad sum_two(tutti_graph *graph, tutti_grad a, tutti_grad b, tutti_
         if (tutti_sym_type(a.rows).dtype != tutti_sym_type(b.rows).dtype)
             for (int i = 0; i < 2; i++)
                 rows[i] = as_i64(graph, rows[i]);
-        return (tutti_grad){apply(graph, "concat", 2, values, 1, &axis),
-                            apply(graph, "concat", 2, rows, 1, &axis)};
+        return (tutti_grad){autodiff_apply(graph, "concat", 2, values, 1, &axis),
+                            autodiff_apply(graph, "concat", 2, rows, 1, &axis)};
     }
     tutti_sym both[] = {tutti_grad_dense(a, like), tutti_grad_dense(b, like)};
-    return (tutti_grad){.value = apply(graph, "add", 2, both, 0, NULL)};
+    return (tutti_grad){.value = autodiff_apply(graph, "add", 2, both, 0, NULL)};
 }
 
 /* Whether a gradient can be one of this value: of the same graph and type, as far as shapes are
@@ -78,7 +79,8 @@ static bool is_gradient_of(const diff *d, tutti_grad grad, tutti_edge edge)
     return same;
 }
 
-static tutti_status refuse(const diff *d, tutti_grad grad, tutti_edge edge, const char *what)
+static tutti_status autodiff_refuse(const diff *d, tutti_grad grad, tutti_edge edge,
+                                    const char *what)
 {
     char given[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
     tutti_type type = tutti_sym_type(grad.value), of = *tutti__edge_type(edge);
@@ -113,7 +115,7 @@ static tutti_grad total(diff *d, tutti_edge edge)
         if (hook.edge.node == edge.node && hook.edge.index == edge.index)
             sum = hook.fn(forward, sum, hook.context);
         if (sum.value.node && d->graph->error.status == TUTTI_OK && !is_gradient_of(d, sum, edge)) {
-            (void)refuse(d, sum, edge, "a hook");
+            (void)autodiff_refuse(d, sum, edge, "a hook");
             tutti__poison(d->graph, TUTTI_INVALID, "%s", tutti_error_message());
         }
     }
@@ -234,7 +236,7 @@ static tutti_status seed(diff *d, int y_count, const tutti_sym *ys, const tutti_
     for (int i = 0; i < y_count; i++) {
         tutti_grad grad = {.value = y_grads ? y_grads[i] : TUTTI_NO_SYM};
         if (!grad.value.node)
-            grad.value = apply(d->graph, "ones_like", 1, &ys[i], 0, NULL);
+            grad.value = autodiff_apply(d->graph, "ones_like", 1, &ys[i], 0, NULL);
         if (!grad.value.node)
             return tutti_graph_check(d->graph);
         TUTTI_TRY(contribute(d, tutti__edge(ys[i]), grad));
@@ -252,7 +254,7 @@ static tutti_status send_back(diff *d, const tutti_node *recv, tutti_grad grad)
 {
     tutti_edge sent = d->sent[recv->id];
     return is_gradient_of(d, grad, sent) ? contribute(d, sent, grad)
-                                         : refuse(d, grad, sent, "recv");
+                                         : autodiff_refuse(d, grad, sent, "recv");
 }
 
 /* Nodes are visited by id: a recv must stand behind what it gets. */
@@ -321,7 +323,7 @@ static tutti_status apply_rule(diff *d, tutti_node *node, const tutti_grad *outp
         if (wanted[i] && grads[i].node) {
             tutti_grad grad = {grads[i], rows[i]};
             if (!is_gradient_of(d, grad, node->inputs[i]))
-                return refuse(d, grad, node->inputs[i], node->op->name);
+                return autodiff_refuse(d, grad, node->inputs[i], node->op->name);
             TUTTI_TRY(contribute(d, node->inputs[i], grad));
         }
     return TUTTI_OK;
@@ -340,7 +342,7 @@ static tutti_status apply_there(diff *d, tutti_node *node, const tutti_grad *out
     return status;
 }
 
-static tutti_status visit(diff *d, tutti_node *node)
+static tutti_status autodiff_visit(diff *d, tutti_node *node)
 {
     bool any = false;
     tutti_grad *outputs =
@@ -369,8 +371,9 @@ static tutti_status visit(diff *d, tutti_node *node)
     return apply_there(d, node, outputs);
 }
 
-static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_sym *y_grads,
-                        int x_count, const tutti_sym *xs, tutti_sym *ret_grads, tutti_sym *ret_rows)
+static tutti_status autodiff_run(diff *d, int y_count, const tutti_sym *ys,
+                                 const tutti_sym *y_grads, int x_count, const tutti_sym *xs,
+                                 tutti_sym *ret_grads, tutti_sym *ret_rows)
 {
     pair_sends(d);
     mark_reached(d, x_count, xs);
@@ -380,7 +383,7 @@ static tutti_status run(diff *d, int y_count, const tutti_sym *ys, const tutti_s
     TUTTI_TRY(seed(d, y_count, ys, y_grads));
     for (size_t n = d->count; n-- > 0;)
         if (d->wanted[n] && d->carries[n] && d->sums[n])
-            TUTTI_TRY(visit(d, d->graph->nodes.data[n]));
+            TUTTI_TRY(autodiff_visit(d, d->graph->nodes.data[n]));
     for (int i = 0; i < x_count; i++) {
         tutti_grad grad = total(d, tutti__edge(xs[i]));
         if (grad.rows.node && !ret_rows)
@@ -422,9 +425,10 @@ tutti_status tutti__gradients(tutti_graph *graph, int y_count, const tutti_sym *
     d.scoped = tutti__scope_has_device(graph);
     tutti_name_push(graph, "gradients");
     graph->differentiated++;
-    tutti_status status = d.reached && d.carries && d.wanted && d.sums && d.sent && d.devices
-                              ? run(&d, y_count, ys, y_grads, x_count, xs, ret_grads, ret_rows)
-                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
+    tutti_status status =
+        d.reached && d.carries && d.wanted && d.sums && d.sent && d.devices
+            ? autodiff_run(&d, y_count, ys, y_grads, x_count, xs, ret_grads, ret_rows)
+            : tutti_fail(TUTTI_NO_MEMORY, "no memory for gradients");
     graph->differentiated--;
     tutti_name_pop(graph);
     free(d.reached);
@@ -472,7 +476,7 @@ tutti_sym(tutti_gradient)(tutti_sym y, tutti_sym x)
     (tutti_gradients)(y, 1, &x, &grad);
     tutti_graph *graph = tutti_sym_graph(y);
     if (graph && graph->error.status == TUTTI_OK && !grad.value.node)
-        return apply(graph, "zeros_like", 1, &x, 0, NULL);
+        return autodiff_apply(graph, "zeros_like", 1, &x, 0, NULL);
     return tutti_grad_dense(grad, x);
 }
 

@@ -7,7 +7,7 @@
 #include "graph/scope.h"
 
 /* Keeps the first mistake only. */
-static void note(tutti_graph *graph, tutti_status status)
+static void build_note(tutti_graph *graph, tutti_status status)
 {
     if (graph && graph->error.status == TUTTI_OK)
         tutti__error_capture(status, &graph->error);
@@ -75,7 +75,7 @@ tutti_sym tutti__poison(tutti_graph *graph, tutti_status status, const char *for
         tutti_fail(status, "%s %s", message, place);
     else
         tutti_fail(status, "%s", message);
-    note(graph, status);
+    build_note(graph, status);
     return TUTTI_POISON;
 }
 
@@ -127,8 +127,8 @@ tutti_status tutti__sym_usable(const tutti_graph *graph, tutti_sym sym, const ch
         which);
 }
 
-static tutti_status resolve(tutti_graph *graph, const tutti_op *op, const tutti_sym *input,
-                            int position, tutti_edge *ret)
+static tutti_status build_resolve(tutti_graph *graph, const tutti_op *op, const tutti_sym *input,
+                                  int position, tutti_edge *ret)
 {
     TUTTI_TRY(tutti__sym_usable(graph, *input, "input", position));
     *ret = (tutti_edge){input->node, input->index};
@@ -171,7 +171,7 @@ static tutti_status build(tutti_graph *graph, const tutti_op *op, const char *na
         !(edges = tutti__arena_array(&graph->arena, (size_t)input_count, sizeof *edges)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d inputs", input_count);
     for (int i = 0; i < input_count; i++)
-        TUTTI_TRY(resolve(graph, op, &inputs[i], i, &edges[i]));
+        TUTTI_TRY(build_resolve(graph, op, &inputs[i], i, &edges[i]));
     tutti_node *node;
     TUTTI_TRY(tutti__node_add(graph, op, name, input_count, edges, attr_count, attrs, &node));
     TUTTI_TRY(follow_updates(graph, node));
@@ -197,7 +197,7 @@ tutti_sym tutti__build(tutti_graph *graph, const tutti_op *op, const char *name,
         if (size > SHOWN)
             snprintf(full + 60, sizeof full - 60, "\u2026");
         add_place(op->name, full);
-        note(graph, status);
+        build_note(graph, status);
     }
     return sym;
 }

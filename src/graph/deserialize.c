@@ -98,7 +98,7 @@ static tutti_status get_attr(tutti_reader *r, record *node)
 }
 
 /* The bytes are to blame for what a shape rule refuses. Its message may name the node already. */
-static tutti_status refuse(const tutti_node *node)
+static tutti_status deserialize_refuse(const tutti_node *node)
 {
     char head[TUTTI_GRAPH_MAX_STRING + 256];
     int size = snprintf(head, sizeof head, "%s '%s'", node->op->name, node->name);
@@ -124,7 +124,8 @@ static tutti_status get_attrs_and_add(tutti_reader *r, tutti_graph *graph, recor
                                    node->like.name, node->attrs[i].name);
     tutti_status status =
         tutti__node_restore(graph, &node->like, node->attr_count, node->attrs, ret);
-    return status == TUTTI_OK || status == TUTTI_NO_MEMORY ? status : refuse(&node->like);
+    return status == TUTTI_OK || status == TUTTI_NO_MEMORY ? status
+                                                           : deserialize_refuse(&node->like);
 }
 
 /* A node of this graph that comes before `limit`. */
@@ -229,7 +230,7 @@ static tutti_status settle_types(tutti_node *node, const record *from)
     }
     tutti_status status = again ? tutti__node_infer_known(node, node->types) : TUTTI_OK;
     if (status != TUTTI_OK)
-        return status == TUTTI_NO_MEMORY ? status : refuse(node);
+        return status == TUTTI_NO_MEMORY ? status : deserialize_refuse(node);
     for (int i = 0; again && i < node->output_count; i++)
         if (!tutti_type_equal(&node->types[i], &from->like.types[i]))
             return TUTTI_READ_FAIL(

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/given.h"
+#include "base/require.h"
 #include "graph/attr.h"
 #include "graph/graph.h"
 #include "graph/scope.h"
@@ -13,7 +13,7 @@ static _Atomic uint64_t next_serial = 1;
 
 tutti_status tutti_graph_create(tutti_graph **ret_graph)
 {
-    TUTTI_GIVEN(ret_graph);
+    TUTTI_REQUIRE(ret_graph);
     tutti_graph *graph = calloc(1, sizeof *graph);
     if (!graph)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a graph");
@@ -341,9 +341,9 @@ static tutti_status give_identity(tutti_graph *graph, tutti_node *node, const ch
     return TUTTI_OK;
 }
 
-static tutti_status fill(tutti_graph *graph, tutti_node *node, const char *name,
-                         const tutti_node *like, int input_count, const tutti_edge *inputs,
-                         int attr_count, const tutti_attr *attrs)
+static tutti_status graph_fill(tutti_graph *graph, tutti_node *node, const char *name,
+                               const tutti_node *like, int input_count, const tutti_edge *inputs,
+                               int attr_count, const tutti_attr *attrs)
 {
     node->input_count = input_count;
     node->inputs =
@@ -376,9 +376,9 @@ static tutti_node *new_node(tutti_graph *graph, const tutti_op *op)
     return node;
 }
 
-static tutti_status add(tutti_graph *graph, const tutti_op *op, const char *name,
-                        const tutti_node *like, int input_count, const tutti_edge *inputs,
-                        int attr_count, const tutti_attr *attrs, tutti_node **ret_node)
+static tutti_status graph_add(tutti_graph *graph, const tutti_op *op, const char *name,
+                              const tutti_node *like, int input_count, const tutti_edge *inputs,
+                              int attr_count, const tutti_attr *attrs, tutti_node **ret_node)
 {
     TUTTI_TRY(check_inputs(graph, op, input_count, inputs));
     tutti_node *node = new_node(graph, op);
@@ -388,7 +388,8 @@ static tutti_status add(tutti_graph *graph, const tutti_op *op, const char *name
     node->op = op;
     node->generation = graph->generation;
     node->id = (uint32_t)graph->nodes.count;
-    tutti_status status = fill(graph, node, name, like, input_count, inputs, attr_count, attrs);
+    tutti_status status =
+        graph_fill(graph, node, name, like, input_count, inputs, attr_count, attrs);
     if (status != TUTTI_OK && graph->lasting && !(op->flags & TUTTI_OP_HANDLE))
         (void)TUTTI_VEC_PUSH(&graph->spare, node); /* nobody knows of it */
     TUTTI_TRY(status);
@@ -415,7 +416,7 @@ tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char 
     if (lasts)
         swap_arenas(&graph->arena, graph->lasting);
     tutti_status status =
-        add(graph, op, name, NULL, input_count, inputs, attr_count, attrs, ret_node);
+        graph_add(graph, op, name, NULL, input_count, inputs, attr_count, attrs, ret_node);
     if (lasts)
         swap_arenas(&graph->arena, graph->lasting);
     return status;
@@ -424,8 +425,8 @@ tutti_status tutti__node_add(tutti_graph *graph, const tutti_op *op, const char 
 tutti_status tutti__node_restore(tutti_graph *graph, const tutti_node *like, int attr_count,
                                  const tutti_attr *attrs, tutti_node **ret_node)
 {
-    return add(graph, like->op, NULL, like, like->input_count, like->inputs, attr_count, attrs,
-               ret_node);
+    return graph_add(graph, like->op, NULL, like, like->input_count, like->inputs, attr_count,
+                     attrs, ret_node);
 }
 
 tutti_status tutti__graph_result(tutti_graph *graph, tutti_edge edge)

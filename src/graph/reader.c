@@ -17,7 +17,7 @@ tutti_status tutti__read_bytes(tutti_reader *r, size_t size, const unsigned char
     return TUTTI_OK;
 }
 
-static uint64_t load(const unsigned char *bytes, int size)
+static uint64_t reader_load(const unsigned char *bytes, int size)
 {
     uint64_t value = 0;
     for (int i = 0; i < size; i++)
@@ -29,7 +29,7 @@ tutti_status tutti__read_word(tutti_reader *r, uint32_t *ret)
 {
     const unsigned char *bytes;
     TUTTI_TRY(tutti__read_bytes(r, 4, &bytes));
-    *ret = (uint32_t)load(bytes, 4);
+    *ret = (uint32_t)reader_load(bytes, 4);
     return TUTTI_OK;
 }
 
@@ -37,7 +37,7 @@ tutti_status tutti__read_long(tutti_reader *r, uint64_t *ret)
 {
     const unsigned char *bytes;
     TUTTI_TRY(tutti__read_bytes(r, 8, &bytes));
-    *ret = load(bytes, 8);
+    *ret = reader_load(bytes, 8);
     return TUTTI_OK;
 }
 

@@ -13,7 +13,7 @@ static tutti_map registered; /* "name" (newest) and "name@version" */
 static TUTTI_VEC(const tutti_op *) all;
 static bool ready;
 
-static tutti_status add(const tutti_op *op)
+static tutti_status registry_add(const tutti_op *op)
 {
     char key[256];
     snprintf(key, sizeof key, "%s@%d", op->name, op->version);
@@ -45,7 +45,7 @@ static bool make_ready(void)
     tutti_status status = TUTTI_OK;
     pthread_rwlock_wrlock(&lock);
     for (const tutti_op *const *op = tutti__op_table; !ready && status == TUTTI_OK && *op; op++)
-        status = add(*op);
+        status = registry_add(*op);
     if (status == TUTTI_OK) {
         __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
     } else {
@@ -71,7 +71,7 @@ static const tutti_op *find_built_in(const char *name)
     return newest;
 }
 
-static tutti_status check(const tutti_op *op)
+static tutti_status registry_check(const tutti_op *op)
 {
     if (!op || op->struct_size < offsetof(tutti_op, samples) || !op->name || !op->name[0])
         return tutti_fail(TUTTI_INVALID,
@@ -109,11 +109,11 @@ bool tutti__op_is_built_in(const tutti_op *op)
 
 tutti_status tutti_op_register(const tutti_op *op)
 {
-    TUTTI_TRY(check(op));
+    TUTTI_TRY(registry_check(op));
     if (!make_ready())
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the table of operators");
     pthread_rwlock_wrlock(&lock);
-    tutti_status status = add(op);
+    tutti_status status = registry_add(op);
     pthread_rwlock_unlock(&lock);
     return status;
 }

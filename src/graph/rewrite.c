@@ -41,7 +41,7 @@ static tutti_node *next_open(const tutti_node *node, const uint8_t *mark, bool *
     return NULL;
 }
 
-static bool visit(sorter *s, tutti_node *root)
+static bool rewrite_visit(sorter *s, tutti_node *root)
 {
     size_t depth = 0;
     s->stack[depth++] = root;
@@ -95,7 +95,7 @@ tutti_status tutti__graph_sort(tutti_graph *graph)
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory to sort a graph of %zu nodes", count);
     for (size_t i = 0; status == TUTTI_OK && i < count; i++) {
         tutti_node *node = graph->nodes.data[i];
-        if (!node->dead && s.mark[i] == 0 && !visit(&s, node))
+        if (!node->dead && s.mark[i] == 0 && !rewrite_visit(&s, node))
             status = tutti_fail(TUTTI_INTERNAL, "the graph has a cycle through '%s'", node->name);
     }
     if (status == TUTTI_OK) {

@@ -13,7 +13,7 @@ static void lack_memory(tutti_graph *graph)
 }
 
 /* What is opened in a scope that is lost is lost too, so that every scope's end is its own. */
-static tutti_scope *push(tutti_graph *graph, int kind)
+static tutti_scope *scope_push(tutti_graph *graph, int kind)
 {
     if (!graph)
         return NULL;
@@ -110,7 +110,7 @@ static tutti_status check_name(const char *what, const char *name)
 void tutti_name_push(tutti_graph *graph, const char *name)
 {
     const char *outer = graph ? tutti__scope_prefix(graph) : "";
-    tutti_scope *scope = push(graph, TUTTI_SCOPE_NAME);
+    tutti_scope *scope = scope_push(graph, TUTTI_SCOPE_NAME);
     if (!scope)
         return;
     if (check_name("name scope", name) != TUTTI_OK) {
@@ -129,7 +129,7 @@ void tutti_name_pop(tutti_graph *graph)
 
 void tutti_device_push(tutti_graph *graph, const char *device)
 {
-    tutti_scope *scope = push(graph, TUTTI_SCOPE_DEVICE);
+    tutti_scope *scope = scope_push(graph, TUTTI_SCOPE_DEVICE);
     if (!scope)
         return;
     tutti_device_name name;
@@ -145,7 +145,7 @@ void tutti_device_push(tutti_graph *graph, const char *device)
 
 void tutti_device_push_fn(tutti_graph *graph, tutti_device_fn *fn, void *context)
 {
-    tutti_scope *scope = push(graph, TUTTI_SCOPE_DEVICE_FN);
+    tutti_scope *scope = scope_push(graph, TUTTI_SCOPE_DEVICE_FN);
     if (graph && !fn)
         tutti__poison(graph, TUTTI_INVALID,
                       "device scope: no function is given that names devices");
@@ -162,7 +162,7 @@ void tutti_device_pop(tutti_graph *graph)
 
 void tutti__control_push(tutti_graph *graph, const char *what, int count, const tutti_sym *after)
 {
-    tutti_scope *scope = push(graph, TUTTI_SCOPE_CONTROL);
+    tutti_scope *scope = scope_push(graph, TUTTI_SCOPE_CONTROL);
     if (!scope)
         return;
     if (count < 0 || (count > 0 && !after)) {
@@ -205,7 +205,7 @@ void tutti_control_pop(tutti_graph *graph)
 
 void tutti_colocate_push(tutti_graph *graph, tutti_sym with)
 {
-    tutti_scope *scope = push(graph, TUTTI_SCOPE_COLOCATE);
+    tutti_scope *scope = scope_push(graph, TUTTI_SCOPE_COLOCATE);
     if (!scope || graph->error.status != TUTTI_OK)
         return;
     if (tutti__sym_usable(graph, with, "colocation: the neighbour", -1) == TUTTI_OK)
@@ -221,7 +221,7 @@ void tutti_colocate_pop(tutti_graph *graph)
 
 void tutti__region_push(tutti_graph *graph, uint32_t region, bool remat)
 {
-    tutti_scope *scope = push(graph, TUTTI_SCOPE_REGION);
+    tutti_scope *scope = scope_push(graph, TUTTI_SCOPE_REGION);
     if (!scope)
         return;
     scope->region = region ? region : graph->regions + 1;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/given.h"
+#include "base/require.h"
 #include "graph/serialize.h"
 #include "tensor/tensor.h"
 
@@ -261,7 +261,7 @@ uint64_t tutti__graph_checksum(const void *data, size_t size)
 }
 
 /* Header, table and graph in one piece. */
-static tutti_status join(writer *w, void **ret_data, size_t *ret_size)
+static tutti_status serialize_join(writer *w, void **ret_data, size_t *ret_size)
 {
     tutti_text out = {0};
     tutti__text_bytes(&out, TUTTI_GRAPH_MAGIC, 8);
@@ -287,12 +287,12 @@ static tutti_status join(writer *w, void **ret_data, size_t *ret_size)
 
 tutti_status tutti_graph_serialize(const tutti_graph *graph, void **ret_data, size_t *ret_size)
 {
-    TUTTI_GIVEN(ret_data);
-    TUTTI_GIVEN(ret_size);
+    TUTTI_REQUIRE(ret_data);
+    TUTTI_REQUIRE(ret_size);
     writer w = {0};
     tutti_status status = put_graph(&w, graph);
     if (status == TUTTI_OK)
-        status = join(&w, ret_data, ret_size);
+        status = serialize_join(&w, ret_data, ret_size);
     tutti__text_free(&w.body);
     tutti__text_free(&w.strings);
     tutti__map_free(&w.known);

@@ -30,7 +30,7 @@ static tutti_status unread(const reader *r, const char *wanted)
                       r->text, r->at, wanted);
 }
 
-static bool skip(reader *r, const char *sign)
+static bool sharding_skip(reader *r, const char *sign)
 {
     r->at += strspn(r->at, " ");
     size_t size = strlen(sign);
@@ -80,18 +80,18 @@ static tutti_status add_axis(reader *r, tutti_shard_kind kind, int dimension,
 static tutti_status read_dimensions(reader *r, int rank)
 {
     int dimension = 0;
-    if (!skip(r, "["))
+    if (!sharding_skip(r, "["))
         return unread(r, "'['");
-    for (bool more = !skip(r, "]"); more; dimension++) {
+    for (bool more = !sharding_skip(r, "]"); more; dimension++) {
         if (dimension == rank)
             return tutti_fail(TUTTI_INVALID, "sharding '%s' has more dimensions than the value: %d",
                               r->text, rank);
-        if (!skip(r, "-"))
+        if (!sharding_skip(r, "-"))
             do
                 TUTTI_TRY(add_axis(r, TUTTI_SPLIT, dimension, TUTTI_SUM));
-            while (skip(r, "*"));
-        more = skip(r, ",");
-        if (!more && !skip(r, "]"))
+            while (sharding_skip(r, "*"));
+        more = sharding_skip(r, ",");
+        if (!more && !sharding_skip(r, "]"))
             return unread(r, "',' or ']'");
     }
     if (dimension != rank)
@@ -103,13 +103,13 @@ static tutti_status read_dimensions(reader *r, int rank)
 static tutti_status read_partial(reader *r)
 {
     for (size_t i = 0; i < TUTTI_COUNT(reductions); i++)
-        if (skip(r, reductions[i])) {
-            if (!skip(r, ":"))
+        if (sharding_skip(r, reductions[i])) {
+            if (!sharding_skip(r, ":"))
                 return unread(r, "':'");
             do
                 TUTTI_TRY(add_axis(r, TUTTI_PARTIAL, 0, (tutti_reduction)i));
-            while (skip(r, ","));
-            return skip(r, ")") ? TUTTI_OK : unread(r, "')'");
+            while (sharding_skip(r, ","));
+            return sharding_skip(r, ")") ? TUTTI_OK : unread(r, "')'");
         }
     return unread(r, "sum, mean, min, max or prod");
 }
@@ -118,8 +118,8 @@ static tutti_status read_varying(reader *r)
 {
     do
         TUTTI_TRY(add_axis(r, TUTTI_VARYING, 0, TUTTI_SUM));
-    while (skip(r, ","));
-    return skip(r, ")") ? TUTTI_OK : unread(r, "')'");
+    while (sharding_skip(r, ","));
+    return sharding_skip(r, ")") ? TUTTI_OK : unread(r, "')'");
 }
 
 tutti_status tutti__sharding_parse(const char *text, int rank, const tutti_mesh *mesh,
@@ -128,9 +128,9 @@ tutti_status tutti__sharding_parse(const char *text, int rank, const tutti_mesh 
     reader r = {.text = text, .at = text, .mesh = mesh, .arena = arena};
     TUTTI_TRY(read_dimensions(&r, rank));
     while (r.at += strspn(r.at, " "), *r.at) {
-        if (skip(&r, "partial("))
+        if (sharding_skip(&r, "partial("))
             TUTTI_TRY(read_partial(&r));
-        else if (skip(&r, "varying("))
+        else if (sharding_skip(&r, "varying("))
             TUTTI_TRY(read_varying(&r));
         else
             return unread(&r, "partial(…) or varying(…)");
@@ -186,7 +186,7 @@ void tutti__sharding_print(tutti_text *out, const tutti_sharding *sharding, int 
 
 /* ---- comparing ---- */
 
-static const tutti_axis_shard *find(const tutti_sharding *s, const char *axis)
+static const tutti_axis_shard *sharding_find(const tutti_sharding *s, const char *axis)
 {
     for (int i = 0; s && i < s->count; i++)
         if (strcmp(s->shards[i].axis, axis) == 0)
@@ -206,7 +206,7 @@ static int outside(const tutti_sharding *s, const tutti_axis_shard *shard)
 static bool is_within(const tutti_sharding *a, const tutti_sharding *b)
 {
     for (int i = 0; a && i < a->count; i++) {
-        const tutti_axis_shard *x = &a->shards[i], *y = find(b, x->axis);
+        const tutti_axis_shard *x = &a->shards[i], *y = sharding_find(b, x->axis);
         if (x->kind == TUTTI_REPLICATED)
             continue;
         if (!y || x->kind != y->kind)

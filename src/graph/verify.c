@@ -10,7 +10,7 @@
 
 /* "matmul 'm1' (train.c:31): …" */
 TUTTI_PRINTF(2, 3)
-static tutti_status refuse(const tutti_node *node, const char *format, ...)
+static tutti_status verify_refuse(const tutti_node *node, const char *format, ...)
 {
     char message[800];
     va_list list;
@@ -40,19 +40,19 @@ static tutti_status check_self(const tutti_graph *graph, const tutti_node *node,
 {
     tutti_device_name parsed;
     if (!node->op || !node->op->infer)
-        return refuse(node, "has no operator with a shape rule");
+        return verify_refuse(node, "has no operator with a shape rule");
     if (!node->name || !node->name[0] || !node->origin || !node->device)
-        return refuse(node, "has no name, origin or device string");
+        return verify_refuse(node, "has no name, origin or device string");
     if (node->graph != graph)
-        return refuse(node, "stands in a graph that it does not belong to");
+        return verify_refuse(node, "stands in a graph that it does not belong to");
     if (node->id != position)
-        return refuse(
+        return verify_refuse(
             node, "has id %" PRIu32 " at position %zu; a pass that moves nodes must sort the graph",
             node->id, position);
     if (node->device[0] && tutti_device_parse(node->device, &parsed) != TUTTI_OK)
-        return refuse(node, "%s", tutti_error_message());
+        return verify_refuse(node, "%s", tutti_error_message());
     if (node->colocate && !holds(graph, node->colocate))
-        return refuse(node, "stands beside a node that is not in the graph");
+        return verify_refuse(node, "stands beside a node that is not in the graph");
     return TUTTI_OK;
 }
 
@@ -61,30 +61,30 @@ static tutti_status check_edges(const tutti_graph *graph, const tutti_node *node
     const tutti_op *op = node->op;
     if (node->input_count < op->min_inputs ||
         (op->max_inputs >= 0 && node->input_count > op->max_inputs))
-        return refuse(node, "has %d inputs, needs %d to %d", node->input_count, op->min_inputs,
-                      op->max_inputs);
+        return verify_refuse(node, "has %d inputs, needs %d to %d", node->input_count,
+                             op->min_inputs, op->max_inputs);
     for (int i = 0; i < node->input_count; i++) {
         tutti_edge edge = node->inputs[i];
         if (!holds(graph, edge.node))
-            return refuse(node, "input %d is not a node of the graph", i);
+            return verify_refuse(node, "input %d is not a node of the graph", i);
         if (edge.node->id >= node->id)
-            return refuse(
+            return verify_refuse(
                 node,
                 "input %d ('%s') does not come before it; the graph needs sorting, or has a cycle",
                 i, edge.node->name);
         if (edge.index >= (uint32_t)edge.node->output_count)
-            return refuse(node, "input %d is output %" PRIu32 " of '%s', which has %d", i,
-                          edge.index, edge.node->name, edge.node->output_count);
+            return verify_refuse(node, "input %d is output %" PRIu32 " of '%s', which has %d", i,
+                                 edge.index, edge.node->name, edge.node->output_count);
         if (tutti__edge_type(edge)->handle && !(op->flags & TUTTI_OP_TAKES_HANDLE))
-            return refuse(node,
-                          "input %d ('%s') is a handle, needs a value; read it with tutti_read", i,
-                          edge.node->name);
+            return verify_refuse(
+                node, "input %d ('%s') is a handle, needs a value; read it with tutti_read", i,
+                edge.node->name);
     }
     for (int i = 0; i < node->control_count; i++) {
         if (!holds(graph, node->controls[i]))
-            return refuse(node, "control edge %d does not come from a node of the graph", i);
+            return verify_refuse(node, "control edge %d does not come from a node of the graph", i);
         if (node->controls[i]->id >= node->id)
-            return refuse(
+            return verify_refuse(
                 node,
                 "waits for '%s', which does not come before it; the graph needs sorting, or has a cycle",
                 node->controls[i]->name);
@@ -108,14 +108,14 @@ static tutti_status check_attrs(const tutti_node *node)
     for (const tutti_attr_spec *spec = node->op->attrs; spec && spec->name; spec++, count++) {
         if (count >= node->attr_count || !node->attrs[count].name ||
             strcmp(node->attrs[count].name, spec->name) != 0)
-            return refuse(node, "attribute %d is not '%s', as the operator's table asks", count,
-                          spec->name);
+            return verify_refuse(node, "attribute %d is not '%s', as the operator's table asks",
+                                 count, spec->name);
         if (node->attrs[count].kind != spec->kind || !has_value(&node->attrs[count]))
-            return refuse(node, "attribute '%s' is not of kind %s, or has no value", spec->name,
-                          tutti__attr_kind_name(spec->kind));
+            return verify_refuse(node, "attribute '%s' is not of kind %s, or has no value",
+                                 spec->name, tutti__attr_kind_name(spec->kind));
     }
     if (count != node->attr_count)
-        return refuse(node, "has %d attributes, its operator %d", node->attr_count, count);
+        return verify_refuse(node, "has %d attributes, its operator %d", node->attr_count, count);
     return TUTTI_OK;
 }
 
@@ -124,9 +124,9 @@ static tutti_status compare_types(const tutti_node *node, const tutti_type *infe
     char own[TUTTI_TYPE_TEXT], rule[TUTTI_TYPE_TEXT];
     for (int i = 0; i < node->output_count; i++)
         if (!tutti__type_fits(&node->types[i], &inferred[i]))
-            return refuse(node, "output %d is %s, but the shape rule says %s", i,
-                          tutti_type_text(&node->types[i], own),
-                          tutti_type_text(&inferred[i], rule));
+            return verify_refuse(node, "output %d is %s, but the shape rule says %s", i,
+                                 tutti_type_text(&node->types[i], own),
+                                 tutti_type_text(&inferred[i], rule));
     return TUTTI_OK;
 }
 
@@ -137,8 +137,8 @@ static tutti_status check_types(tutti_node *node)
     for (int i = 0; i < node->output_count; i++)
         if (tutti_dtype_size(node->types[i].dtype) == 0 || node->types[i].rank < 0 ||
             node->types[i].rank > TUTTI_MAX_RANK || tutti_type_count(&node->types[i]) == -2)
-            return refuse(node, "output %d has no type that can be: %s", i,
-                          tutti_type_text(&node->types[i], text));
+            return verify_refuse(node, "output %d has no type that can be: %s", i,
+                                 tutti_type_text(&node->types[i], text));
     tutti_type *inferred = calloc((size_t)node->output_count + 1, sizeof *inferred);
     if (!inferred)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to verify '%s'", node->name);
@@ -146,7 +146,7 @@ static tutti_status check_types(tutti_node *node)
     if (status == TUTTI_OK)
         status = compare_types(node, inferred);
     else if (status != TUTTI_NO_MEMORY)
-        status = refuse(node, "%s", tutti_error_message());
+        status = verify_refuse(node, "%s", tutti_error_message());
     free(inferred);
     return status;
 }
@@ -158,16 +158,16 @@ static tutti_status check_sharding(const tutti_node *node, int output)
         const tutti_axis_shard *shard = &sharding->shards[i];
         if (!shard->axis || !shard->axis[0] || (unsigned)shard->kind > TUTTI_VARYING ||
             (unsigned)shard->reduction > TUTTI_PROD)
-            return refuse(node, "the sharding of output %d has no mesh axis, kind or reduction",
-                          output);
+            return verify_refuse(
+                node, "the sharding of output %d has no mesh axis, kind or reduction", output);
         if (shard->kind == TUTTI_SPLIT &&
             (shard->dimension < 0 || shard->dimension >= node->types[output].rank))
-            return refuse(node, "output %d is split along dimension %d, but has %d", output,
-                          shard->dimension, node->types[output].rank);
+            return verify_refuse(node, "output %d is split along dimension %d, but has %d", output,
+                                 shard->dimension, node->types[output].rank);
         for (int k = 0; k < i; k++)
             if (strcmp(sharding->shards[k].axis, shard->axis) == 0)
-                return refuse(node, "the sharding of output %d names mesh axis '%s' twice", output,
-                              shard->axis);
+                return verify_refuse(node, "the sharding of output %d names mesh axis '%s' twice",
+                                     output, shard->axis);
     }
     return TUTTI_OK;
 }
@@ -206,10 +206,10 @@ static tutti_status check_name(tutti_map *names, tutti_node *node, const char *n
 {
     const tutti_node *other = tutti__map_get(names, name);
     if (other && other->file)
-        return refuse(node, "has the %s of '%s' (%s:%d)", what, other->name, other->file,
-                      other->line);
+        return verify_refuse(node, "has the %s of '%s' (%s:%d)", what, other->name, other->file,
+                             other->line);
     if (other)
-        return refuse(node, "has the %s of '%s'", what, other->name);
+        return verify_refuse(node, "has the %s of '%s'", what, other->name);
     return tutti__map_set(names, name, node);
 }
 
@@ -238,7 +238,7 @@ tutti_status tutti__graph_check_parameters(const tutti_graph *graph)
             continue;
         snprintf(index, sizeof index, "%" PRId64, tutti__int(node, "index"));
         status = tutti__int(node, "index") < 0
-                     ? refuse(node, "is parameter %s; indices begin at 0", index)
+                     ? verify_refuse(node, "is parameter %s; indices begin at 0", index)
                      : check_name(&indices, node, index, "index");
     }
     tutti__map_free(&indices);
@@ -252,8 +252,8 @@ static tutti_status check_ends(const tutti_graph *graph)
         if (!holds(graph, edge.node))
             return tutti_fail(TUTTI_INVALID, "result %zu of the graph is not one of its nodes", i);
         if (edge.index >= (uint32_t)edge.node->output_count)
-            return refuse(edge.node, "has %d outputs, but output %" PRIu32 " is a result",
-                          edge.node->output_count, edge.index);
+            return verify_refuse(edge.node, "has %d outputs, but output %" PRIu32 " is a result",
+                                 edge.node->output_count, edge.index);
     }
     for (size_t i = 0; i < graph->targets.count; i++)
         if (!holds(graph, graph->targets.data[i]))
@@ -277,7 +277,7 @@ tutti_status tutti__graph_check_colocation(const tutti_graph *graph)
             cycle = node;
     }
     free(walk);
-    return cycle ? refuse(cycle, "stands beside itself, through other nodes") : TUTTI_OK;
+    return cycle ? verify_refuse(cycle, "stands beside itself, through other nodes") : TUTTI_OK;
 }
 
 static tutti_status check_graph(const tutti_graph *graph, int depth)

@@ -36,7 +36,7 @@ static uint32_t table[8][256], jump[4][256];
 static bool has_instruction;
 
 /* a b modulo the polynomial. */
-static uint32_t multiply(uint32_t a, uint32_t b)
+static uint32_t crc32c_multiply(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
     for (uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
@@ -50,8 +50,8 @@ static uint32_t multiply(uint32_t a, uint32_t b)
 static uint32_t power(uint64_t bytes)
 {
     uint32_t result = 1u << 31, square = 1u << 23; /* x^0, x^8 */
-    for (; bytes != 0; bytes >>= 1, square = multiply(square, square))
-        result = bytes & 1 ? multiply(result, square) : result;
+    for (; bytes != 0; bytes >>= 1, square = crc32c_multiply(square, square))
+        result = bytes & 1 ? crc32c_multiply(result, square) : result;
     return result;
 }
 
@@ -69,13 +69,13 @@ static void fill_tables(void)
     uint32_t far = power(STREAM);
     for (int k = 0; k < 4; k++)
         for (uint32_t b = 0; b < 256; b++)
-            jump[k][b] = multiply(b << 8 * k, far);
+            jump[k][b] = crc32c_multiply(b << 8 * k, far);
 #if defined(HAS_INSTRUCTION)
     has_instruction = HAS_INSTRUCTION();
 #endif
 }
 
-static void prepare(void)
+static void crc32c_prepare(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, fill_tables);
@@ -130,13 +130,13 @@ INSTRUCTION_TARGET static uint32_t by_instruction(uint32_t crc, const uint8_t *p
 
 uint32_t tutti__crc32c_plain(uint32_t crc, const void *data, size_t size)
 {
-    prepare();
+    crc32c_prepare();
     return ~by_table(~crc, data, size);
 }
 
 uint32_t tutti__crc32c(uint32_t crc, const void *data, size_t size)
 {
-    prepare();
+    crc32c_prepare();
 #if defined(STEP_8)
     if (has_instruction)
         return ~by_instruction(~crc, data, size);

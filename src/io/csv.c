@@ -31,8 +31,8 @@ static char *unquote(char *at, char *end, tutti_string *ret)
 }
 
 /* Fields of a line; as many as there are are counted, those within `room` are kept. */
-static tutti_status split(const tutti_csv *csv, char *line, size_t size, tutti_string *fields,
-                          size_t room, size_t *ret_count)
+static tutti_status csv_split(const tutti_csv *csv, char *line, size_t size, tutti_string *fields,
+                              size_t room, size_t *ret_count)
 {
     char *at = line, *end = line + size;
     size_t count = 0;
@@ -121,7 +121,7 @@ static tutti_status read_first(tutti_csv *csv)
     if (csv->fields == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "%s: no memory for %zu columns", csv->lines.source->name,
                           most);
-    TUTTI_TRY(split(csv, line, size, csv->fields, most, &csv->count));
+    TUTTI_TRY(csv_split(csv, line, size, csv->fields, most, &csv->count));
     return name_columns(csv);
 }
 
@@ -164,7 +164,7 @@ tutti_status tutti__csv_next(tutti_csv *csv, const tutti_string **ret_fields)
         *ret_fields = NULL;
         return TUTTI_OK;
     }
-    TUTTI_TRY(split(csv, line, size, csv->fields, csv->count, &count));
+    TUTTI_TRY(csv_split(csv, line, size, csv->fields, csv->count, &count));
     if (count != csv->count)
         return tutti_fail(TUTTI_CORRUPT, "%s: line %lld has %zu fields, expected %zu as in line 1",
                           csv->lines.source->name, (long long)csv->lines.number, count, csv->count);

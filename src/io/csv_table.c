@@ -70,7 +70,7 @@ static tutti_status fail_value(const table *t, int64_t row, size_t column, tutti
                       (int)(f.size < 60 ? f.size : 60), f.data, tutti_dtype_name(dtype));
 }
 
-static tutti_status fill(const table *t, size_t column, tutti_tensor *tensor)
+static tutti_status csv_table_fill(const table *t, size_t column, tutti_tensor *tensor)
 {
     tutti_dtype dtype = tutti_tensor_dtype(tensor);
     for (int64_t r = 0; r < t->rows; r++) {
@@ -103,7 +103,7 @@ static tutti_status add_column(const table *t, size_t column, tutti_named_tensor
                             : type_of(&t->columns[column]);
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_tensor_create(dtype, 1, &t->rows, &tensor));
-    tutti_status status = fill(t, column, tensor);
+    tutti_status status = csv_table_fill(t, column, tensor);
     if (status != TUTTI_OK) {
         tutti_tensor_release(tensor);
         return status;

@@ -23,7 +23,7 @@ void tutti__events_reader_close(tutti_events_reader *reader)
 }
 
 /* A copy with a NUL behind it. */
-static const char *keep(tutti_text *text, const tutti_proto_field *field)
+static const char *events_read_keep(tutti_text *text, const tutti_proto_field *field)
 {
     text->size = 0;
     if (field->kind == TUTTI_PROTO_BYTES)
@@ -84,7 +84,7 @@ static void read_metadata(tutti_events_reader *reader, tutti_proto metadata, tut
             tutti_proto data = tutti__proto_inside(&metadata, &f);
             while (tutti__proto_next(&data, &name))
                 if (name.number == 1)
-                    ret->plugin = keep(&reader->plugin, &name);
+                    ret->plugin = events_read_keep(&reader->plugin, &name);
         }
 }
 
@@ -94,7 +94,7 @@ static tutti_status read_value(tutti_events_reader *reader, tutti_proto value,
     tutti_proto_field f;
     while (tutti__proto_next(&value, &f)) {
         if (f.number == 1) {
-            ret->tag = keep(&reader->tag, &f);
+            ret->tag = events_read_keep(&reader->tag, &f);
         } else if (f.number == 2) {
             ret->value = (double)tutti__proto_float(&f);
             ret->plugin = "scalars";

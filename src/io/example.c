@@ -68,8 +68,8 @@ static tutti_status parse_feature(tutti_proto feature, tutti_tensor **ret_tensor
 }
 
 /* Adds, or replaces what has the same name. */
-static tutti_status add(tutti_named_tensors *list, const tutti_proto_field *key,
-                        tutti_tensor *tensor)
+static tutti_status example_add(tutti_named_tensors *list, const tutti_proto_field *key,
+                                tutti_tensor *tensor)
 {
     for (size_t i = 0; i < list->count; i++)
         if (tutti__proto_is(key, list->items[i].name)) {
@@ -99,7 +99,7 @@ static tutti_status parse_entry(tutti_proto entry, tutti_named_tensors *list)
     value.kind = value.number != 0 ? value.kind : TUTTI_PROTO_BYTES;
     tutti_tensor *tensor;
     TUTTI_TRY(parse_feature(tutti__proto_inside(&entry, &value), &tensor));
-    return add(list, &key, tensor);
+    return example_add(list, &key, tensor);
 }
 
 static tutti_status parse_features(tutti_proto features, tutti_named_tensors *list)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/given.h"
+#include "base/require.h"
 #include "io/image.h"
 #include "io/named.h"
 #include "io/npy.h"
@@ -35,7 +35,7 @@ tutti_status tutti_safetensors_load(const char *path, tutti_named_tensors *ret_l
 /* A list as files take it: no name and no tensor is missing. */
 static tutti_status check_list(const char *path, size_t count, const tutti_named_tensor *tensors)
 {
-    TUTTI_GIVEN(path);
+    TUTTI_REQUIRE(path);
     if (count > 0 && !tensors)
         return tutti_fail(TUTTI_INVALID, "%s: the list of %zu tensors is NULL", path, count);
     for (size_t i = 0; i < count; i++)
@@ -112,8 +112,8 @@ tutti_status tutti_image_load(const char *path, int channels, tutti_tensor **ret
 
 tutti_status tutti_png_save(const char *path, tutti_tensor *image)
 {
-    TUTTI_GIVEN(path);
-    TUTTI_GIVEN(image);
+    TUTTI_REQUIRE(path);
+    TUTTI_REQUIRE(image);
     const tutti_world *world = tutti__world();
     tutti_text text = {0};
     tutti_status status = tutti__png_encode(image, &text);

@@ -46,7 +46,7 @@ static tutti_status refill(inflater *f)
 }
 
 /* One step of zlib: some input, some output. */
-static tutti_status step(tutti_source *self, inflater *f)
+static tutti_status inflate_step(tutti_source *self, inflater *f)
 {
     TUTTI_TRY(refill(f));
     if (f->z.avail_in == 0)
@@ -78,7 +78,7 @@ static tutti_status read_inflater(tutti_source *self, int64_t offset, void *data
         f->z.next_out = (Bytef *)data + done;
         f->z.avail_out = left < 1u << 30 ? (uInt)left : 1u << 30;
         uInt room = f->z.avail_out;
-        TUTTI_TRY(step(self, f));
+        TUTTI_TRY(inflate_step(self, f));
         done += room - f->z.avail_out;
     }
     f->position += (int64_t)done;

@@ -36,7 +36,7 @@ static void skip_blanks(parser *p)
         p->at++;
 }
 
-static bool take(parser *p, char c)
+static bool json_take(parser *p, char c)
 {
     skip_blanks(p);
     bool there = p->at < p->size && p->text[p->at] == c;
@@ -232,13 +232,13 @@ static tutti_status check_keys(const parser *p, const tutti_json *object)
 static tutti_status parse_key(parser *p, tutti_json *member)
 {
     size_t length = 0;
-    if (!take(p, '"'))
+    if (!json_take(p, '"'))
         return fail_at(p, p->at, "a key in quotes");
     size_t start = p->at;
     TUTTI_TRY(parse_string(p, &member->key, &length));
     if (strlen(member->key) != length)
         return fail_at(p, start, "a key without NUL");
-    if (!take(p, ':'))
+    if (!json_take(p, ':'))
         return fail_at(p, p->at, "':' after a key");
     return TUTTI_OK;
 }
@@ -251,7 +251,7 @@ static tutti_status parse_inside(parser *p, tutti_json *json, char end)
                           "%s: offset %u: JSON nests deeper than %d levels, the most allowed here",
                           p->name, json->offset, p->most_depth);
     tutti_json **tail = &json->as.first;
-    if (!take(p, end)) {
+    if (!json_take(p, end)) {
         do {
             tutti_json *value = new_value(p);
             if (value == NULL)
@@ -262,8 +262,8 @@ static tutti_status parse_inside(parser *p, tutti_json *json, char end)
             *tail = value;
             tail = &value->next;
             json->count++;
-        } while (take(p, ','));
-        if (!take(p, end))
+        } while (json_take(p, ','));
+        if (!json_take(p, end))
             return fail_at(p, p->at, end == '}' ? "',' or '}'" : "',' or ']'");
     }
     p->depth--;

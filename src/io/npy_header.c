@@ -23,7 +23,7 @@ static char peek(parser *p)
     return p->at < p->size ? p->text[p->at] : '\0';
 }
 
-static bool take(parser *p, char c)
+static bool npy_header_take(parser *p, char c)
 {
     bool there = peek(p) == c;
     p->at += there;
@@ -93,9 +93,9 @@ tutti_status tutti__npy_parse_descr(const char *name, const char *text, size_t s
 static tutti_status take_shape(parser *p, tutti_npy_header *header)
 {
     header->rank = 0;
-    if (!take(p, '('))
+    if (!npy_header_take(p, '('))
         return fail_here(p, "a shape in parentheses");
-    while (!take(p, ')')) {
+    while (!npy_header_take(p, ')')) {
         peek(p);
         size_t start = p->at;
         while (p->at < p->size && p->text[p->at] >= '0' && p->text[p->at] <= '9')
@@ -107,7 +107,7 @@ static tutti_status take_shape(parser *p, tutti_npy_header *header)
             return tutti_fail(TUTTI_UNSUPPORTED, "%s: more than %d dimensions", p->name,
                               TUTTI_MAX_RANK);
         header->dims[header->rank++] = dim;
-        if (!take(p, ',') && peek(p) != ')')
+        if (!npy_header_take(p, ',') && peek(p) != ')')
             return fail_here(p, "',' or ')' in the shape");
     }
     return TUTTI_OK;
@@ -142,9 +142,9 @@ tutti_status tutti__npy_parse_header(const char *name, const char *text, size_t 
     parser p = {.name = name, .text = text, .size = size, .offset = at};
     tutti_npy_header header = {0};
     unsigned seen = 0;
-    if (!take(&p, '{'))
+    if (!npy_header_take(&p, '{'))
         return fail_here(&p, "a dictionary");
-    while (!take(&p, '}')) {
+    while (!npy_header_take(&p, '}')) {
         const char *key;
         size_t length, i = 0;
         TUTTI_TRY(take_text(&p, &key, &length));
@@ -153,10 +153,10 @@ tutti_status tutti__npy_parse_header(const char *name, const char *text, size_t 
         if (i == 3 || (seen & 1u << i) != 0)
             return fail_here(&p, "the keys descr, fortran_order and shape, each once");
         seen |= 1u << i;
-        if (!take(&p, ':'))
+        if (!npy_header_take(&p, ':'))
             return fail_here(&p, "':' after a key");
         TUTTI_TRY(keys[i].take(&p, &header));
-        if (!take(&p, ',') && peek(&p) != '}')
+        if (!npy_header_take(&p, ',') && peek(&p) != '}')
             return fail_here(&p, "',' or '}'");
     }
     if (seen != 7 || (peek(&p), p.at != p.size))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/plain.h"
+#include "base/c_locale.h"
 
 /* strtod would also take blanks in front and hexadecimal digits. */
 static bool looks_decimal(const char *text, size_t size)
@@ -25,9 +25,9 @@ bool tutti__number_parse(const char *text, size_t size, double *ret)
     memcpy(copy, text, size);
     copy[size] = '\0';
     char *end;
-    locale_t before = tutti__plain_enter();
+    locale_t before = tutti__c_locale_enter();
     double value = strtod(copy, &end);
-    tutti__plain_leave(before);
+    tutti__c_locale_leave(before);
     bool whole = end == copy + size;
     if (copy != small)
         free(copy);
@@ -56,7 +56,7 @@ bool tutti__integer_parse(const char *text, size_t size, int64_t *ret)
 
 const char *tutti__number_text(double value, bool single, char ret_text[TUTTI_NUMBER_TEXT])
 {
-    locale_t before = tutti__plain_enter();
+    locale_t before = tutti__c_locale_enter();
     int most = single ? 9 : 17;
     for (int digits = single ? 6 : 15; digits <= most; digits++) {
         snprintf(ret_text, TUTTI_NUMBER_TEXT, "%.*g", digits, value);
@@ -64,6 +64,6 @@ const char *tutti__number_text(double value, bool single, char ret_text[TUTTI_NU
         if (single ? (float)back == (float)value : back == value)
             break;
     }
-    tutti__plain_leave(before);
+    tutti__c_locale_leave(before);
     return ret_text;
 }

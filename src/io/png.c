@@ -120,7 +120,7 @@ static tutti_status take_rows(const char *name, reader *r)
 }
 
 /* Pixels of `found` channels (grey; grey, alpha; colours; colours, alpha) as `channels`. */
-static void convert(uint8_t *to, int channels, const uint8_t *from, int found, int64_t pixels)
+static void png_convert(uint8_t *to, int channels, const uint8_t *from, int found, int64_t pixels)
 {
     bool coloured = found > 2, alpha = found % 2 == 0;
     for (int64_t i = 0; i < pixels; i++, to += channels, from += found) {
@@ -148,7 +148,7 @@ static tutti_status decode_with(reader *r, const char *name, size_t size, int ch
                                   most_pixels, &image));
     tutti_status status = take_rows(name, r);
     if (status == TUTTI_OK) {
-        convert(tutti_tensor_data(image), channels, r->pixels, r->found, height * width);
+        png_convert(tutti_tensor_data(image), channels, r->pixels, r->found, height * width);
         *ret_image = image;
     } else {
         tutti_tensor_release(image);

@@ -44,7 +44,7 @@ const char *tutti__safetensors_dtype_text(tutti_dtype dtype)
 }
 
 /* Where in the file something of the header stands: 8 bytes of size come first. */
-static long long place(const tutti_json *json)
+static long long safetensors_place(const tutti_json *json)
 {
     return 8 + (long long)json->offset;
 }
@@ -53,7 +53,7 @@ static tutti_status fail_entry(const tutti_source *source, const tutti_json *ent
                                const char *expected)
 {
     return tutti_fail(TUTTI_CORRUPT, "%s: tensor '%.200s' (offset %lld): %s", source->name,
-                      entry->key, place(entry), expected);
+                      entry->key, safetensors_place(entry), expected);
 }
 
 static tutti_status parse_dtype(const tutti_source *source, const tutti_json *entry,
@@ -229,12 +229,13 @@ static tutti_status check_metadata(const tutti_source *source, const tutti_json 
 {
     if (metadata->kind != TUTTI_JSON_OBJECT)
         return tutti_fail(TUTTI_CORRUPT, "%s: offset %lld: __metadata__ is %s, expected an object",
-                          source->name, place(metadata), tutti__json_kind_text(metadata));
+                          source->name, safetensors_place(metadata),
+                          tutti__json_kind_text(metadata));
     for (const tutti_json *each = metadata->as.first; each != NULL; each = each->next)
         if (each->kind != TUTTI_JSON_STRING)
-            return tutti_fail(TUTTI_CORRUPT,
-                              "%s: offset %lld: metadata '%.200s' is %s, expected a string",
-                              source->name, place(each), each->key, tutti__json_kind_text(each));
+            return tutti_fail(
+                TUTTI_CORRUPT, "%s: offset %lld: metadata '%.200s' is %s, expected a string",
+                source->name, safetensors_place(each), each->key, tutti__json_kind_text(each));
     return TUTTI_OK;
 }
 

@@ -23,7 +23,7 @@ typedef struct family {
     size_t count;
 } family;
 
-static void begin(family *f, const char *path)
+static void safetensors_files_begin(family *f, const char *path)
 {
     const char *slash = strrchr(path, '/');
     *f = (family){.path = path, .base = slash ? slash + 1 : path};
@@ -62,7 +62,7 @@ static tutti_status full_name(const family *f, const char *ending, tutti_text *t
 
 /* ---- names ---- */
 
-static const char *skip(const char *at, const char *word)
+static const char *safetensors_files_skip(const char *at, const char *word)
 {
     size_t length = strlen(word);
     return at && strncmp(at, word, length) == 0 ? at + length : NULL;
@@ -77,16 +77,21 @@ static const char *skip_digits(const char *at, size_t least, size_t most)
 /* Behind "-00001-of-00003.g2.safetensors"; NULL when that is not there. */
 static const char *skip_piece(const char *at, int64_t *ret_generation)
 {
-    at = skip_digits(skip(skip_digits(skip(at, "-"), 5, 5), "-of-"), 5, 5);
-    const char *number = skip(at, ".g");
+    at = skip_digits(
+        safetensors_files_skip(skip_digits(safetensors_files_skip(at, "-"), 5, 5), "-of-"), 5, 5);
+    const char *number = safetensors_files_skip(at, ".g");
     *ret_generation = number ? strtoll(number, NULL, 10) : 0;
-    return skip(number ? skip_digits(number, 1, 15) : at, ENDING);
+    return safetensors_files_skip(number ? skip_digits(number, 1, 15) : at, ENDING);
 }
 
 /* Behind ".<process>-<number>.tmp". */
 static const char *skip_temporary(const char *at)
 {
-    return skip(skip_digits(skip(skip_digits(skip(at, "."), 1, 20), "-"), 1, 20), ".tmp");
+    return safetensors_files_skip(
+        skip_digits(
+            safetensors_files_skip(skip_digits(safetensors_files_skip(at, "."), 1, 20), "-"), 1,
+            20),
+        ".tmp");
 }
 
 bool tutti__safetensors_is_piece(const char *name)
@@ -114,8 +119,9 @@ static bool is_temporary_of(const family *f, const char *name)
     int64_t generation;
     if (strncmp(name, f->base, f->stem) != 0)
         return false;
-    const char *at = name + f->stem, *file = skip(at, f->base + f->stem);
-    const char *index = skip(at, ENDING INDEX), *piece = skip_piece(at, &generation);
+    const char *at = name + f->stem, *file = safetensors_files_skip(at, f->base + f->stem);
+    const char *index = safetensors_files_skip(at, ENDING INDEX),
+               *piece = skip_piece(at, &generation);
     at = skip_temporary(piece ? piece : index ? index : file);
     return at && *at == 0;
 }
@@ -124,7 +130,7 @@ tutti_status tutti__safetensors_next_generation(const char *path, int64_t *ret_g
 {
     family f;
     int64_t next = 0, each;
-    begin(&f, path);
+    safetensors_files_begin(&f, path);
     tutti_status status = list(&f);
     for (size_t i = 0; status == TUTTI_OK && i < f.count; i++)
         if (is_piece_of(&f, f.names[i], &each) && each >= next)
@@ -158,7 +164,8 @@ static tutti_status remove_ending(const family *f, const char *ending)
 }
 
 /* *ret_kept: it was there. */
-static tutti_status keep(const family *f, const char *ending, const char *previous, bool *ret_kept)
+static tutti_status safetensors_files_keep(const family *f, const char *ending,
+                                           const char *previous, bool *ret_kept)
 {
     const tutti_world *world = tutti__world();
     tutti_text name = {0}, second = {0};
@@ -179,13 +186,13 @@ tutti_status tutti__safetensors_keep_previous(const char *path)
 {
     family f;
     bool kept;
-    begin(&f, path);
+    safetensors_files_begin(&f, path);
     const char *file = f.base + f.stem;
     const char *file_before = *file ? ENDING PREVIOUS : PREVIOUS;
-    TUTTI_TRY(keep(&f, file, file_before, &kept));
+    TUTTI_TRY(safetensors_files_keep(&f, file, file_before, &kept));
     if (kept)
         return remove_ending(&f, ENDING INDEX PREVIOUS);
-    TUTTI_TRY(keep(&f, ENDING INDEX, ENDING INDEX PREVIOUS, &kept));
+    TUTTI_TRY(safetensors_files_keep(&f, ENDING INDEX, ENDING INDEX PREVIOUS, &kept));
     return kept ? remove_ending(&f, file_before) : TUTTI_OK;
 }
 
@@ -248,7 +255,7 @@ tutti_status tutti__safetensors_clean(const char *path, bool pieces)
     family f;
     tutti_map needed = {0};
     tutti_arena arena = {0};
-    begin(&f, path);
+    safetensors_files_begin(&f, path);
     tutti_status status = remove_ending(&f, pieces ? f.base + f.stem : ENDING INDEX);
     if (status == TUTTI_OK)
         status = add_named(&f, ENDING INDEX, &arena, &needed);
@@ -270,7 +277,7 @@ void tutti__safetensors_remove(const char *path)
     tutti_map none = {0};
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
-    begin(&f, path);
+    safetensors_files_begin(&f, path);
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < TUTTI_COUNT(endings); i++)
         status = remove_ending(&f, endings[i]) != TUTTI_OK ? TUTTI_IO : status;

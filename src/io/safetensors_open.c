@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/given.h"
+#include "base/require.h"
 #include "io/safetensors.h"
 
 #define INDEX_LIMIT ((size_t)100 << 20) /* bytes */
@@ -149,7 +149,7 @@ static tutti_status open_any(const char *path, tutti_safetensors **ret)
 
 tutti_status tutti__safetensors_open(const char *path, bool checked, tutti_safetensors **ret)
 {
-    TUTTI_GIVEN(path);
+    TUTTI_REQUIRE(path);
     tutti_safetensors *file;
     TUTTI_TRY(open_any(path, &file));
     for (int i = 0; checked && i < file->file_count; i++)

@@ -203,9 +203,9 @@ static tutti_status check_unique(const saving *s)
     return status;
 }
 
-static tutti_status save(const char *path, const tutti_safetensors_list *list,
-                         size_t metadata_count, const tutti_text_pair *metadata,
-                         int64_t shard_bytes, bool keep_previous)
+static tutti_status safetensors_save_save(const char *path, const tutti_safetensors_list *list,
+                                          size_t metadata_count, const tutti_text_pair *metadata,
+                                          int64_t shard_bytes, bool keep_previous)
 {
     size_t length = strlen(path), suffix = strlen(".safetensors"), count = list->count;
     bool has_suffix = length > suffix && strcmp(path + length - suffix, ".safetensors") == 0;
@@ -244,7 +244,8 @@ tutti_status tutti__safetensors_save(const char *path, size_t count,
 {
     tutti_safetensors_list list;
     TUTTI_TRY(tutti__safetensors_list_all(path, count, tensors, &list));
-    tutti_status status = save(path, &list, metadata_count, metadata, shard_bytes, keep_previous);
+    tutti_status status =
+        safetensors_save_save(path, &list, metadata_count, metadata, shard_bytes, keep_previous);
     tutti__safetensors_drop_list(&list);
     return status;
 }

@@ -77,7 +77,8 @@ tutti_status tutti__safetensors_list_all(const char *path, size_t count,
 /* ---- reading ---- */
 
 /* The tensor becomes one of strings. */
-static tutti_status join(tutti_safetensors *file, const tutti_safetensor *lengths)
+static tutti_status safetensors_strings_join(tutti_safetensors *file,
+                                             const tutti_safetensor *lengths)
 {
     tutti_safetensor *bytes =
         (tutti_safetensor *)(uintptr_t)tutti__safetensors_find(file, lengths->name + LENGTHS_SIZE);
@@ -102,7 +103,7 @@ tutti_status tutti__safetensors_join_strings(tutti_safetensors *file, size_t *re
     size_t left = 0;
     for (size_t i = 0; i < file->count; i++)
         if (is_lengths(file->items[i].name))
-            TUTTI_TRY(join(file, &file->items[i]));
+            TUTTI_TRY(safetensors_strings_join(file, &file->items[i]));
     for (size_t i = 0; i < file->count; i++)
         if (!is_lengths(file->items[i].name))
             file->items[left++] = file->items[i];

@@ -1,6 +1,6 @@
 /* stream.c: see stream.h. */
 #include "io/stream.h"
-#include "base/given.h"
+#include "base/require.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static void close_file(tutti_source *self)
 
 tutti_status tutti__source_file(const char *path, tutti_source **ret_source)
 {
-    TUTTI_GIVEN(path);
+    TUTTI_REQUIRE(path);
     const tutti_world *world = tutti__world();
     tutti_source kind = {.read = read_file, .close = close_file};
     int64_t size;
@@ -146,7 +146,7 @@ tutti_status tutti__sink_make(const char *name,
 
 tutti_status tutti__sink_file(const char *path, tutti_file_mode mode, tutti_sink **ret_sink)
 {
-    TUTTI_GIVEN(path);
+    TUTTI_REQUIRE(path);
     const tutti_world *world = tutti__world();
     tutti_sink *sink = NULL;
     TUTTI_TRY(make_sink(path, true, &sink));
@@ -158,7 +158,7 @@ tutti_status tutti__sink_file(const char *path, tutti_file_mode mode, tutti_sink
     return status;
 }
 
-static tutti_status put(tutti_sink *sink, int64_t offset, const void *data, size_t size)
+static tutti_status stream_put(tutti_sink *sink, int64_t offset, const void *data, size_t size)
 {
     const tutti_world *world = tutti__world();
     return world->write_at(world->self, sink->file, sink->appended + offset, data, size);
@@ -168,7 +168,7 @@ tutti_status tutti__sink_flush(tutti_sink *sink)
 {
     if (sink->waiting == 0)
         return TUTTI_OK;
-    TUTTI_TRY(put(sink, sink->size - (int64_t)sink->waiting, sink->buffer, sink->waiting));
+    TUTTI_TRY(stream_put(sink, sink->size - (int64_t)sink->waiting, sink->buffer, sink->waiting));
     sink->waiting = 0;
     return TUTTI_OK;
 }
@@ -195,7 +195,7 @@ tutti_status tutti__sink_write(tutti_sink *sink, const void *data, size_t size)
     if (size > BUFFER_BYTES - sink->waiting)
         TUTTI_TRY(tutti__sink_flush(sink));
     if (size >= BUFFER_BYTES) {
-        TUTTI_TRY(put(sink, sink->size, data, size));
+        TUTTI_TRY(stream_put(sink, sink->size, data, size));
     } else if (size > 0) {
         memcpy(sink->buffer + sink->waiting, data, size);
         sink->waiting += size;
@@ -215,7 +215,7 @@ tutti_status tutti__sink_patch(tutti_sink *sink, int64_t offset, const void *dat
         return TUTTI_OK;
     }
     TUTTI_TRY(tutti__sink_flush(sink));
-    return put(sink, offset, data, size);
+    return stream_put(sink, offset, data, size);
 }
 
 tutti_status tutti__sink_commit(tutti_sink *sink)

@@ -105,7 +105,7 @@ static tutti_status difference(const tutti_check *check, int input, int64_t elem
 }
 
 /* One input: the graph's gradient, or zero when `grad` is NULL, against differences. */
-static tutti_status compare(const tutti_check *check, int x, tutti_tensor *grad)
+static tutti_status gradient_check_compare(const tutti_check *check, int x, tutti_tensor *grad)
 {
     int input = check->inputs[x];
     tutti_tensor *value = check->sample->values[input];
@@ -134,7 +134,7 @@ static tutti_status check_one(tutti_check *check, int x, tutti_sym grad_sym)
     tutti_tensor *grad = NULL;
     if (tutti_sym_ok(grad_sym))
         TUTTI_TRY(evaluate(check, -1, NULL, 1, &grad_sym, &grad));
-    tutti_status status = compare(check, x, grad);
+    tutti_status status = gradient_check_compare(check, x, grad);
     tutti_tensor_release(grad);
     return status;
 }

@@ -16,7 +16,7 @@ typedef struct pulling {
     tutti_arena arena;
 } pulling;
 
-static tutti_status take(pulling *p)
+static tutti_status pull_back_take(pulling *p)
 {
     const tutti_pull_back *of = p->of;
     size_t args = (size_t)of->arg_count, results = (size_t)of->result_count;
@@ -79,7 +79,7 @@ tutti_status tutti__pull_back(tutti_graph *graph, const tutti_pull_back *of, tut
     pulling p = {.of = of};
     for (int i = 0; i < of->arg_count; i++)
         ret_grads[i] = TUTTI_NO_SYM;
-    tutti_status status = take(&p);
+    tutti_status status = pull_back_take(&p);
     if (status == TUTTI_OK && p.count > of->arg_count) {
         status = differentiate(&p);
         if (status == TUTTI_OK)

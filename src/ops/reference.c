@@ -40,8 +40,8 @@ static tutti_status make_output(tutti_reference_frame *frame, int index, const t
     return TUTTI_OK;
 }
 
-static tutti_status allocate(const tutti_kernel_call *call, int index, int rank,
-                             const int64_t *dims)
+static tutti_status reference_allocate(const tutti_kernel_call *call, int index, int rank,
+                                       const int64_t *dims)
 {
     tutti_type type = tutti_type_make(call->outputs[index].dtype, rank, dims);
     return make_output(call->context, index, &type);
@@ -120,7 +120,7 @@ static tutti_status open_frame(tutti_reference_frame *frame, const tutti_infer *
                                       .context = frame,
                                       .deadline = tutti__now_ns() + patience_ns};
     frame->call.outputs = tutti__arena_array(&frame->arena, outputs, sizeof(tutti_view));
-    frame->host.allocate = allocate;
+    frame->host.allocate = reference_allocate;
     frame->host.give = give;
     if (frame->inputs == NULL || frame->outputs == NULL || frame->rule.outputs == NULL ||
         frame->call.outputs == NULL)

@@ -112,9 +112,10 @@ static tutti_status run_node(tutti_reference_state *state, const tutti_node *nod
 }
 
 /* The whole of a run; targets are nodes run for their effect. */
-static tutti_status run(const tutti_graph *graph, int feed_count, const tutti_reference_feed *feeds,
-                        int fetch_count, const tutti_edge *fetches, size_t target_count,
-                        tutti_node *const *targets, tutti_tensor **ret_values)
+static tutti_status reference_run_run(const tutti_graph *graph, int feed_count,
+                                      const tutti_reference_feed *feeds, int fetch_count,
+                                      const tutti_edge *fetches, size_t target_count,
+                                      tutti_node *const *targets, tutti_tensor **ret_values)
 {
     tutti_reference_state state = {.graph = graph};
     tutti_status status = tutti_graph_check(graph);
@@ -139,7 +140,7 @@ tutti_status tutti__reference_run(const tutti_graph *graph, int feed_count,
                                   const tutti_reference_feed *feeds, int fetch_count,
                                   const tutti_edge *fetches, tutti_tensor **ret_values)
 {
-    return run(graph, feed_count, feeds, fetch_count, fetches, 0, NULL, ret_values);
+    return reference_run_run(graph, feed_count, feeds, fetch_count, fetches, 0, NULL, ret_values);
 }
 
 tutti_status tutti__reference_subgraph(const tutti_graph *graph, int count,
@@ -158,8 +159,8 @@ tutti_status tutti__reference_subgraph(const tutti_graph *graph, int count,
             feeds[feed_count++] = (tutti_reference_feed){{node, 0}, arguments[index]};
     }
     tutti_status status =
-        run(graph, feed_count, feeds, (int)graph->results.count, graph->results.data,
-            graph->targets.count, graph->targets.data, ret_results);
+        reference_run_run(graph, feed_count, feeds, (int)graph->results.count, graph->results.data,
+                          graph->targets.count, graph->targets.data, ret_results);
     free(feeds);
     return status;
 }

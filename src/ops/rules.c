@@ -1,6 +1,6 @@
 /* rules.c: the ready-made rules of tutti/op.h and ops/build.h. */
 #include "ops/build.h"
-#include "ops/walk.h"
+#include "ops/strided.h"
 
 static tutti_status refuse_handle_or_string(const tutti_infer *node, int i)
 {
@@ -90,13 +90,13 @@ tutti_status tutti_reference_elementwise(const tutti_kernel_call *call)
     int64_t count = tutti_view_count(out);
     double x[TUTTI_SPLIT_SLOTS];
     int64_t k[TUTTI_SPLIT_SLOTS];
-    tutti_walk walk;
+    tutti_strided walk;
     if (call->input_count > TUTTI_SPLIT_SLOTS || (!integral && op->scalar == NULL))
         return RULE_FAIL(call, TUTTI_UNSUPPORTED,
                          "has no element function for %d inputs of type %s", call->input_count,
                          tutti_dtype_name(call->inputs[0].dtype));
-    tutti__walk_start(call, &walk);
-    for (int64_t n = 0; n < count; n++, tutti__walk_next(&walk)) {
+    tutti__strided_start(call, &walk);
+    for (int64_t n = 0; n < count; n++, tutti__strided_next(&walk)) {
         for (int i = 0; i < call->input_count; i++) {
             if (integral)
                 k[i] = tutti_view_get_int(&call->inputs[i], walk.at[i]);

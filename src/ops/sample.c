@@ -38,7 +38,7 @@ static tutti_status add_input(tutti_graph *graph, int i, const tutti_type *type,
 }
 
 /* Builds the node over sample->types and sample->values, which `sample` owns already. */
-static tutti_status build(tutti_sample *sample, int attr_count, const tutti_attr *attrs)
+static tutti_status sample_build(tutti_sample *sample, int attr_count, const tutti_attr *attrs)
 {
     tutti_edge edges[MAX_INPUTS];
     for (int i = 0; i < sample->input_count; i++)
@@ -52,7 +52,8 @@ static tutti_status build(tutti_sample *sample, int attr_count, const tutti_attr
 }
 
 /* An empty sample with room for inputs. */
-static tutti_status make(const tutti_op *op, const char *text, int capacity, tutti_sample **ret)
+static tutti_status sample_make(const tutti_op *op, const char *text, int capacity,
+                                tutti_sample **ret)
 {
     tutti_sample *sample = calloc(1, sizeof *sample);
     if (sample == NULL)
@@ -92,7 +93,7 @@ static tutti_status read_inputs(tutti_sample *sample, const char **text, uint64_
     return TUTTI_OK;
 }
 
-static tutti_status fill(tutti_sample *sample, const char *text, uint64_t seed)
+static tutti_status sample_fill(tutti_sample *sample, const char *text, uint64_t seed)
 {
     tutti_attr attrs[MAX_ATTRS];
     int count = 0;
@@ -101,7 +102,7 @@ static tutti_status fill(tutti_sample *sample, const char *text, uint64_t seed)
     if (*text == '|')
         TUTTI_TRY(tutti__sample_attrs(sample->op, text + 1, seed, &sample->graph->arena, MAX_ATTRS,
                                       attrs, &count));
-    tutti_status status = build(sample, count, attrs);
+    tutti_status status = sample_build(sample, count, attrs);
     for (int i = 0; i < count; i++)
         if (attrs[i].kind == TUTTI_ATTR_TENSOR)
             tutti_tensor_release(attrs[i].value.tensor);
@@ -112,8 +113,8 @@ tutti_status tutti__sample_parse(const tutti_op *op, const char *text, uint64_t 
                                  tutti_sample **ret_sample)
 {
     tutti_sample *sample;
-    TUTTI_TRY(make(op, text, MAX_INPUTS, &sample));
-    tutti_status status = fill(sample, text, seed);
+    TUTTI_TRY(sample_make(op, text, MAX_INPUTS, &sample));
+    tutti_status status = sample_fill(sample, text, seed);
     if (status != TUTTI_OK) {
         tutti__sample_free(sample);
         return tutti__error_prefix(status, "sample \"%s\" of %s", text, op->name);
@@ -135,14 +136,14 @@ static tutti_status fill_cast(const tutti_sample *from, tutti_dtype old, tutti_d
             sample->values[i] = tutti_tensor_retain(from->values[i]);
         sample->input_count++;
     }
-    return build(sample, from->attr_count, from->attrs);
+    return sample_build(sample, from->attr_count, from->attrs);
 }
 
 tutti_status tutti__sample_cast(const tutti_sample *sample, tutti_dtype from, tutti_dtype to,
                                 tutti_sample **ret_sample)
 {
     tutti_sample *copy;
-    TUTTI_TRY(make(sample->op, sample->text, MAX_INPUTS, &copy));
+    TUTTI_TRY(sample_make(sample->op, sample->text, MAX_INPUTS, &copy));
     tutti_status status = fill_cast(sample, from, to, copy);
     if (status != TUTTI_OK) {
         tutti__sample_free(copy);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/plain.h"
+#include "base/c_locale.h"
 #include "base/random.h"
 
 enum { MAX_ELEMENTS = 1 << 22 };
@@ -115,7 +115,7 @@ static double draw_float(tutti_random_key key, uint64_t index, double low, doubl
     return x;
 }
 
-static tutti_status draw(tutti_tensor *tensor, uint64_t seed, double low, double high)
+static tutti_status sample_text_draw(tutti_tensor *tensor, uint64_t seed, double low, double high)
 {
     tutti_random_key key = {.seed = seed};
     tutti_dtype dtype = tutti_tensor_dtype(tensor);
@@ -143,7 +143,7 @@ static tutti_status read_values(const char **text, uint64_t seed, tutti_tensor *
     double low = tutti_dtype_is_float(dtype) ? -1 : 0;
     double high = tutti_dtype_is_float(dtype) ? 1 : dtype == TUTTI_BOOL ? 2 : 3;
     if (*at != '{')
-        return draw(tensor, seed, low, high);
+        return sample_text_draw(tensor, seed, low, high);
     if (at[1] == '=') {
         at += 2;
         TUTTI_TRY(read_elements(&at, tensor));
@@ -156,7 +156,7 @@ static tutti_status read_values(const char **text, uint64_t seed, tutti_tensor *
         high = tutti__strtod(upper, &end);
         if (end == upper || *end != '}' || !(low <= high))
             return bad("needs {low:high} with low <= high", at);
-        TUTTI_TRY(draw(tensor, seed, low, high));
+        TUTTI_TRY(sample_text_draw(tensor, seed, low, high));
         at = end + 1;
     }
     *text = at;

@@ -43,8 +43,8 @@ static tutti_status check_type(const tutti_type *promised, const tutti_tensor *o
 }
 
 /* Inputs are as before; two runs, over memory that starts as noise, give the same bits. */
-static tutti_status compare(const tutti_sample *sample, tutti_tensor **before, tutti_tensor **first,
-                            tutti_tensor **second)
+static tutti_status selftest_compare(const tutti_sample *sample, tutti_tensor **before,
+                                     tutti_tensor **first, tutti_tensor **second)
 {
     for (int i = 0; i < sample->input_count; i++)
         if (!tutti_tensor_same(before[i], sample->values[i]))
@@ -94,7 +94,7 @@ tutti_status tutti__run_check(const tutti_sample *sample)
     if (status == TUTTI_OK)
         status = tutti__sample_run(sample, second);
     if (status == TUTTI_OK)
-        status = compare(sample, before, first, second);
+        status = selftest_compare(sample, before, first, second);
     if (status == TUTTI_OK)
         status = check_update(sample);
     for (int i = 0; i < sample->input_count; i++)

@@ -8,7 +8,7 @@
 enum { MAX_SLOTS = TUTTI_SPLIT_SLOTS, MAX_WAYS = 64, MAX_PIECES = 3 };
 
 /* One way to cut, and the results so far. */
-typedef struct tutti_cut {
+typedef struct tutti_split_trial {
     const tutti_sample *sample;
     const tutti_split *way;
     int pieces;
@@ -16,11 +16,11 @@ typedef struct tutti_cut {
     tutti_tensor **whole; /* the uncut outputs */
     tutti_tensor *outputs[MAX_PIECES][MAX_SLOTS];
     char what[400]; /* for messages */
-} tutti_cut;
+} tutti_split_trial;
 
 /* Where piece i of n elements begins: all sizes that are cut are multiples of the smallest, and cut
  * in proportion. */
-static int64_t bound(const tutti_cut *cut, int64_t n, int i)
+static int64_t bound(const tutti_split_trial *cut, int64_t n, int i)
 {
     return n % cut->unit == 0 ? n / cut->unit * (cut->unit * i / cut->pieces) : n * i / cut->pieces;
 }
@@ -31,7 +31,7 @@ static int64_t dim_of(const tutti_tensor *tensor, int axis)
 }
 
 /* A way that points at axes which are not there is a mistake of the rule. */
-static tutti_status check_axes(const tutti_cut *cut)
+static tutti_status check_axes(const tutti_split_trial *cut)
 {
     const tutti_sample *sample = cut->sample;
     int cuts = 0;
@@ -53,7 +53,7 @@ static tutti_status check_axes(const tutti_cut *cut)
     return TUTTI_OK;
 }
 
-static void find_unit(tutti_cut *cut)
+static void find_unit(tutti_split_trial *cut)
 {
     cut->unit = INT64_MAX;
     for (int i = 0; i < cut->sample->input_count; i++)
@@ -67,7 +67,7 @@ static void find_unit(tutti_cut *cut)
         cut->unit = 1;
 }
 
-static bool is_large_enough(const tutti_cut *cut)
+static bool is_large_enough(const tutti_split_trial *cut)
 {
     for (int i = 0; i < cut->sample->input_count; i++)
         if (cut->way->inputs[i] >= 0 &&
@@ -80,7 +80,7 @@ static bool is_large_enough(const tutti_cut *cut)
 }
 
 /* Input i of a piece; handles are copied, so that the sample stays as it is. */
-static tutti_status cut_input(const tutti_cut *cut, int i, int piece, tutti_tensor **ret)
+static tutti_status cut_input(const tutti_split_trial *cut, int i, int piece, tutti_tensor **ret)
 {
     tutti_tensor *value = cut->sample->values[i], *view;
     int axis = (int)cut->way->inputs[i];
@@ -107,7 +107,7 @@ static tutti_attr *attr_named(tutti_attr *attrs, int count, const char *name)
 }
 
 /* A piece of random numbers knows its place in the whole; unless the whole is a piece itself. */
-static void place_piece(const tutti_cut *cut, int piece, tutti_attr *attrs, int64_t *start)
+static void place_piece(const tutti_split_trial *cut, int piece, tutti_attr *attrs, int64_t *start)
 {
     int count = cut->sample->attr_count, axis = (int)cut->way->outputs[0];
     tutti_attr *whole = attr_named(attrs, count, "global_dims");
@@ -125,7 +125,8 @@ static void place_piece(const tutti_cut *cut, int piece, tutti_attr *attrs, int6
 }
 
 /* The attributes of a piece: a size along the cut is cut too; -1 (unknown) stays. */
-static tutti_status cut_attrs(const tutti_cut *cut, int piece, tutti_attr *attrs, int64_t *ints)
+static tutti_status cut_attrs(const tutti_split_trial *cut, int piece, tutti_attr *attrs,
+                              int64_t *ints)
 {
     const tutti_split *way = cut->way;
     int count = cut->sample->attr_count;
@@ -148,7 +149,7 @@ static tutti_status cut_attrs(const tutti_cut *cut, int piece, tutti_attr *attrs
     return TUTTI_OK;
 }
 
-static tutti_status run_piece(tutti_cut *cut, int piece)
+static tutti_status split_check_run_piece(tutti_split_trial *cut, int piece)
 {
     tutti_tensor *inputs[MAX_SLOTS] = {0};
     tutti_attr attrs[32];
@@ -167,7 +168,7 @@ static tutti_status run_piece(tutti_cut *cut, int piece)
 }
 
 /* Compares each piece's output with the slice of the whole that it should be. */
-static tutti_status compare_slices(const tutti_cut *cut, int output)
+static tutti_status compare_slices(const tutti_split_trial *cut, int output)
 {
     int axis = (int)cut->way->outputs[output];
     int64_t at = 0, total = dim_of(cut->whole[output], axis);
@@ -208,7 +209,7 @@ static double combine(int how, double a, double b)
 }
 
 /* Puts partial results together; for TUTTI_WHOLE each piece is compared alone. */
-static tutti_status compare_partials(const tutti_cut *cut, int output)
+static tutti_status compare_partials(const tutti_split_trial *cut, int output)
 {
     int how = (int)cut->way->outputs[output];
     tutti_tensor *sum = NULL;
@@ -232,11 +233,11 @@ static tutti_status compare_partials(const tutti_cut *cut, int output)
     return status;
 }
 
-static tutti_status check_cut(tutti_cut *cut)
+static tutti_status check_cut(tutti_split_trial *cut)
 {
     tutti_status status = TUTTI_OK;
     for (int p = 0; status == TUTTI_OK && p < cut->pieces; p++)
-        status = run_piece(cut, p);
+        status = split_check_run_piece(cut, p);
     for (int i = 0; status == TUTTI_OK && i < cut->sample->output_count; i++)
         status = cut->way->outputs[i] >= 0 ? compare_slices(cut, i) : compare_partials(cut, i);
     for (int p = 0; p < cut->pieces; p++)
@@ -256,7 +257,8 @@ static tutti_status check_ways(const tutti_sample *sample, tutti_tensor **whole,
     int count = sample->op->split(&rule, MAX_WAYS, ways);
     for (int w = 0; w < count && w < MAX_WAYS; w++)
         for (int pieces = 2; pieces <= MAX_PIECES; pieces++) {
-            tutti_cut cut = {.sample = sample, .way = &ways[w], .pieces = pieces, .whole = whole};
+            tutti_split_trial cut = {
+                .sample = sample, .way = &ways[w], .pieces = pieces, .whole = whole};
             snprintf(cut.what, sizeof cut.what, "split of %s \"%s\", way %d in %d pieces",
                      sample->op->name, sample->text, w, pieces);
             TUTTI_TRY(check_axes(&cut));

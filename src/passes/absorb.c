@@ -33,7 +33,7 @@ static tutti_tensor *row_beside(const tutti_node *node, const tutti_node *v, int
     return fits ? row : NULL;
 }
 
-static bool take(chain *c, tutti_node *node)
+static bool absorb_take(chain *c, tutti_node *node)
 {
     bool scales = tutti__is(node, "mul") || tutti__is(node, "div");
     bool shifts = tutti__is(node, "add") || tutti__is(node, "sub");
@@ -131,7 +131,7 @@ static tutti_status look_at(tutti_rewrite *rewrite, const tutti_uses *uses, tutt
     c.shift = c.scale + channels;
     for (int64_t i = 0; i < channels; i++)
         c.scale[i] = 1;
-    while (user != NULL && take(&c, user))
+    while (user != NULL && absorb_take(&c, user))
         user = only_user(uses, user);
     bool pays = c.scales > 0 || c.shifts > 1;
     for (int64_t i = 0; i < channels; i++) /* 0 inf is no number, and v / 0 may be one */
@@ -141,7 +141,8 @@ static tutti_status look_at(tutti_rewrite *rewrite, const tutti_uses *uses, tutt
     return status;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status absorb_run(tutti_graph *graph, const tutti_pass_context *context,
+                               int *ret_changes)
 {
     tutti_rewrite rewrite;
     tutti_uses uses = {0};
@@ -163,5 +164,5 @@ const tutti_pass tutti_pass_absorb = {
     .doc = "scales and shifts of channels go into the constant weights before them",
     .stage = TUTTI_PASS_JOB,
     .order = 25,
-    .run = run,
+    .run = absorb_run,
 };

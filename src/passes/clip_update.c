@@ -67,8 +67,8 @@ static tutti_attr *change_attrs(tutti_graph *graph, const tutti_node *node, cons
 }
 
 /* The update stays the node that it is: others wait for it. */
-static tutti_status fold(tutti_rewrite *rewrite, tutti_node *node, const tutti_update_layout *at,
-                         const clipping *c)
+static tutti_status clip_update_fold(tutti_rewrite *rewrite, tutti_node *node,
+                                     const tutti_update_layout *at, const clipping *c)
 {
     tutti_graph *graph = rewrite->graph;
     tutti_edge *inputs =
@@ -101,10 +101,11 @@ static tutti_status look_at(tutti_rewrite *rewrite, const tutti_uses *uses, tutt
         tutti__edge_type(node->inputs[at.gradient])->dtype != TUTTI_F32)
         return TUTTI_OK;
     clipping c = look_back(node->inputs[at.gradient], at.indices >= 0, uses);
-    return c.scale.node != NULL || c.clip > 0 ? fold(rewrite, node, &at, &c) : TUTTI_OK;
+    return c.scale.node != NULL || c.clip > 0 ? clip_update_fold(rewrite, node, &at, &c) : TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status clip_update_run(tutti_graph *graph, const tutti_pass_context *context,
+                                    int *ret_changes)
 {
     tutti_rewrite rewrite;
     tutti_uses uses = {0};
@@ -126,5 +127,5 @@ const tutti_pass tutti_pass_clip_update = {
     .doc = "clipping of gradients goes into the updates that take them",
     .stage = TUTTI_PASS_PARTITION,
     .order = 52,
-    .run = run,
+    .run = clip_update_run,
 };

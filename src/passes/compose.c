@@ -18,8 +18,8 @@ typedef struct composing {
     tutti_status status; /* of the first step that failed; the others do nothing then */
 } composing;
 
-static tutti_edge step(composing *c, const char *op, int input_count, tutti_edge *inputs,
-                       int attr_count, const tutti_attr *attrs)
+static tutti_edge compose_step(composing *c, const char *op, int input_count, tutti_edge *inputs,
+                               int attr_count, const tutti_attr *attrs)
 {
     tutti_edge made = {0};
     if (c->status == TUTTI_OK)
@@ -30,22 +30,22 @@ static tutti_edge step(composing *c, const char *op, int input_count, tutti_edge
 
 static tutti_edge unary(composing *c, const char *op, tutti_edge x)
 {
-    return step(c, op, 1, &x, 0, NULL);
+    return compose_step(c, op, 1, &x, 0, NULL);
 }
 
 static tutti_edge binary(composing *c, const char *op, tutti_edge x, tutti_edge y)
 {
-    return step(c, op, 2, (tutti_edge[]){x, y}, 0, NULL);
+    return compose_step(c, op, 2, (tutti_edge[]){x, y}, 0, NULL);
 }
 
 /* Over the node's axes, which stay with size 1. */
 static tutti_edge reduced(composing *c, const char *op, tutti_edge x)
 {
     tutti_attr attrs[] = {*c->axes, TUTTI_INT("keepdims", 1)};
-    return step(c, op, 1, &x, 2, attrs);
+    return compose_step(c, op, 1, &x, 2, attrs);
 }
 
-static tutti_edge scalar(composing *c, tutti_edge like, double value)
+static tutti_edge compose_scalar(composing *c, tutti_edge like, double value)
 {
     tutti_edge made = {0};
     if (c->status == TUTTI_OK)
@@ -56,8 +56,8 @@ static tutti_edge scalar(composing *c, tutti_edge like, double value)
 
 static tutti_edge where(composing *c, tutti_edge condition, tutti_edge x, double otherwise)
 {
-    tutti_edge inputs[] = {condition, x, scalar(c, x, otherwise)};
-    return step(c, "where", 3, inputs, 0, NULL);
+    tutti_edge inputs[] = {condition, x, compose_scalar(c, x, otherwise)};
+    return compose_step(c, "where", 3, inputs, 0, NULL);
 }
 
 static tutti_edge logsumexp(composing *c, tutti_edge x)
@@ -109,7 +109,7 @@ static tutti_edge cast(composing *c, tutti_edge x, tutti_dtype dtype)
 {
     return c->status != TUTTI_OK || tutti__edge_type(x)->dtype == dtype
                ? x
-               : step(c, "cast", 1, &x, 1, &TUTTI_INT("dtype", dtype));
+               : compose_step(c, "cast", 1, &x, 1, &TUTTI_INT("dtype", dtype));
 }
 
 static tutti_status rule(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *ret)
@@ -133,9 +133,10 @@ static tutti_status rule(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *r
     return tutti__rewrite_reshape(rewrite, node, made, type->rank, type->dims, ret);
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status compose_run(tutti_graph *graph, const tutti_pass_context *context,
+                                int *ret_changes)
 {
-    return tutti__rewrite_walk(graph, context, rule, ret_changes);
+    return tutti__rewrite_nodes(graph, context, rule, ret_changes);
 }
 
 const tutti_pass tutti_pass_compose = {
@@ -143,5 +144,5 @@ const tutti_pass tutti_pass_compose = {
     .doc = "reductions without a kernel of their own become others that have one",
     .stage = TUTTI_PASS_PARTITION,
     .order = 41,
-    .run = run,
+    .run = compose_run,
 };

@@ -223,7 +223,7 @@ static tutti_status merge_all(tutti_rewrite *rewrite, table *seen)
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status cse_run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
 {
     table seen = {.size = 16};
     while (seen.size < 2 * graph->nodes.count)
@@ -246,5 +246,5 @@ const tutti_pass tutti_pass_cse = {
     .doc = "nodes that compute the same are computed once",
     .stage = TUTTI_PASS_JOB,
     .order = 30,
-    .run = run,
+    .run = cse_run,
 };

@@ -268,9 +268,10 @@ static tutti_status rule(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *r
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status einsum_run(tutti_graph *graph, const tutti_pass_context *context,
+                               int *ret_changes)
 {
-    return tutti__rewrite_walk(graph, context, rule, ret_changes);
+    return tutti__rewrite_nodes(graph, context, rule, ret_changes);
 }
 
 const tutti_pass tutti_pass_einsum = {
@@ -278,5 +279,5 @@ const tutti_pass tutti_pass_einsum = {
     .doc = "an einsum becomes sums, products of matrices and transposes",
     .stage = TUTTI_PASS_PARTITION,
     .order = 42,
-    .run = run,
+    .run = einsum_run,
 };

@@ -25,7 +25,8 @@ static double elements(const tutti_einsum_parts *parts, const tutti_term *term)
     return count;
 }
 
-static tutti_term join(const tutti_term *first, const tutti_term *second, const tutti_term *third)
+static tutti_term einsum_multiply_join(const tutti_term *first, const tutti_term *second,
+                                       const tutti_term *third)
 {
     tutti_term both = tutti__term_join(first, second);
     return tutti__term_join(&both, third);
@@ -49,7 +50,8 @@ static bool is_turned(const tutti_labelled *x, const tutti_term *first, const tu
 static tutti_term order_of(const tutti_labelled *x, const tutti_term *batch,
                            const tutti_term *first, const tutti_term *second)
 {
-    return is_turned(x, first, second) ? join(batch, second, first) : join(batch, first, second);
+    return is_turned(x, first, second) ? einsum_multiply_join(batch, second, first)
+                                       : einsum_multiply_join(batch, first, second);
 }
 
 /* Elements that have to be moved so that x has these labels. A constant is moved here, once: that
@@ -74,7 +76,7 @@ static double price(const tutti_einsum_parts *parts, const way *w, bool last)
 {
     tutti_term a = order_of(w->a, &w->batch, &w->rows, &w->inner),
                b = order_of(w->b, &w->batch, &w->inner, &w->columns),
-               y = join(&w->batch, &w->rows, &w->columns);
+               y = einsum_multiply_join(&w->batch, &w->rows, &w->columns);
     return moved_for(parts, w->a, &a) + moved_for(parts, w->b, &b) + moved_after(parts, &y, last) +
            (w->columns.rank == 0 && w->rows.rank > 0 ? 0.5 : 0);
 }
@@ -163,7 +165,7 @@ static tutti_status multiply_matrices(const tutti_einsum_parts *parts, const way
     tutti_attr attrs[] = {TUTTI_INT("transpose_a", turned_a), TUTTI_INT("transpose_b", turned_b)};
     TUTTI_TRY(
         tutti__rewrite_add(parts->rewrite, parts->node, "matmul", 2, inputs, 2, attrs, &product));
-    ret->term = join(&w->batch, &w->rows, &w->columns);
+    ret->term = einsum_multiply_join(&w->batch, &w->rows, &w->columns);
     for (int i = 0; i < ret->term.rank; i++)
         dims[i] = parts->sizes[ret->term.labels[i]];
     return tutti__einsum_reshape(parts, product, ret->term.rank, dims, &ret->edge);

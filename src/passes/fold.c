@@ -93,9 +93,10 @@ static tutti_status rule(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *r
     return is_foldable(node) ? compute(rewrite, node) : TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status fold_run(tutti_graph *graph, const tutti_pass_context *context,
+                             int *ret_changes)
 {
-    return tutti__rewrite_walk(graph, context, rule, ret_changes);
+    return tutti__rewrite_nodes(graph, context, rule, ret_changes);
 }
 
 const tutti_pass tutti_pass_fold = {
@@ -103,5 +104,5 @@ const tutti_pass tutti_pass_fold = {
     .doc = "nodes whose inputs are all constants become constants",
     .stage = TUTTI_PASS_JOB,
     .order = 10,
-    .run = run,
+    .run = fold_run,
 };

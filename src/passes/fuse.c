@@ -275,7 +275,8 @@ static tutti_status fuse(fuser *f)
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status fuse_run(tutti_graph *graph, const tutti_pass_context *context,
+                             int *ret_changes)
 {
     fuser f = {0};
     if (!tutti__group_device_fuses(context)) {
@@ -299,5 +300,5 @@ const tutti_pass tutti_pass_fuse = {
         "element-wise operators, and reductions of them, become one kernel that works tile by tile",
     .stage = TUTTI_PASS_PARTITION,
     .order = 60,
-    .run = run,
+    .run = fuse_run,
 };

@@ -62,7 +62,7 @@ static void find_followed(const tutti_graph *graph, uint64_t *ret_follows)
             follows = both(follows, ret_follows[node->inputs[i].node->id]);
         for (int i = 0; i < node->control_count; i++)
             follows = both(follows, by_control(node, node->controls[i], ret_follows));
-        ret_follows[n] = tutti__makes_late(node) ? tutti__hash_mix(0, n) | 1 : follows;
+        ret_follows[n] = tutti__makes_after_update(node) ? tutti__hash_mix(0, n) | 1 : follows;
     }
 }
 
@@ -370,7 +370,7 @@ static const tutti_kernel *ask(const tutti_pass_context *context, const char *op
 }
 
 /* "mul+add+relu"; long groups name their first operators and how many more there are. */
-static char *describe(tutti_arena *arena, const tutti_node_group *group)
+static char *group_describe(tutti_arena *arena, const tutti_node_group *group)
 {
     enum { MOST = 6 };
     char *text = tutti__arena_string(arena, group->nodes[0]->op->name);
@@ -416,7 +416,7 @@ static tutti_status fuse(tutti_rewrite *rewrite, const tutti_node_group *group, 
 {
     body_builder b = {
         .group = group, .body = f->body, .input_count = f->input_count, .inputs = f->inputs};
-    char *name = describe(&rewrite->graph->arena, group);
+    char *name = group_describe(&rewrite->graph->arena, group);
     TUTTI_TRY(name != NULL ? fill_body(&b, f->output_count, f->outputs) : no_memory());
     f->attrs[0] = TUTTI_GRAPH_ATTR("body", f->body);
     f->attrs[1] = TUTTI_STR("pattern", pattern);

@@ -20,7 +20,7 @@
 
 enum { MOST = 512 }; /* nodes of one region */
 
-static void take(tutti_region *r, tutti_node *node, int *depth, tutti_node **stack)
+static void layout_take(tutti_region *r, tutti_node *node, int *depth, tutti_node **stack)
 {
     if (r->member[node->id] || r->turned[node->id].node != NULL || r->count == MOST ||
         !tutti__layout_is_free(r, node))
@@ -34,14 +34,14 @@ static void take(tutti_region *r, tutti_node *node, int *depth, tutti_node **sta
 static void grow(tutti_region *r, tutti_node *first, tutti_node **stack)
 {
     int depth = 0;
-    take(r, first, &depth, stack);
+    layout_take(r, first, &depth, stack);
     while (depth > 0) {
         const tutti_node *node = stack[--depth];
         for (int i = 0; i < node->input_count; i++)
             if (node->inputs[i].node->scratch != NULL)
-                take(r, node->inputs[i].node, &depth, stack);
+                layout_take(r, node->inputs[i].node, &depth, stack);
         for (uint32_t u = r->uses->first[node->id]; u < r->uses->first[node->id + 1]; u++)
-            take(r, r->uses->users[u], &depth, stack);
+            layout_take(r, r->uses->users[u], &depth, stack);
     }
 }
 
@@ -155,7 +155,8 @@ static tutti_status walk(tutti_rewrite *rewrite, tutti_region *r, tutti_node **s
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status layout_run(tutti_graph *graph, const tutti_pass_context *context,
+                               int *ret_changes)
 {
     tutti_rewrite rewrite;
     tutti_uses uses = {0};
@@ -189,5 +190,5 @@ const tutti_pass tutti_pass_layout = {
     .doc = "the order of axes is chosen so that transposes move the fewest bytes",
     .stage = TUTTI_PASS_PARTITION,
     .order = 45,
-    .run = run,
+    .run = layout_run,
 };

@@ -49,7 +49,7 @@ static bool are_peers(const meeting *m, const tutti_node *a, const tutti_node *b
 }
 
 /* Joins a collective to the ring of the first peer before it, and counts it along its axis. */
-static void join(meeting *m, const tutti_node *node)
+static void meet_join(meeting *m, const tutti_node *node)
 {
     m->partner[node->id] = node;
     for (size_t n = 0; n < node->id; n++) {
@@ -93,7 +93,7 @@ static bool is_ready(const meeting *m, const tutti_node *node)
     return true;
 }
 
-static void put(meeting *m, const tutti_node *node)
+static void meet_put(meeting *m, const tutti_node *node)
 {
     m->placed[node->id] = true;
     m->order[m->count++] = node;
@@ -147,7 +147,7 @@ static bool put_others(meeting *m)
     for (size_t n = 0; n < m->job->nodes.count; n++) {
         const tutti_node *node = m->job->nodes.data[n];
         if (!m->placed[n] && !can_wait(m, node) && is_ready(m, node))
-            put(m, node);
+            meet_put(m, node);
     }
     return m->count > before;
 }
@@ -158,7 +158,7 @@ static bool put_first_collective(meeting *m)
         const tutti_node *node = m->job->nodes.data[n];
         if (m->placed[n] || !can_wait(m, node) || !is_ready(m, node))
             continue;
-        put(m, node);
+        meet_put(m, node);
         return true;
     }
     return false;
@@ -170,7 +170,7 @@ static tutti_status arrange(meeting *m)
     for (size_t n = 0; n < total; n++) {
         const tutti_node *node = m->job->nodes.data[n];
         if (is_collective(node))
-            join(m, node);
+            meet_join(m, node);
         else if (tutti__is(node, "recv"))
             m->partner[n] = tutti__matching_send(m->job, node);
     }

@@ -124,7 +124,7 @@ static tutti_status find_order(tutti_partitioner *b)
 {
     TUTTI_TRY(tutti__meeting_order(b->job, b->home, b->order, b->number, b->partner));
     find_late(b);
-    bool shadows = tutti__fails_late(b->job, b->late);
+    bool shadows = tutti__fails_after_update(b->job, b->late);
     for (int i = 0; i < b->count; i++)
         b->pieces[i].shadows = shadows;
     b->around_commit = b->count > 1 && travels_late(b);
@@ -247,7 +247,7 @@ static tutti_status add_result(tutti_partitioner *b, int index)
     return TUTTI_OK;
 }
 
-static tutti_status build(tutti_partitioner *b)
+static tutti_status partition_build(tutti_partitioner *b)
 {
     bool committing = false;
     for (size_t n = 0; n < b->job->nodes.count; n++) {
@@ -280,7 +280,7 @@ void tutti__partition_free(int count, tutti_piece_graph *pieces)
     free(pieces);
 }
 
-static tutti_status prepare(tutti_partitioner *b)
+static tutti_status partition_prepare(tutti_partitioner *b)
 {
     TUTTI_TRY(find_homes(b));
     size_t count = b->count > 0 ? (size_t)b->count : 1;
@@ -301,7 +301,7 @@ static tutti_status prepare(tutti_partitioner *b)
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_partitioner *b)
+static tutti_status partition_run(tutti_partitioner *b)
 {
     size_t count = b->job->nodes.count + 1;
     b->home = calloc(count, sizeof *b->home);
@@ -313,8 +313,8 @@ static tutti_status run(tutti_partitioner *b)
     b->partner = calloc(count, sizeof *b->partner);
     if (!b->home || !b->late || !b->seen || !b->stack || !b->order || !b->number || !b->partner)
         return no_memory();
-    TUTTI_TRY(prepare(b));
-    return build(b);
+    TUTTI_TRY(partition_prepare(b));
+    return partition_build(b);
 }
 
 static void forget(tutti_partitioner *b)
@@ -342,7 +342,7 @@ static void forget(tutti_partitioner *b)
 tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces)
 {
     tutti_partitioner b = {.job = graph};
-    tutti_status status = run(&b);
+    tutti_status status = partition_run(&b);
     forget(&b);
     if (status != TUTTI_OK) {
         tutti__partition_free(b.count, b.pieces);
@@ -360,8 +360,8 @@ tutti_status tutti__partition_agree(int count, tutti_piece_graph *pieces)
         bool *late = calloc(pieces[i].graph->nodes.count + 1, sizeof *late);
         if (!late)
             return no_memory();
-        tutti__find_late(pieces[i].graph, late);
-        shadows = pieces[i].shadows || tutti__fails_late(pieces[i].graph, late);
+        tutti__find_after_update(pieces[i].graph, late);
+        shadows = pieces[i].shadows || tutti__fails_after_update(pieces[i].graph, late);
         free(late);
     }
     for (int i = 0; shadows && i < count; i++)

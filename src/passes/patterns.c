@@ -79,7 +79,8 @@ static tutti_status claim(tutti_rewrite *rewrite, const tutti_uses *uses, bool *
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status patterns_run(tutti_graph *graph, const tutti_pass_context *context,
+                                 int *ret_changes)
 {
     tutti_rewrite rewrite;
     tutti_uses uses = {0};
@@ -105,5 +106,5 @@ const tutti_pass tutti_pass_patterns = {
     .doc = "sub-graphs for which a kernel of their own exists become one node",
     .stage = TUTTI_PASS_PARTITION,
     .order = 50,
-    .run = run,
+    .run = patterns_run,
 };

@@ -41,7 +41,7 @@ const tutti_node *tutti__random_advanced(const tutti_graph *graph)
     return found.updated ? found.counter : NULL;
 }
 
-static tutti_status advance(tutti_rewrite *rewrite, tutti_node *counter)
+static tutti_status random_step_advance(tutti_rewrite *rewrite, tutti_node *counter)
 {
     tutti_edge inputs[2] = {{counter, 0}}, step;
     TUTTI_TRY(tutti__rewrite_scalar(rewrite, counter, TUTTI_I64, 1, &inputs[1]));
@@ -53,13 +53,14 @@ static tutti_status advance(tutti_rewrite *rewrite, tutti_node *counter)
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status random_step_run(tutti_graph *graph, const tutti_pass_context *context,
+                                    int *ret_changes)
 {
     usage found = find_usage(graph);
     tutti_rewrite rewrite;
     tutti_status status = tutti__rewrite_begin(&rewrite, graph, context);
     if (status == TUTTI_OK && found.read && !found.updated)
-        status = advance(&rewrite, found.counter);
+        status = random_step_advance(&rewrite, found.counter);
     return tutti__rewrite_end(&rewrite, status, ret_changes);
 }
 
@@ -68,5 +69,5 @@ const tutti_pass tutti_pass_random_step = {
     .doc = "a job that draws random numbers advances the step counter at its commit",
     .stage = TUTTI_PASS_JOB,
     .order = 6,
-    .run = run,
+    .run = random_step_run,
 };

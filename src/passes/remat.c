@@ -44,7 +44,7 @@ static bool is_kept_for(const tutti_node *reader, const tutti_node *node)
     return !reader->backward && reader->region != node->region;
 }
 
-static void choose(remat *r)
+static void remat_choose(remat *r)
 {
     for (size_t n = 0; n < r->count; n++) {
         const tutti_node *node = r->graph->nodes.data[n];
@@ -110,7 +110,7 @@ static tutti_status copy_node(remat *r, const tutti_node *node)
 static tutti_status rewrite(remat *r, int *ret_copies)
 {
     int copies = 0;
-    choose(r);
+    remat_choose(r);
     mark_needed(r);
     for (size_t n = 0; n < r->count; n++)
         if (r->needed[n]) {
@@ -157,7 +157,8 @@ tutti_status tutti__remat(tutti_graph *graph, int *ret_copies)
     return status;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status remat_run(tutti_graph *graph, const tutti_pass_context *context,
+                              int *ret_changes)
 {
     *ret_changes = 0;
     return context->keeps_all ? TUTTI_OK : tutti__remat(graph, ret_changes);
@@ -168,5 +169,5 @@ const tutti_pass tutti_pass_remat = {
     .doc = "what is not to be kept for the gradients is computed again for them",
     .stage = TUTTI_PASS_PARTITION,
     .order = 70,
-    .run = run,
+    .run = remat_run,
 };

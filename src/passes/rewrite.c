@@ -332,8 +332,8 @@ static tutti_status rewrite_node(tutti_rewrite *rewrite, tutti_node *node, tutti
     return TUTTI_OK;
 }
 
-tutti_status tutti__rewrite_walk(tutti_graph *graph, const tutti_pass_context *context,
-                                 tutti_rewrite_rule *rule, int *ret_changes)
+tutti_status tutti__rewrite_nodes(tutti_graph *graph, const tutti_pass_context *context,
+                                  tutti_rewrite_rule *rule, int *ret_changes)
 {
     tutti_rewrite rewrite;
     tutti_status status = tutti__rewrite_begin(&rewrite, graph, context);

@@ -9,7 +9,7 @@
  * before is needed ever after: it becomes a target if nothing else asks for it.
  *  4. A pinned node keeps its place: it waits for a control edge, is waited for by one, is a
  * target, or says how its value is sharded. Its value may still be seen through, values are
- * pure; but what a rule of tutti__rewrite_walk makes waits for what was waited for before, and a
+ * pure; but what a rule of tutti__rewrite_nodes makes waits for what was waited for before, and a
  * rule that gives what was there and waits for less is not followed.
  */
 #ifndef TUTTI_PASSES_REWRITE_H
@@ -62,8 +62,8 @@ tutti_status tutti__rewrite_reshape(tutti_rewrite *rewrite, const tutti_node *li
 /* Looks at one node and writes what should stand for its output 0, or leaves *ret as it is. */
 typedef tutti_status tutti_rewrite_rule(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *ret);
 /* A rule asked at every node that is not pinned, and again at the nodes that it makes. */
-tutti_status tutti__rewrite_walk(tutti_graph *graph, const tutti_pass_context *context,
-                                 tutti_rewrite_rule *rule, int *ret_changes);
+tutti_status tutti__rewrite_nodes(tutti_graph *graph, const tutti_pass_context *context,
+                                  tutti_rewrite_rule *rule, int *ret_changes);
 
 /* Marks, by id, what results and targets of a sorted graph need. */
 void tutti__mark_needed(const tutti_graph *graph, bool *seen);

@@ -86,9 +86,10 @@ static tutti_status rule(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *r
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status simplify_run(tutti_graph *graph, const tutti_pass_context *context,
+                                 int *ret_changes)
 {
-    return tutti__rewrite_walk(graph, context, rule, ret_changes);
+    return tutti__rewrite_nodes(graph, context, rule, ret_changes);
 }
 
 const tutti_pass tutti_pass_simplify = {
@@ -96,5 +97,5 @@ const tutti_pass tutti_pass_simplify = {
     .doc = "algebraic rules that are exact: x * 1, double transposes, views of views, …",
     .stage = TUTTI_PASS_JOB,
     .order = 20,
-    .run = run,
+    .run = simplify_run,
 };

@@ -104,7 +104,7 @@ static bool foldable(const tutti_node *node)
     return true;
 }
 
-static tutti_status fold(tutti_node *node)
+static tutti_status specialize_fold(tutti_node *node)
 {
     tutti_tensor *inputs[16], *output;
     if (node->input_count > 16)
@@ -194,7 +194,7 @@ static tutti_status specialize_node(tutti_node *node)
     TUTTI_TRY(tutti__node_infer(node, values, node->types));
     if (node->input_count == 1)
         TUTTI_TRY(fold_shape(node, &done));
-    return !done && foldable(node) ? fold(node) : TUTTI_OK;
+    return !done && foldable(node) ? specialize_fold(node) : TUTTI_OK;
 }
 
 static tutti_status specialize(tutti_graph *graph)

@@ -74,7 +74,8 @@ static tutti_status take_shape(tutti_rewrite *rewrite, tutti_node *node, const s
                               attrs, ret);
 }
 
-static tutti_status fill(tutti_rewrite *rewrite, tutti_node *node, double value, tutti_edge *ret)
+static tutti_status static_like_fill(tutti_rewrite *rewrite, tutti_node *node, double value,
+                                     tutti_edge *ret)
 {
     const tutti_type *type = &node->types[0];
     tutti_attr attrs[] = {TUTTI_INTS("dims", type->rank, type->dims), TUTTI_FLOAT("value", value),
@@ -175,9 +176,9 @@ static tutti_status rule(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *r
         if (node->input_count > shape_inputs[i].input && tutti__is(node, shape_inputs[i].op))
             return take_shape(rewrite, node, &shape_inputs[i], ret);
     if (tutti__is(node, "zeros_like"))
-        return fill(rewrite, node, 0, ret);
+        return static_like_fill(rewrite, node, 0, ret);
     if (tutti__is(node, "ones_like"))
-        return fill(rewrite, node, 1, ret);
+        return static_like_fill(rewrite, node, 1, ret);
     if (tutti__is(node, "sum_like"))
         return sum_like(rewrite, node, ret);
     if (tutti__is(node, "split_like"))
@@ -187,9 +188,10 @@ static tutti_status rule(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *r
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status static_like_run(tutti_graph *graph, const tutti_pass_context *context,
+                                    int *ret_changes)
 {
-    return tutti__rewrite_walk(graph, context, rule, ret_changes);
+    return tutti__rewrite_nodes(graph, context, rule, ret_changes);
 }
 
 const tutti_pass tutti_pass_static_like = {
@@ -197,5 +199,5 @@ const tutti_pass tutti_pass_static_like = {
     .doc = "operators that look only at another tensor's shape get it as an attribute",
     .stage = TUTTI_PASS_JOB,
     .order = 5,
-    .run = run,
+    .run = static_like_run,
 };

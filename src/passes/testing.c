@@ -159,7 +159,7 @@ const char *tutti__test_text(const tutti_graph *graph)
 /* ---- values ---- */
 
 /* Floats are multiples of 1/8, so that sums of a few are exact. */
-static tutti_tensor *draw(const tutti_type *type, uint64_t seed)
+static tutti_tensor *testing_draw(const tutti_type *type, uint64_t seed)
 {
     tutti_tensor *tensor;
     CHECK_OK(tutti_tensor_create(type->dtype, type->rank, type->dims, &tensor));
@@ -188,7 +188,7 @@ static void compute(const tutti_graph *graph, tutti_tensor **ret_values)
         CHECK(count < MAX_FEEDS);
         uint64_t seed = parameter ? 100 + (uint64_t)tutti__int(node, "index")
                                   : tutti__hash_string(7, tutti__str(node, "shared_name"));
-        feeds[count++] = (tutti_reference_feed){{node, 0}, draw(&node->types[0], seed)};
+        feeds[count++] = (tutti_reference_feed){{node, 0}, testing_draw(&node->types[0], seed)};
     }
     CHECK(graph->results.count <= MAX_RESULTS);
     CHECK_OK(tutti__reference_run(graph, count, feeds, (int)graph->results.count,
@@ -207,7 +207,7 @@ static bool equal_floats(const tutti_tensor *a, const tutti_tensor *b)
     return true;
 }
 
-static void compare(tutti_tensor *after, tutti_tensor *before, double tolerance)
+static void testing_compare(tutti_tensor *after, tutti_tensor *before, double tolerance)
 {
     CHECK(tutti_type_equal(tutti_tensor_type(after), tutti_tensor_type(before)));
     if (tolerance == 0 && tutti_dtype_is_float(tutti_tensor_dtype(before)))
@@ -234,7 +234,7 @@ int tutti__test_passes(int count, const tutti_pass *const *passes,
         CHECK_STR(tutti__test_text(graph), after);
     compute(graph, new_values);
     for (size_t i = 0; i < graph->results.count; i++) {
-        compare(new_values[i], old_values[i], tolerance);
+        testing_compare(new_values[i], old_values[i], tolerance);
         tutti_tensor_release(old_values[i]);
         tutti_tensor_release(new_values[i]);
     }

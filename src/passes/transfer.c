@@ -121,8 +121,8 @@ static tutti_status note_send(tutti_partitioner *b, int from, const tutti_node *
     return TUTTI_VEC_PUSH(&b->sends, one) ? TUTTI_OK : no_memory();
 }
 
-static tutti_status send(tutti_partitioner *b, tutti_edge edge, bool control, int to,
-                         const char *channel)
+static tutti_status transfer_send(tutti_partitioner *b, tutti_edge edge, bool control, int to,
+                                  const char *channel)
 {
     int from = b->home[edge.node->id];
     tutti_graph *graph = b->pieces[from].graph;
@@ -153,8 +153,8 @@ static tutti_status keep_order(tutti_partitioner *b, int piece, tutti_node *recv
 }
 
 /* The value of a foreign edge in a piece, received once. */
-static tutti_status receive(tutti_partitioner *b, tutti_edge edge, bool control, int to,
-                            tutti_node **ret)
+static tutti_status transfer_receive(tutti_partitioner *b, tutti_edge edge, bool control, int to,
+                                     tutti_node **ret)
 {
     for (size_t i = 0; i < b->arrived[to].count; i++) {
         tutti_carried *c = &b->arrived[to].data[i];
@@ -166,7 +166,7 @@ static tutti_status receive(tutti_partitioner *b, tutti_edge edge, bool control,
     char channel[64];
     snprintf(channel, sizeof channel, "cut.%u.%u.%d%s", edge.node->id, edge.index, to,
              control ? ".after" : "");
-    TUTTI_TRY(send(b, edge, control, to, channel));
+    TUTTI_TRY(transfer_send(b, edge, control, to, channel));
     tutti_type type = control ? (tutti_type){.dtype = TUTTI_U8} : *tutti__edge_type(edge);
     tutti_attr attrs[] = {TUTTI_STR("channel", channel), TUTTI_INT("dtype", type.dtype),
                           TUTTI_INTS("dims", type.rank, type.dims),
@@ -198,14 +198,14 @@ tutti_status tutti__partition_edge(tutti_partitioner *b, tutti_edge edge, int pi
                           "variable '%s' on %s is used as a handle on %s; place its update with it",
                           source->name, source->device, b->pieces[piece].device);
     ret->index = 0;
-    return receive(b, edge, false, piece, &ret->node);
+    return transfer_receive(b, edge, false, piece, &ret->node);
 }
 
 tutti_status tutti__partition_control(tutti_partitioner *b, tutti_node *before, int piece,
                                       tutti_node **ret)
 {
     if (b->home[before->id] != piece)
-        return receive(b, (tutti_edge){before, 0}, true, piece, ret);
+        return transfer_receive(b, (tutti_edge){before, 0}, true, piece, ret);
     *ret = b->maps[piece][before->id];
     return TUTTI_OK;
 }

@@ -158,7 +158,7 @@ static wideness wideness_of(const widening *w, const tutti_node *node)
 
 /* Fills in `wide`: down the graph those that must be or may be, up the graph not those that nobody
  * wants so. Returns how many are left. */
-static size_t choose(widening *w)
+static size_t widen_choose(widening *w)
 {
     tutti_node *const *nodes = w->rewrite.graph->nodes.data;
     size_t count = 0;
@@ -244,7 +244,7 @@ static tutti_status see_through(widening *w, tutti_node *node)
 
 static tutti_status walk(widening *w)
 {
-    if (choose(w) == 0)
+    if (widen_choose(w) == 0)
         return TUTTI_OK;
     for (size_t n = 0; n < w->rewrite.node_count; n++) {
         tutti_node *node = w->rewrite.graph->nodes.data[n];
@@ -263,7 +263,8 @@ static bool has_narrow(const tutti_graph *graph)
     return false;
 }
 
-static tutti_status run(tutti_graph *graph, const tutti_pass_context *context, int *ret_changes)
+static tutti_status widen_run(tutti_graph *graph, const tutti_pass_context *context,
+                              int *ret_changes)
 {
     widening w = {0};
     *ret_changes = 0;
@@ -291,5 +292,5 @@ const tutti_pass tutti_pass_widen = {
            "rounding in between",
     .stage = TUTTI_PASS_PARTITION,
     .order = 47,
-    .run = run,
+    .run = widen_run,
 };

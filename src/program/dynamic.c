@@ -83,7 +83,7 @@ static void drop_kept(void)
 }
 
 /* Under the lock: a kept block, or a new one for which there is room. NULL: there is none. */
-static void *take(int number, size_t bytes, size_t most)
+static void *dynamic_take(int number, size_t bytes, size_t most)
 {
     block *b = lists[number];
     if (b) {
@@ -101,7 +101,7 @@ static void *take(int number, size_t bytes, size_t most)
     return data;
 }
 
-static tutti_status allocate(void *self, size_t size, void **ret)
+static tutti_status dynamic_allocate(void *self, size_t size, void **ret)
 {
     TUTTI_UNUSED(self);
     size_t bytes, most = bound(), before;
@@ -114,7 +114,7 @@ static tutti_status allocate(void *self, size_t size, void **ret)
     bool fits = used <= most && bytes <= most - used;
     if (fits && used + kept > most) /* the bound was lowered */
         drop_kept();
-    if (fits && (data = take(number, bytes, most)) != NULL) {
+    if (fits && (data = dynamic_take(number, bytes, most)) != NULL) {
         used += bytes;
         tutti__memory_count((int64_t)bytes);
     }
@@ -151,7 +151,7 @@ static void release(void *self, void *data, size_t size)
         free(data);
 }
 
-static tutti_status copy(void *self, void *to, const void *from, size_t size)
+static tutti_status dynamic_copy(void *self, void *to, const void *from, size_t size)
 {
     TUTTI_UNUSED(self);
     if (size > 0)
@@ -161,10 +161,10 @@ static tutti_status copy(void *self, void *to, const void *from, size_t size)
 
 static const tutti_memory dynamic_memory = {
     .name = "dynamic",
-    .allocate = allocate,
+    .allocate = dynamic_allocate,
     .release = release,
-    .copy_in = copy,
-    .copy_out = copy,
+    .copy_in = dynamic_copy,
+    .copy_out = dynamic_copy,
     .host_visible = true,
     .alignment = ALIGNMENT,
 };

@@ -26,7 +26,7 @@ static void classify(tutti_order *o)
 {
     for (size_t n = 0; n < o->node_count; n++)
         o->runs[n] = !is_silent(o->graph->nodes.data[n]);
-    tutti__find_late(o->graph, o->commits);
+    tutti__find_after_update(o->graph, o->commits);
 }
 
 int32_t tutti__order_value(tutti_order *o, tutti_program_value value)
@@ -77,8 +77,8 @@ static tutti_status bind_queue(tutti_order *o, const tutti_partition *partition,
 }
 
 /* Where a node's first output lives. */
-static tutti_status place(tutti_order *o, const tutti_partition *partition, const tutti_node *node,
-                          tutti_program_value *ret)
+static tutti_status order_place(tutti_order *o, const tutti_partition *partition,
+                                const tutti_node *node, tutti_program_value *ret)
 {
     tutti_program *program = o->program;
     tutti_program_value value = {.space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[0]};
@@ -118,7 +118,7 @@ static tutti_status make_values(tutti_order *o, const tutti_partition *partition
             tutti_program_value value = {
                 .space = TUTTI_IN_ARENA, .root = -1, .type = &node->types[i]};
             if (i == 0)
-                TUTTI_TRY(place(o, partition, node, &value));
+                TUTTI_TRY(order_place(o, partition, node, &value));
             if (value.space == TUTTI_IN_ARENA && value.root < 0 &&
                 !tutti_type_is_static(value.type)) {
                 value.space = TUTTI_IN_DYNAMIC;
@@ -183,7 +183,7 @@ static tutti_status emit(tutti_order *o, const tutti_node *node)
 
 static tutti_status make_instructions(tutti_order *o, const tutti_partition *partition)
 {
-    bool shadows = partition->shadows || tutti__fails_late(o->graph, o->commits);
+    bool shadows = partition->shadows || tutti__fails_after_update(o->graph, o->commits);
     bool committing = false;
     o->program->shadows = shadows && o->program->updates;
     for (size_t p = 0; p <= o->sequence_count; p++) {
@@ -254,7 +254,7 @@ static tutti_status make_results(tutti_order *o)
     return TUTTI_OK;
 }
 
-static tutti_status run(tutti_order *o, const tutti_partition *partition)
+static tutti_status order_run(tutti_order *o, const tutti_partition *partition)
 {
     classify(o);
     TUTTI_TRY(tutti__order_sequence(o));
@@ -286,7 +286,7 @@ tutti_status tutti__program_order(tutti_program *program, const tutti_partition 
         return no_memory();
     for (size_t i = 0; i < count; i++)
         o.moved[i] = -1;
-    tutti_status status = run(&o, partition);
+    tutti_status status = order_run(&o, partition);
     if (status == TUTTI_OK) {
         program->value_count = o.values.count;
         program->instruction_count = o.instructions.count;

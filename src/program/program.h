@@ -12,7 +12,7 @@
 #include "program/kernel.h"
 #include "program/target.h"
 
-typedef enum tutti_space {
+typedef enum tutti_memory_space {
     TUTTI_IN_ARENA,    /* offset into the run's arena */
     TUTTI_IN_CONSTANT, /* slot: constants[slot] */
     TUTTI_IN_INPUT,    /* slot: parameter index */
@@ -21,10 +21,10 @@ typedef enum tutti_space {
     TUTTI_IN_QUEUE,    /* slot: queues[slot] */
     TUTTI_IN_SHARED,   /* offset into memory that others reach; nothing else ever lies there */
     TUTTI_IN_DYNAMIC   /* slot: allocated by its kernel */
-} tutti_space;
+} tutti_memory_space;
 
 typedef struct tutti_program_value {
-    tutti_space space;
+    tutti_memory_space space;
     uint32_t slot;
     size_t offset, size; /* bytes; offset is 0 outside the arena */
     const tutti_type *type;
@@ -101,16 +101,16 @@ tutti_status tutti__program_streams(tutti_program *program);
 tutti_status tutti__program_memory(tutti_program *program);
 
 /* What follows an update, by node id: here, or on another device that it receives from. */
-void tutti__find_late(const tutti_graph *graph, bool *ret_late);
+void tutti__find_after_update(const tutti_graph *graph, bool *ret_late);
 /* Whether a node and all that follows it are late: it updates, or comes late from another device.
  */
-bool tutti__makes_late(const tutti_node *node);
+bool tutti__makes_after_update(const tutti_node *node);
 /* Whether a control edge, from `before` to `node`, only keeps the order in which devices send,
  * receive and meet (passes/transfer.c): the node does not follow what `before` follows. */
 bool tutti__keeps_order(const tutti_node *node, const tutti_node *before);
 /* Whether something that follows an update can fail (late: by node id), so that updates must go to
  * copies until it has not. Transfers are left out: they fail with the device they wait for. */
-bool tutti__fails_late(const tutti_graph *graph, const bool *late);
+bool tutti__fails_after_update(const tutti_graph *graph, const bool *late);
 
 /* Whether instruction `a` has finished before `b` starts in every run. */
 bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);

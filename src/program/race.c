@@ -33,7 +33,7 @@ typedef struct trial {
 } trial;
 
 /* Values between 0.5 and 1: no infinity, no number so small that it is slow. */
-static void fill(tutti_tensor *tensor)
+static void race_fill(tutti_tensor *tensor)
 {
     size_t bytes =
         (size_t)tutti_tensor_count(tensor) * tutti_dtype_size(tutti_tensor_dtype(tensor));
@@ -56,7 +56,7 @@ static bool add_view(trial *t, const tutti_type *type, tutti_view *ret)
         tutti_tensor_create(type->dtype, type->rank, type->dims, &tensor) != TUTTI_OK)
         return false;
     t->tensors[t->tensor_count++] = tensor;
-    fill(tensor);
+    race_fill(tensor);
     *ret = (tutti_view){tutti_tensor_data(tensor), type->dtype, type->rank,
                         tutti_tensor_dims(tensor), NULL};
     return true;

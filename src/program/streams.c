@@ -138,7 +138,7 @@ static bool collect(streams *s)
     return ok;
 }
 
-static void join(streams *s, int32_t index, int32_t before)
+static void streams_join(streams *s, int32_t index, int32_t before)
 {
     int stream = s->program->instructions[before].stream;
     for (int k = 0; k < s->count; k++)
@@ -168,7 +168,7 @@ static tutti_status assign(streams *s, int *turn)
             if (!wait_for(s, s->last[k]))
                 return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
     if (s->last[me->stream] >= 0)
-        join(s, index, s->last[me->stream]);
+        streams_join(s, index, s->last[me->stream]);
     me->awaits = tutti__arena_array(&s->program->arena, s->waits.count + 1, sizeof *me->awaits);
     if (!me->awaits)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to lower a graph");
@@ -178,7 +178,7 @@ static tutti_status assign(streams *s, int *turn)
             continue; /* known already */
         me->awaits[me->await_count++] = s->waits.data[i];
         before->signals = true;
-        join(s, index, s->waits.data[i]);
+        streams_join(s, index, s->waits.data[i]);
     }
     s->last[me->stream] = index;
     return TUTTI_OK;

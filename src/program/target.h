@@ -46,7 +46,7 @@ typedef struct tutti_timed {
     const tutti_node *node; /* lives as long as the executable; NULL: a copy of bytes */
     double seconds;         /* the least of all rounds; when it was left out, what it takes beside
                                waiting, or 0 */
-    bool left_out;          /* it meets others, waits for them or has effects: it did not run */
+    bool skipped;           /* it meets others, waits for them or has effects: it did not run */
 } tutti_timed;
 typedef TUTTI_VEC(tutti_timed) tutti_timed_list;
 
@@ -121,10 +121,10 @@ struct tutti_run {
     const _Atomic bool *watched; /* what waiting kernels look at: `cancelled`, or in a run inside
                                     another one the flag of that one; NULL: nothing */
     tutti_state *state;
-    tutti_ticket ticket;     /* of a run that draws from a counter */
-    tutti_between between;   /* of a rehearsal */
-    const tutti_mesh *mesh;  /* or NULL */
-    struct tutti_team *team; /* the replicas of the job, or NULL */
+    tutti_ticket ticket;                 /* of a run that draws from a counter */
+    tutti_between between;               /* of a rehearsal */
+    const tutti_mesh *mesh;              /* or NULL */
+    struct tutti_axis_group *axis_group; /* the replicas of the job, or NULL */
     struct tutti_rendezvous *rendezvous;
     _Atomic int taking; /* partitions that have yet to take their values; the last one ends the
                            state's hold. 0: nothing is held */

@@ -4,17 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/plain.h"
+#include "base/c_locale.h"
 #include "base/test.h"
 
-static const char *skip(const char *at)
+static const char *testing_skip(const char *at)
 {
     while (*at == ' ' || *at == '\n')
         at++;
     return at;
 }
 
-static const char *value(const char *at);
+static const char *testing_value(const char *at);
 
 static const char *string(const char *at)
 {
@@ -24,29 +24,29 @@ static const char *string(const char *at)
         if (*at == '\\')
             at++;
     }
-    return skip(at + 1);
+    return testing_skip(at + 1);
 }
 
 static const char *list(const char *at, char end, bool named)
 {
-    at = skip(at + 1);
+    at = testing_skip(at + 1);
     while (*at != end) {
         if (named) {
             at = string(at);
             CHECK(*at == ':');
-            at = skip(at + 1);
+            at = testing_skip(at + 1);
         }
-        at = value(at);
+        at = testing_value(at);
         CHECK(*at == ',' || *at == end);
         if (*at == ',') {
-            at = skip(at + 1);
+            at = testing_skip(at + 1);
             CHECK(*at != end);
         }
     }
-    return skip(at + 1);
+    return testing_skip(at + 1);
 }
 
-static const char *value(const char *at)
+static const char *testing_value(const char *at)
 {
     if (*at == '{')
         return list(at, '}', true);
@@ -57,12 +57,12 @@ static const char *value(const char *at)
     char *after;
     tutti__strtod(at, &after);
     CHECK(after != at);
-    return skip(after);
+    return testing_skip(after);
 }
 
 void tutti__check_json(const char *text)
 {
-    const char *after = value(skip(text));
+    const char *after = testing_value(testing_skip(text));
     CHECK(*after == '\0');
 }
 

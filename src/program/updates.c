@@ -33,7 +33,7 @@ typedef struct tutti_order_index {
 } tutti_order_index;
 
 /* To the front. */
-static bool note(tutti_order *o, listed **list, const tutti_node *node, int32_t position)
+static bool updates_note(tutti_order *o, listed **list, const tutti_node *node, int32_t position)
 {
     listed *one = tutti__arena_take(o->arena, sizeof *one);
     if (!one)
@@ -63,7 +63,7 @@ static bool note_uses(tutti_order *o, const tutti_node *user)
         if (at > index->last_use[used->id])
             index->last_use[used->id] = at;
         if (view && i == 0 && !tutti__is(user, "read") &&
-            !note(o, &index->views[used->id], user, o->position[user->id]))
+            !updates_note(o, &index->views[used->id], user, o->position[user->id]))
             return false;
     }
     return true;
@@ -74,7 +74,7 @@ static bool note_updates(tutti_order *o, int32_t position)
     const tutti_node *node = o->sequence[position];
     for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++) {
         int32_t slot = slot_of(o, node->inputs[i]);
-        if (slot >= 0 && !note(o, &o->index->updates[slot], node, position))
+        if (slot >= 0 && !updates_note(o, &o->index->updates[slot], node, position))
             return false;
     }
     return true;
@@ -173,7 +173,7 @@ static bool note_makers(tutti_order *o, const tutti_node *node)
     uint32_t slot = o->values.data[o->base[node->id]].slot;
     int32_t made = update ? o->position[node->id] : read_position(o, node, slot);
     o->index->made_at[node->id] = made;
-    return note(o, &o->index->made[made + 1], node, made);
+    return updates_note(o, &o->index->made[made + 1], node, made);
 }
 
 /* From the last to the first, since each goes to the front. */
@@ -228,7 +228,7 @@ tutti_status tutti__order_mark_updates(tutti_order *o)
 static tutti_status move_views(tutti_order *o, const tutti_node *node)
 {
     listed *moved = NULL;
-    if (!note(o, &moved, node, 0))
+    if (!updates_note(o, &moved, node, 0))
         return no_memory();
     while (moved) {
         node = moved->node;
@@ -237,7 +237,7 @@ static tutti_status move_views(tutti_order *o, const tutti_node *node)
             tutti_program_value view = o->values.data[o->moved[node->id]];
             view.type = &use->node->types[0];
             o->moved[use->node->id] = tutti__order_value(o, view);
-            if (o->moved[use->node->id] < 0 || !note(o, &moved, use->node, 0))
+            if (o->moved[use->node->id] < 0 || !updates_note(o, &moved, use->node, 0))
                 return no_memory();
         }
     }

@@ -179,7 +179,7 @@ uint64_t tutti__checkpoint_identity(const tutti_safetensors *file)
 }
 
 /* Before anything is changed: what is there must be as it was saved. */
-static tutti_status compare(const tutti_safetensors *file, tutti_state *state)
+static tutti_status checkpoint_compare(const tutti_safetensors *file, tutti_state *state)
 {
     for (size_t i = 0; i < file->count; i++) {
         const tutti_safetensor *item = &file->items[i];
@@ -208,7 +208,7 @@ static tutti_status expect(const tutti_safetensors *file, tutti_state *state, bo
 
 tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_state *state)
 {
-    TUTTI_TRY(compare(file, state));
+    TUTTI_TRY(checkpoint_compare(file, state));
     tutti_status status = expect(file, state, true);
     if (status == TUTTI_OK)
         status = tutti__state_fill_queues(state);
@@ -216,6 +216,6 @@ tutti_status tutti__checkpoint_restore(const tutti_safetensors *file, tutti_stat
         if (tutti__is_queue_part(file->items[i].name))
             tutti__state_forget(state, file->items[i].name);
     TUTTI_TRY(status);
-    tutti__left_out_restart(state);
+    tutti__error_feedback_restart(state);
     return expect(file, state, false);
 }

@@ -4,7 +4,7 @@
 
 #include "state/state_inside.h"
 
-static void destroy(tutti_expected *expected)
+static void expected_destroy(tutti_expected *expected)
 {
     if (!expected)
         return;
@@ -22,13 +22,13 @@ void tutti__expected_drop(tutti_state *state, const char *name)
     tutti_expected *expected = tutti__map_get(&state->expected, name);
     if (expected)
         (void)tutti__map_set(&state->expected, name, NULL); /* is there: needs no memory */
-    destroy(expected);
+    expected_destroy(expected);
 }
 
 void tutti__expected_free(tutti_map *all)
 {
     for (size_t i = 0; i < all->count; i++)
-        destroy(all->entries[i].value);
+        expected_destroy(all->entries[i].value);
     tutti__map_free(all);
 }
 
@@ -68,14 +68,14 @@ static tutti_status wait_for(tutti_state *state, const char *name, tutti_tensor 
     expected->value = tutti_tensor_retain(value);
     strcpy(expected->from, from);
     tutti_status status = tutti__map_set(&state->expected, name, expected);
-    destroy(status == TUTTI_OK ? before : expected);
+    expected_destroy(status == TUTTI_OK ? before : expected);
     return status;
 }
 
 tutti_status tutti__state_expect_from(tutti_state *state, const char *name, tutti_tensor *value,
                                       const char *from)
 {
-    if (tutti__state_passes_over(state, name) || tutti__left_out_passes_over(state, name))
+    if (tutti__state_passes_over(state, name) || tutti__error_feedback_passes_over(state, name))
         return TUTTI_OK;
     pthread_mutex_lock(&state->lock);
     tutti_state_variable *variable = tutti__map_get(&state->variables, name);

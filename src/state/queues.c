@@ -27,8 +27,9 @@ void tutti__state_wake(tutti_state *state)
     pthread_mutex_unlock(&state->lock);
 }
 
-static tutti_status make(tutti_state *state, const char *name, int64_t capacity, int type_count,
-                         const tutti_type *types, const tutti_queue_order *order, tutti_queue **ret)
+static tutti_status queues_make(tutti_state *state, const char *name, int64_t capacity,
+                                int type_count, const tutti_type *types,
+                                const tutti_queue_order *order, tutti_queue **ret)
 {
     tutti_queue *queue;
     TUTTI_TRY(tutti__queue_create_ordered(name, capacity, type_count, types, order, &queue));
@@ -50,7 +51,7 @@ tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, in
     tutti_queue *queue = tutti__map_get(&state->queues, name);
     tutti_status status = TUTTI_OK;
     if (!queue)
-        status = make(state, name, capacity, type_count, types, order, &queue);
+        status = queues_make(state, name, capacity, type_count, types, order, &queue);
     else if (tutti__queue_order_of(queue)->kind != order->kind)
         status = tutti_fail(TUTTI_INVALID,
                             "queue '%s' is there already, but of another kind; give one of them "

@@ -8,8 +8,8 @@
 #include "state/state_inside.h"
 
 /* Takes the value, also on failure. */
-static tutti_status add(tutti_snapshot *snapshot, tutti_tensor *value, const char *queue,
-                        const char *part)
+static tutti_status queues_save_add(tutti_snapshot *snapshot, tutti_tensor *value,
+                                    const char *queue, const char *part)
 {
     size_t size = sizeof TUTTI_QUEUE_PARTS + strlen(queue) + strlen(part) + 1;
     char *name = malloc(size);
@@ -31,7 +31,7 @@ static tutti_status add_named(tutti_snapshot *snapshot, tutti_tensor *value, con
 {
     char name[80];
     snprintf(name, sizeof name, "%s%s", part, ending);
-    return add(snapshot, value, queue, name);
+    return queues_save_add(snapshot, value, queue, name);
 }
 
 static tutti_status add_texts(tutti_snapshot *snapshot, const tutti_tensor *texts,
@@ -52,7 +52,7 @@ static tutti_status add_any(tutti_snapshot *snapshot, tutti_tensor *value, const
                             const char *part)
 {
     if (tutti_tensor_dtype(value) != TUTTI_STRING)
-        return add(snapshot, value, queue, part);
+        return queues_save_add(snapshot, value, queue, part);
     tutti_status status = add_texts(snapshot, value, queue, part);
     tutti_tensor_release(value);
     return status;
@@ -63,7 +63,7 @@ static tutti_status add_numbers(tutti_snapshot *snapshot, const char *queue, con
 {
     tutti_tensor *tensor;
     TUTTI_TRY(tutti_tensor_from(TUTTI_I64, 1, &count, numbers, &tensor));
-    return add(snapshot, tensor, queue, part);
+    return queues_save_add(snapshot, tensor, queue, part);
 }
 
 static bool alike(const tutti_tuple_list *list, int component)

@@ -4,7 +4,7 @@
 
 #include "state/state_inside.h"
 
-static bool note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value)
+static bool snapshot_note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value)
 {
     char *copy = strdup(name);
     if (!copy)
@@ -67,7 +67,7 @@ static bool note_variable(tutti_snapshot *snapshot, const tutti_state_variable *
     }
     if (!first)
         return true;
-    if (!note(snapshot, variable->name, first->value))
+    if (!snapshot_note(snapshot, variable->name, first->value))
         return false;
     bool joins = found > 1 && (variable->partial || variable->averaged);
     return !joins || note_apart(variable, snapshot->count - 1, list);
@@ -124,7 +124,7 @@ static tutti_status note_all(const tutti_state *state, tutti_snapshot *snapshot,
     }
     for (size_t i = 0; ok && i < state->expected.count; i++) {
         const tutti_expected *expected = state->expected.entries[i].value;
-        ok = !expected || note(snapshot, state->expected.entries[i].key, expected->value);
+        ok = !expected || snapshot_note(snapshot, state->expected.entries[i].key, expected->value);
     }
     return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a snapshot of the state");
 }

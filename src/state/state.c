@@ -56,7 +56,7 @@ void tutti__state_destroy(tutti_state *state)
     tutti__map_free(&state->variables);
     tutti__map_free(&state->queues);
     tutti__expected_free(&state->expected);
-    tutti__left_out_free(&state->left_out);
+    tutti__error_feedback_free(&state->error_feedback);
     pthread_mutex_destroy(&state->lock);
     pthread_mutex_destroy(&state->begins);
     pthread_cond_destroy(&state->idle);

@@ -214,18 +214,18 @@ tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state
 tutti_status tutti__values_join(const tutti_type *type, size_t count, tutti_tensor *const *values,
                                 bool averaged, tutti_tensor **ret);
 
-/* ---- left_out.c ---- */
+/* ---- error_feedback.c ---- */
 /* Sums of gradients are compressed, by so many that leave something out, and this process, or its
  * first replica, is that one of them; 0: they are not. Before anything is restored. */
 void tutti__state_compress(tutti_state *state, int of, int at);
 /* The compressor of a value that a replica of this process (from 0) sums, found or made. A new one
  * begins with what a checkpoint has of it; a known one is about to be used: what was gathered of it
  * is forgotten. */
-tutti_status tutti__state_left_out(tutti_state *state, int replica, const char *name,
-                                   const char *compression, const tutti_type *type,
-                                   tutti_compressor **ret);
+tutti_status tutti__state_error_feedback(tutti_state *state, int replica, const char *name,
+                                         const char *compression, const tutti_type *type,
+                                         tutti_compressor **ret);
 /* Nothing was left out, and nothing of it is expected: before a checkpoint is restored. */
-void tutti__left_out_restart(tutti_state *state);
+void tutti__error_feedback_restart(tutti_state *state);
 /* How the first process gets at what others left out: `all` is [processes][count] there. */
 typedef struct tutti_state_gather {
     tutti_status (*gather)(void *context, const float *mine, int64_t count, float *all);
@@ -233,12 +233,13 @@ typedef struct tutti_state_gather {
     int processes;
 } tutti_state_gather;
 /* Whether something may have been left out. */
-bool tutti__state_leaves_out(tutti_state *state);
+bool tutti__state_has_error_feedback(tutti_state *state);
 /* What was left out so far goes into the next snapshot of the first process, unless it changes
  * before that: one after the other what each process, or each replica of the only process, left out
  * of a value, then what all of them have alike. Where a training goes on with as many, each takes
  * up its own, else the first one all of it. Between two steps, by all processes. */
-tutti_status tutti__state_gather_left_out(tutti_state *state, const tutti_state_gather *gather);
+tutti_status tutti__state_gather_error_feedback(tutti_state *state,
+                                                const tutti_state_gather *gather);
 
 /* Queues by name, found or made. One of that name but of another kind is TUTTI_INVALID. */
 tutti_status tutti__state_queue_ordered(tutti_state *state, const char *name, int64_t capacity,

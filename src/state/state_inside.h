@@ -22,8 +22,8 @@ struct tutti_state {
     int compressors; /* that compress sums of gradients; 0: what such ones left out is passed over
                       */
     int compressor;  /* the first of them here */
-    tutti_map left_out; /* "REPLICA NAME" → left_out.c's */
-    tutti_map expected; /* name → tutti_expected, or NULL once taken */
+    tutti_map error_feedback; /* "REPLICA NAME" → error_feedback.c's */
+    tutti_map expected;       /* name → tutti_expected, or NULL once taken */
 };
 
 /* A value that waits for its variable. */
@@ -56,9 +56,9 @@ bool tutti__variable_lies_apart(const tutti_state *state, const tutti_state_vari
 
 /* queues.c: whether a value of a checkpoint is that of a queue which is not restored. */
 bool tutti__state_passes_over(const tutti_state *state, const char *name);
-/* left_out.c: whether it is what compressed sums left out, and nobody compresses here. */
-bool tutti__left_out_passes_over(const tutti_state *state, const char *name);
-void tutti__left_out_free(tutti_map *all);
+/* error_feedback.c: whether it is what compressed sums left out, and nobody compresses here. */
+bool tutti__error_feedback_passes_over(const tutti_state *state, const char *name);
+void tutti__error_feedback_free(tutti_map *all);
 /* queues_save.c: appends what the queues hold. */
 tutti_status tutti__snapshot_queues(tutti_state *state, tutti_snapshot *snapshot);
 /* queues_restore.c: gives a queue what waits for it, if something does. What does not fit stays

@@ -39,8 +39,8 @@ int64_t tutti__ticket_ahead(const tutti_ticket *ticket, const tutti_state_variab
 }
 
 /* A new tensor beside this one, which holds so much more. */
-static tutti_status add(const tutti_piece *piece, tutti_tensor *value, int64_t ahead,
-                        tutti_tensor **ret)
+static tutti_status ticket_add(const tutti_piece *piece, tutti_tensor *value, int64_t ahead,
+                               tutti_tensor **ret)
 {
     const tutti_memory *memory = piece->memory;
     tutti_tensor *host, *sum;
@@ -65,7 +65,7 @@ tutti_status tutti__ticket_apply(const tutti_piece *piece, int64_t ahead, tutti_
     tutti_tensor *own;
     if (ahead == 0 || !*value)
         return TUTTI_OK;
-    TUTTI_TRY(add(piece, *value, ahead, &own));
+    TUTTI_TRY(ticket_add(piece, *value, ahead, &own));
     tutti_tensor_release(*value);
     *value = own;
     return TUTTI_OK;
@@ -82,7 +82,7 @@ tutti_status tutti__ticket_commit(tutti_state *state, const tutti_ticket *ticket
         tutti_tensor *own;
         if (!piece->value)
             continue;
-        TUTTI_TRY(add(piece, piece->value, ahead, &own));
+        TUTTI_TRY(ticket_add(piece, piece->value, ahead, &own));
         tutti__piece_replace(state, piece, own);
     }
     pthread_mutex_lock(&state->lock);

@@ -20,7 +20,7 @@ bool tutti__state_apart(tutti_state *state, bool slots)
     return apart;
 }
 
-static void add(tutti_tensor *sum, const tutti_tensor *value)
+static void together_add(tutti_tensor *sum, const tutti_tensor *value)
 {
     int64_t count = tutti_tensor_count(sum);
     if (tutti_tensor_dtype(sum) == TUTTI_F32) {
@@ -59,7 +59,7 @@ tutti_status tutti__values_join(const tutti_type *type, size_t count, tutti_tens
         if (i == 0)
             status = tutti_tensor_copy(sum, host);
         else
-            add(sum, host);
+            together_add(sum, host);
         tutti_tensor_release(host);
     }
     if (status == TUTTI_OK && averaged && count > 1)
@@ -124,8 +124,8 @@ static tutti_status local_sum(tutti_state *state, tutti_state_variable *variable
     return TUTTI_OK;
 }
 
-static tutti_status join(tutti_state *state, tutti_state_variable *variable,
-                         const tutti_state_sum *sum)
+static tutti_status together_join(tutti_state *state, tutti_state_variable *variable,
+                                  const tutti_state_sum *sum)
 {
     size_t found;
     tutti_tensor *value = NULL;
@@ -151,7 +151,7 @@ tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state
     tutti_state_variable *variable;
     for (size_t i = 0; (variable = tutti__state_at(state, i)) != NULL; i++)
         if (is_own(variable, slots))
-            TUTTI_TRY(join(state, variable, sum));
+            TUTTI_TRY(together_join(state, variable, sum));
         else if (is_own(variable, true)) /* a slot, that holds nothing anywhere */
             variable->joined = variable->version;
     return TUTTI_OK;

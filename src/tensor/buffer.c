@@ -131,7 +131,7 @@ void tutti__buffer_release(tutti_buffer *buffer)
     if (buffer == NULL ||
         atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) > 1)
         return;
-    tutti__buffer_unsettle(buffer);
+    tutti__buffer_forget(buffer);
     if (!buffer->borrowed)
         buffer->memory->release(buffer->memory->self, buffer->data, buffer->size);
     else if (buffer->release != NULL)

@@ -1,5 +1,5 @@
 /* cast.c: conversion between data types, and comparison bit by bit. */
-#include "base/given.h"
+#include "base/require.h"
 #include "tensor/dtype.h"
 #include "tensor/tensor.h"
 
@@ -43,8 +43,8 @@ static tutti_status plain_on_host(tutti_tensor *tensor, tutti_tensor **ret)
 
 tutti_status tutti_tensor_cast(tutti_tensor *tensor, tutti_dtype dtype, tutti_tensor **ret_tensor)
 {
-    TUTTI_GIVEN(tensor);
-    TUTTI_GIVEN(ret_tensor);
+    TUTTI_REQUIRE(tensor);
+    TUTTI_REQUIRE(ret_tensor);
     char text[TUTTI_TYPE_TEXT];
     tutti_dtype from = tensor->type.dtype;
     if (from != dtype && (from == TUTTI_STRING || dtype == TUTTI_STRING))

@@ -1,5 +1,5 @@
 /* copy.c: moving elements between strided arrays, and tensors between memories. */
-#include "base/given.h"
+#include "base/require.h"
 #include "tensor/tensor.h"
 
 #include <stdlib.h>
@@ -312,8 +312,8 @@ static tutti_status copy_to_device(tutti_tensor *to, tutti_tensor *from)
 
 tutti_status tutti_tensor_copy(tutti_tensor *destination, tutti_tensor *source)
 {
-    TUTTI_GIVEN(destination);
-    TUTTI_GIVEN(source);
+    TUTTI_REQUIRE(destination);
+    TUTTI_REQUIRE(source);
     char to_text[TUTTI_TYPE_TEXT], from_text[TUTTI_TYPE_TEXT];
     if (!tutti_type_equal(&destination->type, &source->type))
         return tutti_fail(TUTTI_INVALID, "copy: source is %s, destination %s; both need one type",
@@ -336,8 +336,8 @@ tutti_status tutti_tensor_copy(tutti_tensor *destination, tutti_tensor *source)
 
 tutti_status tutti_tensor_contiguous(tutti_tensor *tensor, tutti_tensor **ret_tensor)
 {
-    TUTTI_GIVEN(tensor);
-    TUTTI_GIVEN(ret_tensor);
+    TUTTI_REQUIRE(tensor);
+    TUTTI_REQUIRE(ret_tensor);
     if (tensor->contiguous) {
         *ret_tensor = tutti_tensor_retain(tensor);
         return TUTTI_OK;

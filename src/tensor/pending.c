@@ -85,7 +85,7 @@ tutti_standing tutti__tensor_standing(const tutti_tensor *tensor)
     return standing;
 }
 
-void tutti__buffer_settle(tutti_buffer *buffer)
+void tutti__buffer_resolve(tutti_buffer *buffer)
 {
     pthread_mutex_lock(&lock);
     tutti_pending *pending = atomic_load(&buffer->pending);
@@ -104,7 +104,7 @@ void tutti__buffer_settle(tutti_buffer *buffer)
     free(pending);
 }
 
-void tutti__buffer_unsettle(tutti_buffer *buffer)
+void tutti__buffer_forget(tutti_buffer *buffer)
 {
     tutti_pending *pending = atomic_load(&buffer->pending);
     if (pending == NULL)

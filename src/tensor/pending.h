@@ -36,8 +36,8 @@ static inline bool tutti__tensor_is_pending(const tutti_tensor *tensor)
 }
 
 /* Moves what is pending into the buffer. */
-void tutti__buffer_settle(tutti_buffer *buffer);
+void tutti__buffer_resolve(tutti_buffer *buffer);
 /* Forgets it, when the buffer goes. */
-void tutti__buffer_unsettle(tutti_buffer *buffer);
+void tutti__buffer_forget(tutti_buffer *buffer);
 
 #endif

@@ -1,7 +1,7 @@
 /* sparse.c: checking sparse tensors and turning them into dense ones and back, on the host. */
 #include "tutti/sparse.h"
 
-#include "base/given.h"
+#include "base/require.h"
 #include "base/status.h"
 #include "tensor/tensor.h"
 #include "tensor/type.h"
@@ -117,7 +117,7 @@ static tutti_status check_entries(const plain_sparse *sparse, bool *ret_canonica
 
 tutti_status tutti_sparse_check(const tutti_sparse *sparse, bool *ret_canonical)
 {
-    TUTTI_GIVEN(sparse);
+    TUTTI_REQUIRE(sparse);
     plain_sparse opened = {0};
     bool canonical = false;
     tutti_status status = open_sparse(sparse, &opened);
@@ -168,7 +168,7 @@ static tutti_status fill_dense(const plain_sparse *sparse, tutti_tensor **ret_de
 
 tutti_status tutti_sparse_to_dense(const tutti_sparse *sparse, tutti_tensor **ret_dense)
 {
-    TUTTI_GIVEN(sparse);
+    TUTTI_REQUIRE(sparse);
     plain_sparse opened = {0};
     tutti_status status = open_sparse(sparse, &opened);
     if (status == TUTTI_OK)
@@ -224,8 +224,8 @@ static tutti_status gather_entries(const tutti_tensor *dense, tutti_sparse *spar
 
 tutti_status tutti_sparse_from_dense(tutti_tensor *dense, tutti_sparse *ret_sparse)
 {
-    TUTTI_GIVEN(dense);
-    TUTTI_GIVEN(ret_sparse);
+    TUTTI_REQUIRE(dense);
+    TUTTI_REQUIRE(ret_sparse);
     tutti_tensor *at_hand = NULL;
     tutti_sparse sparse = {0};
     TUTTI_TRY(plain(dense, &at_hand));

@@ -1,6 +1,6 @@
 /* strings.c: elements of string tensors. Their bytes belong to the tensor's buffer (buffer.h). */
 #include "base/container.h"
-#include "base/given.h"
+#include "base/require.h"
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ tutti_string tutti_tensor_get_string(const tutti_tensor *tensor, int64_t index)
 tutti_status tutti_tensor_set_string(tutti_tensor *tensor, int64_t index, const char *data,
                                      int64_t size)
 {
-    TUTTI_GIVEN(tensor);
+    TUTTI_REQUIRE(tensor);
     char text[TUTTI_TYPE_TEXT];
     if (tensor->type.dtype != TUTTI_STRING)
         return tutti_fail(TUTTI_INVALID, "set_string: tensor is %s, needs string elements",

@@ -1,7 +1,7 @@
 /* tensor.c: making tensors and asking them what they are. */
 #include "tensor/tensor.h"
 
-#include "base/given.h"
+#include "base/require.h"
 #include "base/status.h"
 #include "tensor/pending.h"
 #include "tensor/type.h"
@@ -106,7 +106,7 @@ tutti_status tutti__tensor_strided(const tutti_tensor *tensor, const tutti_type 
 tutti_status tutti_tensor_create(tutti_dtype dtype, int rank, const int64_t *dims,
                                  tutti_tensor **ret_tensor)
 {
-    TUTTI_GIVEN(ret_tensor);
+    TUTTI_REQUIRE(ret_tensor);
     tutti_type type;
     tutti_tensor *tensor = NULL;
     TUTTI_TRY(tutti__type_check(dtype, rank, dims, &type));
@@ -120,7 +120,7 @@ tutti_status tutti_tensor_wrap(tutti_dtype dtype, int rank, const int64_t *dims,
                                void (*release)(void *context), void *context,
                                tutti_tensor **ret_tensor)
 {
-    TUTTI_GIVEN(ret_tensor);
+    TUTTI_REQUIRE(ret_tensor);
     tutti_type type;
     int64_t bytes = 0;
     tutti_buffer *buffer = NULL;
@@ -141,7 +141,7 @@ tutti_status tutti_tensor_wrap(tutti_dtype dtype, int rank, const int64_t *dims,
 tutti_status tutti_tensor_from(tutti_dtype dtype, int rank, const int64_t *dims, const void *data,
                                tutti_tensor **ret_tensor)
 {
-    TUTTI_GIVEN(ret_tensor);
+    TUTTI_REQUIRE(ret_tensor);
     tutti_type type;
     tutti_tensor *tensor = NULL;
     char text[TUTTI_TYPE_TEXT];
@@ -228,7 +228,7 @@ void *tutti_tensor_data(const tutti_tensor *tensor)
     if (tensor == NULL)
         return NULL;
     if (tutti__tensor_is_pending(tensor))
-        tutti__buffer_settle(tensor->buffer);
+        tutti__buffer_resolve(tensor->buffer);
     return tensor->buffer->data == NULL ? NULL : (char *)tensor->buffer->data + tensor->offset;
 }
 

@@ -1,6 +1,6 @@
 /* view.c: tensors that share another's buffer: slice, permute, broadcast, reshape. */
 #include "base/container.h"
-#include "base/given.h"
+#include "base/require.h"
 #include "tensor/tensor.h"
 #include "tensor/type.h"
 
@@ -24,8 +24,8 @@ static bool slice_fits(int64_t extent, int64_t start, int64_t size, int64_t step
 tutti_status tutti_tensor_slice(tutti_tensor *tensor, int axis, int64_t start, int64_t size,
                                 int64_t step, tutti_tensor **ret_view)
 {
-    TUTTI_GIVEN(tensor);
-    TUTTI_GIVEN(ret_view);
+    TUTTI_REQUIRE(tensor);
+    TUTTI_REQUIRE(ret_view);
     char text[TUTTI_TYPE_TEXT];
     tutti_type type = tensor->type;
     int at = axis < 0 ? axis + type.rank : axis;
@@ -54,9 +54,9 @@ tutti_status tutti_tensor_slice(tutti_tensor *tensor, int axis, int64_t start, i
 
 tutti_status tutti_tensor_permute(tutti_tensor *tensor, const int *order, tutti_tensor **ret_view)
 {
-    TUTTI_GIVEN(tensor);
-    TUTTI_GIVEN(order);
-    TUTTI_GIVEN(ret_view);
+    TUTTI_REQUIRE(tensor);
+    TUTTI_REQUIRE(order);
+    TUTTI_REQUIRE(ret_view);
     char text[TUTTI_TYPE_TEXT];
     tutti_type type = tensor->type;
     int64_t strides[TUTTI_MAX_RANK];
@@ -77,8 +77,8 @@ tutti_status tutti_tensor_permute(tutti_tensor *tensor, const int *order, tutti_
 tutti_status tutti_tensor_broadcast(tutti_tensor *tensor, int rank, const int64_t *dims,
                                     tutti_tensor **ret_view)
 {
-    TUTTI_GIVEN(tensor);
-    TUTTI_GIVEN(ret_view);
+    TUTTI_REQUIRE(tensor);
+    TUTTI_REQUIRE(ret_view);
     char text[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
     tutti_type type;
     int64_t strides[TUTTI_MAX_RANK];
@@ -180,8 +180,8 @@ static bool reshape_strides(const tutti_tensor *tensor, const tutti_type *to, in
 tutti_status tutti_tensor_reshape(tutti_tensor *tensor, int rank, const int64_t *dims,
                                   tutti_tensor **ret_view)
 {
-    TUTTI_GIVEN(tensor);
-    TUTTI_GIVEN(ret_view);
+    TUTTI_REQUIRE(tensor);
+    TUTTI_REQUIRE(ret_view);
     tutti_type type;
     int64_t strides[TUTTI_MAX_RANK];
     TUTTI_TRY(reshape_type(tensor, rank, dims, &type));

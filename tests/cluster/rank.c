@@ -24,7 +24,7 @@
 
 #include "base/world.h"
 #include "comm/comm.h"
-#include "comm/worker.h"
+#include "comm/group/worker.h"
 
 enum { MOST = 1 << 18 };
 

@@ -3,7 +3,7 @@
  * one is given up half way. */
 #include <string.h>
 
-#include "comm/fabric.h"
+#include "comm/fabric/fabric.h"
 #include "fuzz.h"
 
 typedef struct memory {
@@ -37,7 +37,7 @@ static void detach(tutti_fabric *fabric, void *state)
     (void)fabric, (void)state;
 }
 
-static const tutti_engine engine = {
+static const tutti_fabric_engine engine = {
     .name = "memory", .send = send_nothing, .recv = recv_memory, .detach = detach};
 
 static void pull(tutti_fabric *fabric, int times)
@@ -53,14 +53,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memory state = {data + 1, size - 1, 0, 1 + data[0]};
     tutti_fabric *fabric;
     char room[3][64];
-    tutti_message messages[3];
+    tutti_fabric_message messages[3];
     memset(room, 0, sizeof room);
     promise(tutti__fabric_create(0, 2, &fabric) == TUTTI_OK);
     fabric->engines[1] = &engine;
     tutti__fabric_add(fabric, &engine, &state);
     promise(tutti__fabric_ready(fabric) == TUTTI_OK);
     for (uint32_t i = 0; i < 3; i++) {
-        messages[i] = (tutti_message){
+        messages[i] = (tutti_fabric_message){
             .peer = 1, .context = 1, .tag = i, .data = room[i], .size = i == 2 ? 60 : i * 4};
         tutti__fabric_recv(fabric, &messages[i]);
         pull(fabric, 8);

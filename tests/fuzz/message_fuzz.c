@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static tutti_message first, second;
+    static tutti_cluster_message first, second;
     uint8_t frame[TUTTI_FRAME_BYTES];
     tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
     size_t used, again;

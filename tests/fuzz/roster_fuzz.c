@@ -5,7 +5,7 @@
 #include "cluster/roster.h"
 #include "fuzz.h"
 
-static void ignore_send(void *context, int rank, const tutti_message *message)
+static void ignore_send(void *context, int rank, const tutti_cluster_message *message)
 {
     uint8_t frame[TUTTI_FRAME_BYTES];
     (void)context;
@@ -27,7 +27,7 @@ static void nowhere(void *context, tutti_wheres *ret_where)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static tutti_message message;
+    static tutti_cluster_message message;
     tutti_roster roster;
     const tutti_peer peer = {.pid = 1, .port = 1};
     if (size == 0)

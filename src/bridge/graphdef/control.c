@@ -120,7 +120,7 @@ static bool build_inside(choice *c, int which, tutti_graph *body, const tutti_sy
     }
     for (int i = 0; i < b->results; i++) {
         c->lost = c->lost || ret[i].lost;
-        tutti__graphdef_settle(&inside, &ret[i]);
+        tutti__graphdef_resolve(&inside, &ret[i]);
     }
     return !c->lost && tutti_graph_check(body) == TUTTI_OK;
 }
@@ -203,7 +203,7 @@ void tutti__graphdef_choose(tutti_graphdef_import *m, tutti_sym pred,
     choice c = {.m = m, .branches = b, .values = values};
     for (int i = 0; m->status == TUTTI_OK && i < b->args; i++) {
         values[i] = b->values[i];
-        if (!tutti__graphdef_settle(m, &values[i]))
+        if (!tutti__graphdef_resolve(m, &values[i]))
             return;
         args[i] = tutti__graphdef_lay(&values[i]);
     }

@@ -15,8 +15,8 @@ static tutti_status push_name(tutti_graphdef_study *s, tutti_onnx_names *list, c
     return TUTTI_OK;
 }
 
-static tutti_status bind(tutti_graphdef_study *s, tutti_graphdef_body *body,
-                         const tutti_graphdef_node *node, int output, int arg)
+static tutti_status flow_find_bind(tutti_graphdef_study *s, tutti_graphdef_body *body,
+                                   const tutti_graphdef_node *node, int output, int arg)
 {
     tutti_graphdef_binding *slot = ONNX_PUSH(&s->def->arena, &body->bindings);
     if (!slot)
@@ -69,8 +69,8 @@ static tutti_status add_variable(tutti_graphdef_study *s, tutti_graphdef_node *m
     s->stamps[tutti__graphdef_number(s, enter)] = 1; /* it is no constant of the loop */
     TUTTI_TRY(push_name(s, &flow->waits, enter->inputs.items[0]));
     TUTTI_TRY(push_name(s, &flow->bodies[1].results, step->inputs.items[0]));
-    TUTTI_TRY(bind(s, &flow->bodies[0], merge, 0, variable));
-    return bind(s, &flow->bodies[1], merge, 0, variable);
+    TUTTI_TRY(flow_find_bind(s, &flow->bodies[0], merge, 0, variable));
+    return flow_find_bind(s, &flow->bodies[1], merge, 0, variable);
 }
 
 /* Enter nodes that are no variable's go into both bodies as they are. */
@@ -83,8 +83,8 @@ static tutti_status add_constant(tutti_graphdef_study *s, tutti_graphdef_node *e
     if (enter->inputs.count == 0)
         return tutti_fail(TUTTI_CORRUPT, "%s: Enter '%s' has no input", s->def->file, enter->name);
     TUTTI_TRY(push_name(s, &frame->flow->waits, enter->inputs.items[0]));
-    TUTTI_TRY(bind(s, &frame->flow->bodies[0], enter, 0, arg));
-    return bind(s, &frame->flow->bodies[1], enter, 0, arg);
+    TUTTI_TRY(flow_find_bind(s, &frame->flow->bodies[0], enter, 0, arg));
+    return flow_find_bind(s, &frame->flow->bodies[1], enter, 0, arg);
 }
 
 /* Switch(Merge, LoopCond): output 1 goes into the body. */
@@ -102,7 +102,8 @@ static tutti_status add_switch(tutti_graphdef_study *s, tutti_graphdef_node *nod
     else if (strcmp(results->items[0], decider->name) != 0)
         return tutti_fail(TUTTI_CORRUPT, "%s: a loop has two conditions, '%s' and '%s'",
                           s->def->file, results->items[0], decider->name);
-    return bind(s, &frame->flow->bodies[1], node, 1, s->stamps[tutti__graphdef_number(s, merge)]);
+    return flow_find_bind(s, &frame->flow->bodies[1], node, 1,
+                          s->stamps[tutti__graphdef_number(s, merge)]);
 }
 
 /* Exit(Switch(Merge)). */
@@ -173,8 +174,8 @@ static tutti_status capture(tutti_graphdef_study *s, tutti_graphdef_flow *flow,
     *ret_done = true;
     if (mine) {
         TUTTI_TRY(push_name(s, &flow->waits, node->inputs.items[0]));
-        TUTTI_TRY(bind(s, &flow->bodies[0], node, 1, arg));
-        return bind(s, &flow->bodies[1], node, 0, arg);
+        TUTTI_TRY(flow_find_bind(s, &flow->bodies[0], node, 1, arg));
+        return flow_find_bind(s, &flow->bodies[1], node, 0, arg);
     }
     *ret_done = tutti__graphdef_is(node, "Placeholder") || tutti__graphdef_is(node, "_Arg") ||
                 (frame && !tutti__graphdef_is(node, "Exit") &&
@@ -185,12 +186,12 @@ static tutti_status capture(tutti_graphdef_study *s, tutti_graphdef_flow *flow,
     if (!input)
         return tutti__graphdef_no_memory(s->def);
     TUTTI_TRY(push_name(s, &flow->waits, input));
-    TUTTI_TRY(bind(s, &flow->bodies[0], node, output, arg));
-    return bind(s, &flow->bodies[1], node, output, arg);
+    TUTTI_TRY(flow_find_bind(s, &flow->bodies[0], node, output, arg));
+    return flow_find_bind(s, &flow->bodies[1], node, output, arg);
 }
 
-static tutti_status visit(tutti_graphdef_study *s, const char *input, tutti_graphdef_flow *flow,
-                          nodes *stack)
+static tutti_status flow_find_visit(tutti_graphdef_study *s, const char *input,
+                                    tutti_graphdef_flow *flow, nodes *stack)
 {
     int output;
     bool done;
@@ -213,11 +214,11 @@ static tutti_status find_captures(tutti_graphdef_study *s, tutti_graphdef_flow *
     s->stamp++;
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < flow->bodies[side].results.count; i++)
-            TUTTI_TRY(visit(s, flow->bodies[side].results.items[i], flow, stack));
+            TUTTI_TRY(flow_find_visit(s, flow->bodies[side].results.items[i], flow, stack));
     while (stack->count > 0) {
         const tutti_graphdef_node *node = stack->data[--stack->count];
         for (size_t i = 0; i < node->inputs.count; i++)
-            TUTTI_TRY(visit(s, node->inputs.items[i], flow, stack));
+            TUTTI_TRY(flow_find_visit(s, node->inputs.items[i], flow, stack));
     }
     return TUTTI_OK;
 }

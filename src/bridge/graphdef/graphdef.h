@@ -249,7 +249,7 @@ void tutti__graphdef_choose(tutti_graphdef_import *m, tutti_sym pred,
 
 /* Values that go into a sub-graph are one symbol each. A list becomes its tensors stacked, or, when
  * nothing is known of them, their number. */
-bool tutti__graphdef_settle(tutti_graphdef_import *m, tutti_graphdef_value *value);
+bool tutti__graphdef_resolve(tutti_graphdef_import *m, tutti_graphdef_value *value);
 tutti_sym tutti__graphdef_lay(const tutti_graphdef_value *value);
 tutti_graphdef_value tutti__graphdef_lift(const tutti_graphdef_value *like, tutti_sym sym);
 tutti_sym tutti__graphdef_zeros(tutti_sym x, tutti_sym count); /* [count, …] of tensors like x */

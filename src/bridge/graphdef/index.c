@@ -20,7 +20,7 @@ typedef struct cut {
 } cut;
 
 /* Element `place` of a vector as a scalar of i64. */
-static tutti_sym element(tutti_sym list, int place)
+static tutti_sym index_element(tutti_sym list, int place)
 {
     return tutti_cast(tutti_reshape(tutti_slice_axis(list, 0, place, place + 1)), TUTTI_I64);
 }
@@ -98,9 +98,9 @@ static void add_cut(strided *s, int i, tutti_sym begin, tutti_sym end)
     c->to_last = !c->drops && (s->end_mask >> i & 1);
     c->step = c->drops ? 1 : c->step;
     if (c->begin == GRAPHDEF_UNKNOWN)
-        c->begin_sym = element(begin, i);
+        c->begin_sym = index_element(begin, i);
     if (c->end == GRAPHDEF_UNKNOWN)
-        c->end_sym = element(end, i);
+        c->end_sym = index_element(end, i);
     if (c->drops)
         s->drop.values[s->drop.count++] = s->count;
     s->count++;
@@ -174,9 +174,9 @@ static void read_slice(tutti_graphdef_import *m)
         *c = (cut){.begin = begin.values[i], .step = 1, .to_last = size.values[i] == -1};
         c->end = known ? begin.values[i] + size.values[i] : GRAPHDEF_UNKNOWN;
         if (c->begin == GRAPHDEF_UNKNOWN)
-            c->begin_sym = element(begins, i);
+            c->begin_sym = index_element(begins, i);
         if (!known && !c->to_last)
-            c->end_sym = tutti_add(element(begins, i), element(sizes, i));
+            c->end_sym = tutti_add(index_element(begins, i), index_element(sizes, i));
     }
     made(m, cut_all(m, x, begin.count < size.count ? begin.count : size.count, cuts));
 }

@@ -157,7 +157,7 @@ static void read_get(tutti_graphdef_import *m)
         made(m, list.items[at]);
         return;
     }
-    if (!tutti__graphdef_settle(m, &list))
+    if (!tutti__graphdef_resolve(m, &list))
         return;
     if (!list.sym.node)
         tutti__graphdef_fail(m, TUTTI_UNSUPPORTED,
@@ -211,7 +211,7 @@ static void write_at(tutti_graphdef_import *m, tutti_graphdef_value *list, int64
                              TUTTI_MAX_RANK - 1);
         return;
     }
-    if (!write_item(m, list, at, x) && tutti__graphdef_settle(m, list)) {
+    if (!write_item(m, list, at, x) && tutti__graphdef_resolve(m, list)) {
         list->sym = written(m, list, place, x);
         list->count = TUTTI_NO_SYM;
         list->of = type;
@@ -253,7 +253,7 @@ static void read_stack(tutti_graphdef_import *m)
     tutti_graphdef_value list;
     bool array = strcmp(m->node->op, "TensorArrayGatherV3") == 0;
     bool some = array || strcmp(m->node->op, "TensorListGather") == 0;
-    if (!list_in(m, array ? 2 : 0, &list) || !tutti__graphdef_settle(m, &list))
+    if (!list_in(m, array ? 2 : 0, &list) || !tutti__graphdef_resolve(m, &list))
         return;
     tutti_sym places = some ? IN(1) : TUTTI_NO_SYM;
     if (!list.sym.node)
@@ -269,7 +269,7 @@ static void read_concat(tutti_graphdef_import *m)
     tutti_graphdef_value list;
     bool array = strcmp(m->node->op, "TensorArrayConcatV3") == 0;
     int64_t dims[TUTTI_MAX_RANK] = {-1};
-    if (!list_in(m, array ? 2 : 0, &list) || !tutti__graphdef_settle(m, &list))
+    if (!list_in(m, array ? 2 : 0, &list) || !tutti__graphdef_resolve(m, &list))
         return;
     tutti_type type = list.sym.node ? tutti_sym_type(list.sym) : (tutti_type){0};
     int open = 0;

@@ -209,8 +209,8 @@ static void build_step(tutti_graph *body, int count, const tutti_sym *args, tutt
         return;
     for (int i = 0; i < r->loop->variables; i++)
         if (!r->fixed[i]) {
-            tutti__graphdef_settle(&(tutti_graphdef_import){.def = r->m->def, .graph = body},
-                                   &results[i]);
+            tutti__graphdef_resolve(&(tutti_graphdef_import){.def = r->m->def, .graph = body},
+                                    &results[i]);
             ret[at++] = tutti_identity(tutti__graphdef_lay(&results[i]));
         }
 }
@@ -241,7 +241,7 @@ static void learn_lists(rounds *r, const bool *learnt)
         return;
     for (int i = 0; i < loop->variables; i++) {
         tutti_graphdef_value *value = &loop->values[i];
-        if (!learnt[i] || !tutti__graphdef_settle(m, &results[i]) || !results[i].sym.node)
+        if (!learnt[i] || !tutti__graphdef_resolve(m, &results[i]) || !results[i].sym.node)
             continue;
         tutti_sym count = value->count, zero = tutti_scalar(m->graph, TUTTI_I64, 0);
         *value = results[i];
@@ -256,7 +256,7 @@ static void learn_lists(rounds *r, const bool *learnt)
 
 /* What a round makes of value i, of which it may say more: true when the loop must be tried again.
  */
-static bool compare(rounds *r, int i, const tutti_graphdef_value *after, bool *ret_learn)
+static bool loop_compare(rounds *r, int i, const tutti_graphdef_value *after, bool *ret_learn)
 {
     tutti_graphdef_value *before = &r->loop->values[i];
     r->lost = r->lost || after->lost || before->lost;
@@ -299,8 +299,8 @@ static bool try_round(rounds *r)
     tutti_graphdef_import inside = {.def = r->m->def, .graph = trial, .root = r->m->root};
     if (build_inside(r, loop->step, trial, args, results))
         for (int i = 0; r->m->status == TUTTI_OK && i < loop->variables; i++)
-            if (!r->fixed[i] && tutti__graphdef_settle(&inside, &results[i]))
-                again = compare(r, i, &results[i], &learn[i]) || again;
+            if (!r->fixed[i] && tutti__graphdef_resolve(&inside, &results[i]))
+                again = loop_compare(r, i, &results[i], &learn[i]) || again;
     if (build_inside(r, loop->condition, trial, args, &condition))
         r->lost = r->lost || condition.lost;
     if (tutti_graph_check(trial) != TUTTI_OK)
@@ -318,7 +318,7 @@ static void go_round(rounds *r)
     tutti_graphdef_import *m = r->m;
     tutti_sym all[GRAPHDEF_VALUES], results[GRAPHDEF_VALUES];
     for (int i = 0; i < loop->args; i++)
-        tutti__graphdef_settle(m, &loop->values[i]);
+        tutti__graphdef_resolve(m, &loop->values[i]);
     for (int i = 0; m->status == TUTTI_OK && i < loop->args; i++)
         if (r->fixed[i] && !loop->values[i].list && !loop->values[i].lost) {
             const tutti_tensor *known = tutti__graphdef_known(m, loop->values[i].sym);

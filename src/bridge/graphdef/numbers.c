@@ -20,7 +20,7 @@ static bool is_whole(const tutti_type *type)
     return (type->dtype == TUTTI_I32 || type->dtype == TUTTI_I64) && type->rank <= 1;
 }
 
-static void push(tutti_axes *list, int64_t value)
+static void numbers_push(tutti_axes *list, int64_t value)
 {
     if (list->count < TUTTI_MAX_RANK)
         list->values[list->count++] = value;
@@ -31,7 +31,7 @@ static bool of_constant(const tutti_node *node, tutti_axes *ret)
     const tutti_tensor *value =
         tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor;
     for (int64_t i = 0; i < tutti_tensor_count(value); i++)
-        push(ret, tutti_tensor_get_int(value, i));
+        numbers_push(ret, tutti_tensor_get_int(value, i));
     return true;
 }
 
@@ -39,7 +39,7 @@ static bool of_shape(const tutti_node *node, tutti_axes *ret)
 {
     const tutti_type *x = tutti__edge_type(node->inputs[0]);
     for (int i = 0; i < x->rank; i++)
-        push(ret, x->dims[i] == TUTTI_ANY ? GRAPHDEF_UNKNOWN : x->dims[i]);
+        numbers_push(ret, x->dims[i] == TUTTI_ANY ? GRAPHDEF_UNKNOWN : x->dims[i]);
     return true;
 }
 
@@ -53,7 +53,7 @@ static bool of_slice(asking *a, const tutti_node *node, tutti_axes *ret)
     int64_t dim = all.count;
     tutti__slice_runs(node->attrs, node->attr_count, 1, &dim, &run);
     for (int64_t i = 0; i < run.count; i++)
-        push(ret, all.values[run.start + i * run.step]);
+        numbers_push(ret, all.values[run.start + i * run.step]);
     return true;
 }
 
@@ -64,7 +64,7 @@ static bool of_gather(asking *a, const tutti_node *node, tutti_axes *ret)
         return false;
     for (int i = 0; i < at.count; i++) {
         int64_t place = at.values[i] + (at.values[i] < 0 ? all.count : 0);
-        push(ret, place >= 0 && place < all.count ? all.values[place] : GRAPHDEF_UNKNOWN);
+        numbers_push(ret, place >= 0 && place < all.count ? all.values[place] : GRAPHDEF_UNKNOWN);
     }
     return true;
 }
@@ -77,7 +77,7 @@ static bool of_join(asking *a, const tutti_node *node, tutti_axes *ret)
         if (!ask(a, node->inputs[i], &part))
             return false;
         for (int k = 0; k < part.count; k++)
-            push(ret, part.values[k]);
+            numbers_push(ret, part.values[k]);
     }
     return true;
 }
@@ -107,8 +107,8 @@ static bool of_arithmetic(asking *a, const tutti_node *node, tutti_axes *ret)
         return false;
     int count = x.count == 1 ? y.count : x.count;
     for (int i = 0; i < count; i++)
-        push(ret, compute(node->op->name, x.values[x.count == 1 ? 0 : i],
-                          y.values[y.count == 1 ? 0 : i]));
+        numbers_push(ret, compute(node->op->name, x.values[x.count == 1 ? 0 : i],
+                                  y.values[y.count == 1 ? 0 : i]));
     return true;
 }
 
@@ -120,7 +120,7 @@ static bool of_product(asking *a, const tutti_node *node, tutti_axes *ret)
         return false;
     for (int i = 0; i < x.count; i++)
         product = compute("mul", product, x.values[i]);
-    push(ret, product);
+    numbers_push(ret, product);
     return true;
 }
 
@@ -136,7 +136,7 @@ static bool of_size(const tutti_node *node, tutti_axes *ret)
         int64_t dim = axis >= 0 && axis < x->rank ? x->dims[axis] : TUTTI_ANY;
         size = compute("mul", size, dim == TUTTI_ANY ? GRAPHDEF_UNKNOWN : dim);
     }
-    push(ret, size);
+    numbers_push(ret, size);
     return true;
 }
 

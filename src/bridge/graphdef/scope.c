@@ -198,7 +198,7 @@ static void run_rule(tutti_graphdef_import *m)
 }
 
 /* Numbers of shapes that are all known become constants. */
-static void fold(tutti_graphdef_import *m, tutti_graphdef_value *value)
+static void scope_fold(tutti_graphdef_import *m, tutti_graphdef_value *value)
 {
     tutti_type type = value->sym.node ? tutti_sym_type(value->sym) : (tutti_type){0};
     int64_t count = tutti_type_count(&type);
@@ -211,14 +211,14 @@ static void fold(tutti_graphdef_import *m, tutti_graphdef_value *value)
         value->sym = tutti_constant(m->graph, known);
 }
 
-static void build(tutti_graphdef_import *m, tutti_graphdef_made *made, bool lost)
+static void scope_build(tutti_graphdef_import *m, tutti_graphdef_made *made, bool lost)
 {
     m->node = made->node;
     m->here = made;
     if (!lost)
         run_rule(m);
     if (m->status == TUTTI_OK && made->count > 0 && !lost)
-        fold(m, &made->outputs[0]);
+        scope_fold(m, &made->outputs[0]);
     if (m->status == TUTTI_UNSUPPORTED) {
         note_need(m);
         lost = true;
@@ -252,7 +252,7 @@ static void build_from(tutti_graphdef_import *m, tutti_graphdef_made *start)
             continue;
         }
         if (made->state != 2)
-            build(m, made, lost);
+            scope_build(m, made, lost);
         made = stack.count > 0 ? stack.data[--stack.count] : NULL;
     }
     TUTTI_VEC_FREE(&stack);

@@ -59,7 +59,7 @@ static bool follows(const tutti_node *node, int depth, int *visited)
     return true;
 }
 
-static tutti_tensor *keep(tutti_graphdef_import *m, tutti_tensor *value)
+static tutti_tensor *value_keep(tutti_graphdef_import *m, tutti_tensor *value)
 {
     if (TUTTI_VEC_PUSH(&m->def->tensors, value))
         return value;
@@ -83,7 +83,7 @@ static tutti_tensor *from_numbers(tutti_graphdef_import *m, tutti_sym sym)
         return NULL;
     for (int i = 0; i < numbers.count; i++)
         tutti_tensor_set_int(value, i, numbers.values[i]);
-    return keep(m, value);
+    return value_keep(m, value);
 }
 
 tutti_tensor *tutti__graphdef_known(tutti_graphdef_import *m, tutti_sym sym)
@@ -100,7 +100,7 @@ tutti_tensor *tutti__graphdef_known(tutti_graphdef_import *m, tutti_sym sym)
     tutti_edge edge = tutti__edge(sym);
     if (tutti__reference_run(m->graph, 0, NULL, 1, &edge, &value) != TUTTI_OK)
         return NULL;
-    return keep(m, value);
+    return value_keep(m, value);
 }
 
 tutti_tensor *tutti__graphdef_try_value(tutti_graphdef_import *m, int i)

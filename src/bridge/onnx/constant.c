@@ -78,7 +78,7 @@ static void write_range(tutti_onnx_export *x)
 
 /* ---- reading ---- */
 
-static tutti_tensor *numbers(tutti_onnx_import *m)
+static tutti_tensor *constant_numbers(tutti_onnx_import *m)
 {
     static const char *const names[] = {"value_float", "value_int", "value_floats", "value_ints"};
     const tutti_onnx_attr *attr = NULL;
@@ -107,7 +107,7 @@ static void read_constant(tutti_onnx_import *m)
     const tutti_onnx_attr *attr = tutti__onnx_attr(m->node, "value", ONNX_TENSOR);
     if (!attr)
         attr = tutti__onnx_attr(m->node, "sparse_value", ONNX_TENSOR);
-    tutti_tensor *value = attr ? tutti_tensor_retain(attr->tensor) : numbers(m);
+    tutti_tensor *value = attr ? tutti_tensor_retain(attr->tensor) : constant_numbers(m);
     if (!value) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "is a kind of constant that is not known");
         return;

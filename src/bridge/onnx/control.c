@@ -123,7 +123,7 @@ static bool try_branches(branches *b, int count, const tutti_sym *args)
     return b->m->status == TUTTI_OK;
 }
 
-static void choose(tutti_onnx_import *m, const tutti_onnx_graph *graph)
+static void control_choose(tutti_onnx_import *m, const tutti_onnx_graph *graph)
 {
     tutti_onnx_known *outputs[ONNX_STATES];
     if (graph->outputs.count > ONNX_STATES)
@@ -178,7 +178,7 @@ static void read_if(tutti_onnx_import *m)
         return;
     const tutti_tensor *known = tutti__onnx_try_constant(m, 0);
     if (known) {
-        choose(m, b.graphs[tutti_tensor_get_int(known, 0) ? 0 : 1]);
+        control_choose(m, b.graphs[tutti_tensor_get_int(known, 0) ? 0 : 1]);
         return;
     }
     size_t count = b.graphs[0]->outputs.count;

@@ -61,7 +61,7 @@ static tutti_sym sampled(tutti_onnx_import *m, const deform *d, tutti_sym x, int
     return tutti_transpose(v, 0, 2, 3, 1, 4);
 }
 
-static bool settle(tutti_onnx_import *m, tutti_sym x, deform *d)
+static bool deform_settle(tutti_onnx_import *m, tutti_sym x, deform *d)
 {
     tutti_type type = tutti_sym_type(x), at = tutti_sym_type(tutti__onnx_sym(m, 2));
     d->groups = tutti__onnx_attr_int(m, "group", 1);
@@ -93,7 +93,7 @@ static void read_deform(tutti_onnx_import *m)
     deform d = {0};
     tutti_sym x = tutti__onnx_sym_last(m, 0), w = tutti__onnx_sym(m, 1), parts[64];
     if (!x.node || !w.node || tutti__onnx_kernel_type(m, 1, d.size) != 4 ||
-        !tutti__onnx_read_window(m, x, 2, d.size, &d.w) || !settle(m, x, &d))
+        !tutti__onnx_read_window(m, x, 2, d.size, &d.w) || !deform_settle(m, x, &d))
         return;
     int64_t filters = tutti_sym_type(w).dims[0], each = d.channels / d.groups;
     if (d.parts > 64 || d.groups > 64 || filters % d.groups != 0) {

@@ -47,8 +47,8 @@ static void write_stack(tutti_onnx_export *x)
 }
 
 /* `count` pieces, of equal sizes when none are given; their names go to ret. */
-static void cut(tutti_onnx_export *x, int64_t axis, int size_count, const int64_t *sizes, int count,
-                const char **ret)
+static void join_cut(tutti_onnx_export *x, int64_t axis, int size_count, const int64_t *sizes,
+                     int count, const char **ret)
 {
     const char *list = size_count > 0 ? tutti__onnx_ints(x, size_count, sizes) : "";
     ret[0] = ONNX(x, "Split", tutti__onnx_in(x, 0), list);
@@ -68,7 +68,7 @@ static void write_split(tutti_onnx_export *x)
         tutti__onnx_write_fail(x, TUTTI_TOO_LARGE, "makes more than 64 pieces");
         return;
     }
-    cut(x, NODE_INT(x, "axis"), size_count, sizes, count, pieces);
+    join_cut(x, NODE_INT(x, "axis"), size_count, sizes, count, pieces);
     for (int i = 0; i < count; i++)
         tutti__onnx_out(x, i, pieces[i]);
 }
@@ -82,7 +82,7 @@ static void write_unstack(tutti_onnx_export *x)
         tutti__onnx_write_fail(x, TUTTI_TOO_LARGE, "makes more than 64 pieces");
         return;
     }
-    cut(x, axis, 0, NULL, count, pieces);
+    join_cut(x, axis, 0, NULL, count, pieces);
     for (int i = 0; i < count; i++)
         tutti__onnx_out(x, i, tutti__onnx_squeezed(x, pieces[i], axis));
 }

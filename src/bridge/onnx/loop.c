@@ -98,7 +98,7 @@ static void unroll(tutti_onnx_rounds *l, int64_t rounds)
                          tutti_stack((int)rounds, given[i], .axis = (int)l->out_axes[i]));
 }
 
-static bool fits(tutti_onnx_rounds *l)
+static bool loop_fits(tutti_onnx_rounds *l)
 {
     if (l->states >= 0 && l->gives >= 0 && l->states + l->gives <= ONNX_STATES &&
         l->scans <= ONNX_STATES &&
@@ -119,7 +119,7 @@ static void read_loop(tutti_onnx_import *m)
         return;
     l.states = (int)m->node->inputs.count - 2;
     l.gives = (int)l.graph->outputs.count - 1 - l.states;
-    if (!fits(&l))
+    if (!loop_fits(&l))
         return;
     if (l.graph->inputs.count != (size_t)l.states + 2) {
         tutti__onnx_read_fail(m, TUTTI_INVALID,
@@ -173,7 +173,7 @@ static void read_scan(tutti_onnx_import *m)
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "Scan of opset 8 is not supported");
         return;
     }
-    if (l.scans < 1 || l.states < 0 || l.gives < 0 || !fits(&l))
+    if (l.scans < 1 || l.states < 0 || l.gives < 0 || !loop_fits(&l))
         return;
     read_axes(m, "scan_input_axes", "scan_input_directions", l.scans, l.axes, l.back);
     read_axes(m, "scan_output_axes", "scan_output_directions", l.gives, l.out_axes, l.out_back);

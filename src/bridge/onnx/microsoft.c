@@ -128,7 +128,7 @@ static unsigned bits_at(const tutti_tensor *t, int64_t first_byte, int64_t i, in
            ((1U << (unsigned)bits) - 1);
 }
 
-static bool fits(const blocks *b)
+static bool microsoft_fits(const blocks *b)
 {
     bool sane = b->k > 0 && b->n > 0 && b->k <= INT32_MAX && b->n <= INT32_MAX &&
                 (b->bits == 2 || b->bits == 4 || b->bits == 8) && b->size >= 8 &&
@@ -176,7 +176,7 @@ static void read_nbits(tutti_onnx_import *m)
     b.zeros = tutti__onnx_has(m, 3) ? tutti__onnx_read_constant(m, 3, "zero points") : NULL;
     if (m->status != TUTTI_OK || !x.node)
         return;
-    if (!fits(&b) || tutti__onnx_has(m, 4)) {
+    if (!microsoft_fits(&b) || tutti__onnx_has(m, 4)) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED,
                               "its weights are in an order that is not known");
         return;

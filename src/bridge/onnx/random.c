@@ -20,7 +20,7 @@ static bool read_dtype(tutti_onnx_import *m, tutti_dtype fallback, tutti_dtype *
     return false;
 }
 
-static void draw(tutti_onnx_import *m, tutti_type type, tutti_sym like)
+static void random_draw(tutti_onnx_import *m, tutti_type type, tutti_sym like)
 {
     double mean = tutti__onnx_attr_float(m, "mean", 0);
     double scale = tutti__onnx_attr_float(m, "scale", 1);
@@ -53,7 +53,7 @@ static void read_shaped(tutti_onnx_import *m)
     else if (!sizes_are_sane(m, rank, dims))
         return;
     else if (read_dtype(m, TUTTI_F32, &dtype))
-        draw(m, tutti_type_make(dtype, rank, dims), TUTTI_NO_SYM);
+        random_draw(m, tutti_type_make(dtype, rank, dims), TUTTI_NO_SYM);
 }
 
 static void read_like(tutti_onnx_import *m)
@@ -64,7 +64,7 @@ static void read_like(tutti_onnx_import *m)
         return;
     tutti_type type = tutti_sym_type(like);
     type.dtype = dtype;
-    draw(m, type, like);
+    random_draw(m, type, like);
 }
 
 /* x holds probabilities of 1. */

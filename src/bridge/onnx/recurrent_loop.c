@@ -105,8 +105,8 @@ static void step_lstm(const steps *s, tutti_sym a, const tutti_sym *w, const tut
 }
 
 /* The states after step `at` (a scalar of i64); rows that are shorter keep theirs. */
-static void step(const steps *s, const tutti_sym *w, tutti_sym at, const tutti_sym *old,
-                 tutti_sym *ret)
+static void recurrent_loop_step(const steps *s, const tutti_sym *w, tutti_sym at,
+                                const tutti_sym *old, tutti_sym *ret)
 {
     tutti_sym a = tutti_gather(w[A], at, 1);
     if (s->cell->gates == 4)
@@ -127,7 +127,8 @@ static void unroll(const steps *s, const tutti_sym *w, int64_t time, const tutti
     for (int64_t n = 0; n < time; n++) {
         int64_t at = s->reverse ? time - 1 - n : n;
         tutti_sym next[2] = {{0}};
-        step(s, w, tutti_scalar(w[A].node->graph, TUTTI_I64, (double)at), states, next);
+        recurrent_loop_step(s, w, tutti_scalar(w[A].node->graph, TUTTI_I64, (double)at), states,
+                            next);
         memcpy(states, next, sizeof states);
         all[at] = states[0];
     }
@@ -154,7 +155,7 @@ static void build_step(tutti_graph *body, int count, const tutti_sym *args, tutt
     (void)body;
     (void)count;
     tutti_sym at = s->reverse ? tutti_sub(tutti_add(w[COUNT], -1), args[0]) : args[0];
-    step(s, w, at, args + 1, ret + 1);
+    recurrent_loop_step(s, w, at, args + 1, ret + 1);
     tutti_sym far = args[1 + states], y = tutti_expand_dims(ret[1], 1);
     ret[0] = tutti_add(args[0], 1);
     ret[1 + states] = s->reverse ? tutti_concatenate(TUTTI_SYMS(y, far), .axis = 1)

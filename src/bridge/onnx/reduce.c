@@ -141,7 +141,7 @@ static const char *op_for(const char *type, tutti_dtype dtype)
 }
 
 /* Integers have no norm, mean or logarithm of ours: through f64. */
-static tutti_sym apply(tutti_onnx_import *m, tutti_sym x, const reduction *r)
+static tutti_sym reduce_apply(tutti_onnx_import *m, tutti_sym x, const reduction *r)
 {
     const char *type = m->rule->type;
     tutti_dtype dtype = tutti_sym_type(x).dtype;
@@ -204,7 +204,7 @@ static void read_reduce(tutti_onnx_import *m)
         axes.values[i]--;
     if (axes.count == 0 && tutti_sym_type(x).rank == 0)
         keep = false;
-    tutti__onnx_made_as(m, 0, apply(m, x, &(reduction){&axes, keep}), last && keep);
+    tutti__onnx_made_as(m, 0, reduce_apply(m, x, &(reduction){&axes, keep}), last && keep);
 }
 
 /* The last of equal ones is the first from the end. */

@@ -61,7 +61,8 @@ static tutti_onnx_known *item_of(tutti_onnx_import *m, tutti_sym sym)
 }
 
 /* A place in a list of `count`, from input i or `fallback`; -1 after a failure. */
-static int64_t place(tutti_onnx_import *m, int i, int64_t count, int64_t fallback, int64_t most)
+static int64_t sequence_place(tutti_onnx_import *m, int i, int64_t count, int64_t fallback,
+                              int64_t most)
 {
     int64_t at;
     if (!tutti__onnx_read_int(m, i, fallback, &at))
@@ -122,7 +123,7 @@ static void read_insert(tutti_onnx_import *m)
         insert_later(m, list);
         return;
     }
-    int64_t count = (int64_t)list->item_count, at = place(m, 2, count, count, count + 1);
+    int64_t count = (int64_t)list->item_count, at = sequence_place(m, 2, count, count, count + 1);
     for (int64_t i = 0; at >= 0 && i <= count; i++)
         items[i] = i < at ? list->items[i] : i == at ? item : list->items[i - 1];
     if (at >= 0)
@@ -142,7 +143,7 @@ static void read_erase(tutti_onnx_import *m)
         made_pack(m, &pack);
         return;
     }
-    int64_t count = (int64_t)list->item_count, at = place(m, 1, count, count - 1, count);
+    int64_t count = (int64_t)list->item_count, at = sequence_place(m, 1, count, count - 1, count);
     for (int64_t i = 0; at >= 0 && i < count - 1; i++)
         items[i] = list->items[i < at ? i : i + 1];
     if (at >= 0)
@@ -159,7 +160,8 @@ static void read_at(tutti_onnx_import *m)
             tutti__onnx_made(m, 0, tutti__onnx_list_at(&pack, where));
         return;
     }
-    int64_t at = list ? place(m, 1, (int64_t)list->item_count, 0, (int64_t)list->item_count) : -1;
+    int64_t at =
+        list ? sequence_place(m, 1, (int64_t)list->item_count, 0, (int64_t)list->item_count) : -1;
     if (at >= 0)
         tutti__onnx_made_known(m, 0, list->items[at]);
 }

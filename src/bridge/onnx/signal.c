@@ -92,7 +92,7 @@ static tutti_sym moved(tutti_sym x, int axis)
     return axis == last ? x : (tutti_transpose)(x, rank, order);
 }
 
-static bool settle(tutti_onnx_import *m, fourier *f, int64_t n)
+static bool signal_settle(tutti_onnx_import *m, fourier *f, int64_t n)
 {
     int64_t bins;
     if (!tutti__onnx_read_int(m, 1, -1, &f->length))
@@ -126,7 +126,7 @@ static void read_dft(tutti_onnx_import *m)
                               (long long)axis);
         return;
     }
-    if (!settle(m, &f, tutti_sym_type(x).dims[axis]))
+    if (!signal_settle(m, &f, tutti_sym_type(x).dims[axis]))
         return;
     re = sized(moved(re, (int)axis), f.in);
     if (im.node)

@@ -27,8 +27,8 @@ static const int64_t *ints(tutti_onnx_import *m, const char *name, int64_t count
 }
 
 /* The place of node `id` of tree `tree`; nodes of a tree stand together, mostly in order. */
-static int64_t find(const forest *f, const int64_t *trees, const int64_t *ids, int64_t tree,
-                    int64_t id, int64_t near)
+static int64_t tree_find(const forest *f, const int64_t *trees, const int64_t *ids, int64_t tree,
+                         int64_t id, int64_t near)
 {
     for (int64_t i = near; i < f->nodes && trees[i] == tree; i++)
         if (ids[i] == id)
@@ -64,8 +64,8 @@ static bool take_node(tutti_onnx_import *m, forest *f, int64_t i, const char *mo
     while (root > 0 && lists[0][root - 1] == lists[0][i])
         root--;
     f->feature[i] = leaf ? 0 : lists[2][i];
-    f->yes[i] = leaf ? i : find(f, lists[0], lists[1], lists[0][i], lists[3][i], root);
-    f->no[i] = leaf ? i : find(f, lists[0], lists[1], lists[0][i], lists[4][i], root);
+    f->yes[i] = leaf ? i : tree_find(f, lists[0], lists[1], lists[0][i], lists[3][i], root);
+    f->no[i] = leaf ? i : tree_find(f, lists[0], lists[1], lists[0][i], lists[4][i], root);
     if (!leaf && f->mode && strcmp(f->mode, mode) != 0) {
         tutti__onnx_read_fail(m, TUTTI_UNSUPPORTED, "nodes compare in different ways");
         return false;
@@ -145,7 +145,7 @@ static bool read_leaves(tutti_onnx_import *m, forest *f, const char *prefix)
     for (int64_t i = 0; trees && ids && i < count; i++) {
         while (near < f->nodes && trees[near] != lists[0][i])
             near++;
-        int64_t at = find(f, trees, ids, lists[0][i], lists[1][i], near < f->nodes ? near : 0);
+        int64_t at = tree_find(f, trees, ids, lists[0][i], lists[1][i], near < f->nodes ? near : 0);
         near = at >= 0 && lists[0][i] == (i + 1 < count ? lists[0][i + 1] : -1) ? near : 0;
         if (at < 0 || lists[2][i] < 0 || lists[2][i] >= f->targets) {
             tutti__onnx_read_fail(m, TUTTI_CORRUPT, "a leaf's weight belongs to no node");

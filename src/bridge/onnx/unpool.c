@@ -7,8 +7,8 @@
 #define PLACES ((int64_t)1 << 24) /* of a Col2Im, that are listed in a constant */
 
 /* A list of an attribute with one number for each axis, `fallback` without it. */
-static bool take(tutti_onnx_import *m, const char *name, int count, int64_t fallback, int64_t least,
-                 int64_t *ret)
+static bool unpool_take(tutti_onnx_import *m, const char *name, int count, int64_t fallback,
+                        int64_t least, int64_t *ret)
 {
     const int64_t *list;
     int given = tutti__onnx_attr_ints(m, name, &list);
@@ -36,8 +36,9 @@ static tutti_sym room(tutti_sym rows, int64_t count)
 static int64_t unpooled_size(tutti_onnx_import *m, tutti_type type, int axes, int64_t *ret)
 {
     int64_t kernel[AXES], strides[AXES], pads[2 * AXES], total = 1, before = 1;
-    if (!take(m, "kernel_shape", axes, 1, 1, kernel) || !take(m, "strides", axes, 1, 1, strides) ||
-        !take(m, "pads", 2 * axes, 0, 0, pads))
+    if (!unpool_take(m, "kernel_shape", axes, 1, 1, kernel) ||
+        !unpool_take(m, "strides", axes, 1, 1, strides) ||
+        !unpool_take(m, "pads", 2 * axes, 0, 0, pads))
         return -1;
     for (int i = 0; i < axes; i++) {
         int64_t in = type.dims[i + 2];
@@ -127,9 +128,9 @@ static bool read_columns(tutti_onnx_import *m, columns *c)
     c->axes = image.count;
     c->pixels = c->taps = c->blocks = 1;
     if (c->axes < 1 || c->axes > AXES || block.count != c->axes ||
-        !take(m, "strides", c->axes, 1, 1, c->strides) ||
-        !take(m, "dilations", c->axes, 1, 1, c->dilations) ||
-        !take(m, "pads", 2 * c->axes, 0, 0, c->pads)) {
+        !unpool_take(m, "strides", c->axes, 1, 1, c->strides) ||
+        !unpool_take(m, "dilations", c->axes, 1, 1, c->dilations) ||
+        !unpool_take(m, "pads", 2 * c->axes, 0, 0, c->pads)) {
         tutti__onnx_read_fail(m, TUTTI_CORRUPT, "the shapes of image and block do not fit");
         return false;
     }

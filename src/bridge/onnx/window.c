@@ -33,7 +33,8 @@ void tutti__onnx_set_window(tutti_onnx_export *x, const int64_t size[2])
     tutti__onnx_set_ints(x, "pads", 4, pads);
 }
 
-static bool take(tutti_onnx_import *m, const char *name, int count, int64_t lowest, int64_t *ret)
+static bool window_take(tutti_onnx_import *m, const char *name, int count, int64_t lowest,
+                        int64_t *ret)
 {
     const int64_t *values;
     int given = tutti__onnx_attr_ints(m, name, &values);
@@ -77,8 +78,9 @@ bool tutti__onnx_read_window(tutti_onnx_import *m, tutti_sym x, int axes, const 
     *ret = (tutti_onnx_window){
         .axes = axes, .strides = {1, 1, 1}, .dilations = {1, 1, 1}, .padding = "explicit"};
     const char *auto_pad = tutti__onnx_attr_string(m, "auto_pad", "NOTSET");
-    if (!x.node || !take(m, "strides", axes, 1, ret->strides) ||
-        !take(m, "dilations", axes, 1, ret->dilations) || !take(m, "pads", 2 * axes, 0, pads))
+    if (!x.node || !window_take(m, "strides", axes, 1, ret->strides) ||
+        !window_take(m, "dilations", axes, 1, ret->dilations) ||
+        !window_take(m, "pads", 2 * axes, 0, pads))
         return false;
     bool same = strcmp(auto_pad, "SAME_UPPER") == 0, lower = strcmp(auto_pad, "SAME_LOWER") == 0;
     if (!same && !lower && strcmp(auto_pad, "VALID") != 0 && strcmp(auto_pad, "NOTSET") != 0)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/plan/plan.h"
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 void tutti__comm_plan_describe(const tutti_description *d, tutti_network *n)
 {
@@ -42,7 +42,7 @@ int64_t tutti__comm_plan_block(const tutti_comm_plan *plan, int64_t bytes)
 
 /* Shared memory is within one machine; those of several machines have a use where ranks share one.
  */
-static bool fits(const tutti_comm_plan *plan, const char *name)
+static bool fill_fits(const tutti_comm_plan *plan, const char *name)
 {
     const tutti_coll *coll = tutti__coll_find(name);
     return !coll->special && (!coll->shared || plan->cost.hosts == 1) &&
@@ -74,7 +74,7 @@ tutti_status tutti__comm_plan_fill(tutti_comm_plan *plan)
     for (int64_t bytes = 8; !plan->measured_sizes && bytes <= INT64_C(1) << 30; bytes *= 8)
         plan->bytes[plan->size_count++] = bytes;
     for (; *name; name++) {
-        if (!fits(plan, *name) || plan->algorithm_count == TUTTI_COMM_PLAN_ALGORITHMS)
+        if (!fill_fits(plan, *name) || plan->algorithm_count == TUTTI_COMM_PLAN_ALGORITHMS)
             continue;
         int at = plan->algorithm_count++;
         plan->names[at] = *name;

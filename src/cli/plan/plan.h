@@ -2,7 +2,7 @@
 #ifndef TUTTI_CLI_PLAN_PLAN_H
 #define TUTTI_CLI_PLAN_PLAN_H
 
-#include "comm/description.h"
+#include "comm/cost/description.h"
 #include "comm/sim/sim.h"
 
 enum { TUTTI_COMM_PLAN_SIZES = 24, TUTTI_COMM_PLAN_ALGORITHMS = 32 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/plan/plan.h"
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 static void print_size(int64_t bytes)
 {

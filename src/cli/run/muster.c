@@ -112,7 +112,7 @@ static void give_up(muster *m, size_t host)
 }
 
 /* Asks who is to be asked; false when nobody is left. */
-static bool advance(muster *m)
+static bool muster_advance(muster *m)
 {
     bool open = false;
     for (size_t i = 0; i < m->job->hosts.count; i++) {
@@ -133,7 +133,7 @@ static int wait_for_all(muster *m)
 {
     struct signalfd_siginfo info;
     size_t count = m->job->hosts.count;
-    while (advance(m)) {
+    while (muster_advance(m)) {
         m->polls[0] = (struct pollfd){m->signals, POLLIN, 0};
         for (size_t i = 0; i < count; i++)
             m->polls[1 + i] =

@@ -111,7 +111,7 @@ static void forget(void)
     pieces.count = first = 0;
 }
 
-static void advance(size_t size)
+static void outlet_advance(size_t size)
 {
     piece *p = &pieces.data[first];
     sent += size;
@@ -137,7 +137,7 @@ void tutti__outlet_flush(void)
         }
         if (done < 0)
             lose(p->stream, errno);
-        advance(done < 0 ? p->size : (size_t)done);
+        outlet_advance(done < 0 ? p->size : (size_t)done);
     }
 }
 

@@ -35,7 +35,7 @@ static int ranks_left(const tutti_run_job *job)
 
 /* Who is to blame that ranks did not meet: when all hosts missed rank 0, its program and no host;
  * when all but its own did, among three or more, its own. */
-static void judge(tutti_run_job *part)
+static void restart_judge(tutti_run_job *part)
 {
     tutti_run_host *hosts = part->hosts.data;
     size_t count = part->hosts.count, apart = 0;
@@ -58,7 +58,7 @@ static int start_once(tutti_run_job *job, int epoch, bool *ret_interrupted)
             good = TUTTI_VEC_PUSH(&part.hosts, job->hosts.data[i]);
     int code = good ? tutti__launch(&part, epoch, ret_interrupted)
                     : (*ret_interrupted = true, tutti__complain("%s", tutti_error_message()));
-    judge(&part);
+    restart_judge(&part);
     for (size_t i = 0, at = 0; i < job->hosts.count && at < part.hosts.count; i++)
         if (!left_out(&job->hosts.data[i])) {
             job->hosts.data[i].met = part.hosts.data[at].met;
@@ -105,7 +105,7 @@ static bool never_met(const tutti_run_job *job)
 
 /* Who is there for the next start; 0, or the code with which the job ends. `code`: of the start
  * before. */
-static int gather(tutti_run_job *job, int code)
+static int restart_gather(tutti_run_job *job, int code)
 {
     for (size_t i = 0; i < job->hosts.count; i++)
         if (job->hosts.data[i].apart && !job->hosts.data[i].away) {
@@ -139,7 +139,7 @@ int tutti__run_job(tutti_run_job *job)
     prctl(PR_SET_DUMPABLE, 0);
     for (int epoch = 0; epoch <= job->restarts; epoch++) {
         if (epoch > 0) {
-            int end = gather(job, code);
+            int end = restart_gather(job, code);
             if (end != 0)
                 return end;
             announce(job, epoch);

@@ -19,7 +19,7 @@ static int recognise(const tutti_glance *glance)
     return strstr(slash ? slash : glance->path, "tfevents") ? 4 : 0;
 }
 
-static tutti_status note(tutti_map *tags, const tutti_event_value *value)
+static tutti_status events_note(tutti_map *tags, const tutti_event_value *value)
 {
     const char *name = value->tag[0] ? value->tag : value->plugin;
     tag *t = tutti__map_get(tags, name);
@@ -51,7 +51,7 @@ static tutti_status read_all(const char *path, tutti_map *tags)
         tutti_event_value value;
         status = tutti__events_next(&reader, &value, &more);
         if (status == TUTTI_OK && more)
-            status = note(tags, &value);
+            status = events_note(tags, &value);
     }
     tutti__events_reader_close(&reader);
     return status;
@@ -78,7 +78,7 @@ static void print_tag(const char *name, const tag *t, bool json)
     printf("}\n");
 }
 
-static tutti_status show(const tutti_glance *glance, bool json)
+static tutti_status events_show(const tutti_glance *glance, bool json)
 {
     tutti_map tags = {0};
     tutti_status status = read_all(glance->path, &tags);
@@ -96,5 +96,5 @@ static tutti_status show(const tutti_glance *glance, bool json)
 const tutti_viewer tutti_viewer_events = {
     .kind = "TensorBoard events",
     .recognise = recognise,
-    .show = show,
+    .show = events_show,
 };

@@ -12,7 +12,7 @@ static int recognise(const tutti_glance *glance)
     return glance->head_size > 8 && memcmp(glance->head, TUTTI_GRAPH_MAGIC, 8) == 0 ? 3 : 0;
 }
 
-static tutti_status show(const tutti_glance *glance, bool json)
+static tutti_status graph_show(const tutti_glance *glance, bool json)
 {
     const tutti_world *world = tutti__world();
     void *data;
@@ -41,5 +41,5 @@ static tutti_status show(const tutti_glance *glance, bool json)
 const tutti_viewer tutti_viewer_graph = {
     .kind = "graph",
     .recognise = recognise,
-    .show = show,
+    .show = graph_show,
 };

@@ -7,7 +7,7 @@
 #include "base/world.h"
 #include "cli/viewer.h"
 #include "io/json.h"
-#include "nn/config.h"
+#include "nn/training/config.h"
 
 static int recognise(const tutti_glance *glance)
 {
@@ -50,7 +50,7 @@ static tutti_status tell(tutti_job *job, const char *text, size_t size, bool jso
     return TUTTI_OK;
 }
 
-static tutti_status show(const tutti_glance *glance, bool json)
+static tutti_status model_show(const tutti_glance *glance, bool json)
 {
     const tutti_world *world = tutti__world();
     void *text;
@@ -66,5 +66,5 @@ static tutti_status show(const tutti_glance *glance, bool json)
 const tutti_viewer tutti_viewer_model = {
     .kind = "model",
     .recognise = recognise,
-    .show = show,
+    .show = model_show,
 };

@@ -9,7 +9,7 @@ static int recognise(const tutti_glance *glance)
     return tutti__ends_with(glance->path, ".onnx") ? 4 : 0;
 }
 
-static tutti_status show(const tutti_glance *glance, bool json)
+static tutti_status onnx_show(const tutti_glance *glance, bool json)
 {
     tutti_text text = {0};
     tutti_status status = tutti__onnx_describe(glance->path, json, &text);
@@ -22,5 +22,5 @@ static tutti_status show(const tutti_glance *glance, bool json)
 const tutti_viewer tutti_viewer_onnx = {
     .kind = "ONNX model",
     .recognise = recognise,
-    .show = show,
+    .show = onnx_show,
 };

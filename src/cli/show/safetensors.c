@@ -36,7 +36,7 @@ static void show_metadata(const tutti_safetensors *file, bool json)
     }
 }
 
-static tutti_status show(const tutti_glance *glance, bool json)
+static tutti_status safetensors_show(const tutti_glance *glance, bool json)
 {
     tutti_safetensors *file;
     int64_t elements = 0, bytes = 0;
@@ -68,5 +68,5 @@ static tutti_status show(const tutti_glance *glance, bool json)
 const tutti_viewer tutti_viewer_safetensors = {
     .kind = "safetensors",
     .recognise = recognise,
-    .show = show,
+    .show = safetensors_show,
 };

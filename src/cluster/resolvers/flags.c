@@ -6,13 +6,13 @@ static bool given(const char *text)
     return text != NULL && *text != '\0';
 }
 
-static bool present(const tutti_cluster_options *options)
+static bool flags_present(const tutti_cluster_options *options)
 {
     return given(options->chief) || given(options->workers) || given(options->ps) ||
            given(options->evaluators);
 }
 
-static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+static tutti_status flags_resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_TRY(tutti__cluster_add_list(cluster, TUTTI_ROLE_CHIEF, options->chief));
     TUTTI_TRY(tutti__cluster_add_list(cluster, TUTTI_ROLE_WORKER, options->workers));
@@ -27,6 +27,6 @@ const tutti_resolver tutti_resolver_flags = {
     .name = "flags",
     .order = 0,
     .reads = "the program's own options",
-    .present = present,
-    .resolve = resolve,
+    .present = flags_present,
+    .resolve = flags_resolve,
 };

@@ -6,7 +6,7 @@
 
 #include "cluster/cluster.h"
 
-static bool present(const tutti_cluster_options *options)
+static bool kubernetes_present(const tutti_cluster_options *options)
 {
     TUTTI_UNUSED(options);
     return tutti__environment_has("JOB_COMPLETION_INDEX") && tutti__environment_has("TUTTI_SIZE") &&
@@ -26,7 +26,7 @@ static tutti_status job_name(char *ret_name, size_t size)
     return TUTTI_OK;
 }
 
-static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+static tutti_status kubernetes_resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_UNUSED(options);
     int64_t rank, size, port;
@@ -52,6 +52,6 @@ const tutti_resolver tutti_resolver_kubernetes = {
     .name = "kubernetes",
     .order = 30,
     .reads = "JOB_COMPLETION_INDEX, TUTTI_SIZE, TUTTI_SERVICE",
-    .present = present,
-    .resolve = resolve,
+    .present = kubernetes_present,
+    .resolve = kubernetes_resolve,
 };

@@ -3,13 +3,13 @@
 
 #include "cluster/cluster.h"
 
-static bool present(const tutti_cluster_options *options)
+static bool launcher_present(const tutti_cluster_options *options)
 {
     TUTTI_UNUSED(options);
     return tutti__environment_has("TUTTI_RANK") && tutti__environment_has("TUTTI_SIZE");
 }
 
-static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+static tutti_status launcher_resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_UNUSED(options);
     int64_t rank, size, ps, value;
@@ -44,6 +44,6 @@ const tutti_resolver tutti_resolver_launcher = {
     .name = "launcher",
     .order = 10,
     .reads = "TUTTI_RANK, TUTTI_SIZE, TUTTI_MEETING",
-    .present = present,
-    .resolve = resolve,
+    .present = launcher_present,
+    .resolve = launcher_resolve,
 };

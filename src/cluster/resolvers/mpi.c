@@ -52,7 +52,7 @@ tutti_status tutti__mpi_refuse_half(void)
     return TUTTI_OK;
 }
 
-static bool present(const tutti_cluster_options *options)
+static bool mpi_present(const tutti_cluster_options *options)
 {
     TUTTI_UNUSED(options);
     return find_family() != NULL;
@@ -146,7 +146,7 @@ static tutti_status find_meeting(tutti_cluster *cluster, int rank, int size)
     return tutti__cluster_meet(cluster, first, choose_port(cluster));
 }
 
-static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+static tutti_status mpi_resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_UNUSED(options);
     const struct family *family = find_family();
@@ -168,6 +168,6 @@ const tutti_resolver tutti_resolver_mpi = {
     .name = "mpi",
     .order = 50,
     .reads = "OMPI_COMM_WORLD_*, PMI_RANK, MV2_COMM_WORLD_*, PMIX_RANK",
-    .present = present,
-    .resolve = resolve,
+    .present = mpi_present,
+    .resolve = mpi_resolve,
 };

@@ -7,7 +7,7 @@
 
 #include "cluster/cluster.h"
 
-static bool present(const tutti_cluster_options *options)
+static bool slurm_present(const tutti_cluster_options *options)
 {
     TUTTI_UNUSED(options);
     return tutti__environment_has("SLURM_PROCID") && tutti__environment_has("SLURM_STEP_NUM_TASKS");
@@ -130,7 +130,7 @@ static int count_here(int rank, int size, bool blocks, int64_t node)
 }
 
 /* Places are told only where tasks are distributed in blocks; elsewhere rendezvous finds them. */
-static tutti_status place(void *context, const char *host)
+static tutti_status slurm_place(void *context, const char *host)
 {
     placing *p = context;
     p->hosts++;
@@ -146,7 +146,7 @@ static tutti_status place(void *context, const char *host)
     return TUTTI_OK;
 }
 
-static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+static tutti_status slurm_resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_UNUSED(options);
     int64_t rank, size, value, node;
@@ -167,7 +167,7 @@ static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster 
     bool blocks = spread == NULL || strncmp(spread, "block", 5) == 0;
     if (blocks)
         p.counts = getenv("SLURM_STEP_TASKS_PER_NODE");
-    TUTTI_TRY(tutti__hostlist(nodes, place, &p));
+    TUTTI_TRY(tutti__hostlist(nodes, slurm_place, &p));
     TUTTI_TRY(check_places((int)size, p.hosts, node));
     int here = count_here((int)rank, (int)size, blocks, node);
     if (cluster->local_rank >= 0 && (cluster->local_rank < here || node >= 0))
@@ -180,6 +180,6 @@ const tutti_resolver tutti_resolver_slurm = {
     .name = "slurm",
     .order = 60,
     .reads = "SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_STEP_NODELIST",
-    .present = present,
-    .resolve = resolve,
+    .present = slurm_present,
+    .resolve = slurm_resolve,
 };

@@ -30,7 +30,7 @@ static tutti_status tells(tutti_json_reader *reader, bool *ret_tells)
 }
 
 /* "{}" says nothing, nor does one that has neither a cluster nor a task, as to TensorFlow. */
-static bool present(const tutti_cluster_options *options)
+static bool tf_config_present(const tutti_cluster_options *options)
 {
     bool told = false;
     TUTTI_UNUSED(options);
@@ -212,7 +212,7 @@ static tutti_status read_config(tutti_json_reader *reader, tutti_cluster *cluste
     return TUTTI_OK;
 }
 
-static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+static tutti_status tf_config_resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_UNUSED(options);
     const char *text = getenv("TF_CONFIG");
@@ -226,6 +226,6 @@ const tutti_resolver tutti_resolver_tf_config = {
     .name = "tf_config",
     .order = 20,
     .reads = "TF_CONFIG",
-    .present = present,
-    .resolve = resolve,
+    .present = tf_config_present,
+    .resolve = tf_config_resolve,
 };

@@ -8,7 +8,7 @@
 
 #include "cluster/cluster.h"
 
-static bool present(const tutti_cluster_options *options)
+static bool torchrun_present(const tutti_cluster_options *options)
 {
     TUTTI_UNUSED(options);
     return tutti__environment_has("RANK") && tutti__environment_has("WORLD_SIZE") &&
@@ -33,7 +33,7 @@ static tutti_status check_master(const char *master)
                       master, (int)(colon - master), master, colon + 1);
 }
 
-static tutti_status resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
+static tutti_status torchrun_resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_UNUSED(options);
     int64_t rank, size, port, value;
@@ -60,6 +60,6 @@ const tutti_resolver tutti_resolver_torchrun = {
     .name = "torchrun",
     .order = 40,
     .reads = "RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT",
-    .present = present,
-    .resolve = resolve,
+    .present = torchrun_present,
+    .resolve = torchrun_resolve,
 };

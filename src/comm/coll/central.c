@@ -1,6 +1,6 @@
 /* central.c: one rank, the manager (the root, else rank 0), collects and hands out. An all-reduce
  * moves 2 (p - 1) M bytes through it: in p - 1 messages of M, out as many. */
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 #include <math.h>
 
@@ -31,23 +31,23 @@ static tutti_status reduce_to(tutti_collective *c, int root)
     return TUTTI_OK;
 }
 
-static tutti_status broadcast(tutti_collective *c)
+static tutti_status central_broadcast(tutti_collective *c)
 {
     return broadcast_from(c, c->root, c->out, (size_t)c->count * c->element);
 }
 
-static tutti_status reduce(tutti_collective *c)
+static tutti_status central_reduce(tutti_collective *c)
 {
     return reduce_to(c, c->root);
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status central_all_reduce(tutti_collective *c)
 {
     TUTTI_TRY(reduce_to(c, 0));
     return broadcast_from(c, 0, c->out, (size_t)c->count * c->element);
 }
 
-static tutti_status gather(tutti_collective *c)
+static tutti_status central_gather(tutti_collective *c)
 {
     size_t bytes = (size_t)c->count * c->element;
     if (c->rank != c->root)
@@ -73,7 +73,7 @@ static tutti_status scatter(tutti_collective *c)
     return TUTTI_OK;
 }
 
-static tutti_status barrier(tutti_collective *c)
+static tutti_status central_barrier(tutti_collective *c)
 {
     char nothing = 0;
     if (c->rank != 0)
@@ -136,11 +136,11 @@ static double cost_scatter(const tutti_cost_query *q)
     return fmax(others * block - (others - 1) * fmax(saved - half_alpha(q), 0),
                 others * (block - saved) + tutti__coll_cost_move(q, q->bytes));
 }
-static double cost_all_reduce(const tutti_cost_query *q)
+static double central_cost_all_reduce(const tutti_cost_query *q)
 {
     return tutti__coll_cost_folded(q, q->bytes) + cost_more(q) + cost_one_way(q);
 }
-static double cost_barrier(const tutti_cost_query *q)
+static double central_cost_barrier(const tutti_cost_query *q)
 {
     return 2 * (q->ranks - 1) * tutti__cost_message(q, 0);
 }
@@ -151,11 +151,12 @@ const tutti_coll tutti_coll_central = {
     .few = 1,
     .on =
         {
-            [TUTTI_BARRIER] = {barrier, cost_barrier, "2(p-1)a"},
-            [TUTTI_BROADCAST] = {broadcast, cost_one_way, "(p-1)(a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "(p-1)(a + Mb + Mg)"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2(p-1)(a + Mb) + (p-1)Mg"},
-            [TUTTI_GATHER] = {gather, cost_gather,
+            [TUTTI_BARRIER] = {central_barrier, central_cost_barrier, "2(p-1)a"},
+            [TUTTI_BROADCAST] = {central_broadcast, cost_one_way, "(p-1)(a + Mb)"},
+            [TUTTI_REDUCE] = {central_reduce, cost_reduce, "(p-1)(a + Mb + Mg)"},
+            [TUTTI_ALL_REDUCE] = {central_all_reduce, central_cost_all_reduce,
+                                  "2(p-1)(a + Mb) + (p-1)Mg"},
+            [TUTTI_GATHER] = {central_gather, cost_gather,
                               "(p-1)(a + Mb) + max(Mm - a, 0), with Mt for Mb where links hold it"},
             [TUTTI_SCATTER] = {scatter, cost_scatter,
                                "(p-1)(a + Mb) + Mm, with Mu for Mb where links hold it"},

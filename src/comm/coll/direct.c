@@ -9,9 +9,9 @@
 #include "comm/comm.h"
 
 /* What the ranks tell each other before they start. */
-typedef struct notice {
+typedef struct abort_flag {
     uint64_t address; /* in the segment (plus 1), or a pointer in one process; 0: private memory */
-} notice;
+} abort_flag;
 
 uint64_t tutti__direct_address(const tutti_area *area, const void *data, size_t bytes)
 {
@@ -90,13 +90,13 @@ static tutti_status pull_run(const pull *p)
     size_t most = most_given(p), mine = p->given(p->call, area->rank);
     if (most <= TUTTI_SLOT_PAYLOAD)
         return pull_small(p, most);
-    notice own = {.address = tutti__direct_address(area, p->in, mine)};
+    abort_flag own = {.address = tutti__direct_address(area, p->in, mine)};
     memcpy(tutti__area_next(area), &own, sizeof own);
     tutti__area_arrive(area);
     TUTTI_TRY(tutti__area_await_all(area, p->call->deadline_ns));
     bool all = true;
     for (int r = 0; r < area->size; r++) {
-        notice theirs;
+        abort_flag theirs;
         memcpy(&theirs, tutti__area_slot(area, r)->payload, sizeof theirs);
         all &= theirs.address != 0 || p->given(p->call, r) == 0;
         area->inputs[r] = theirs.address ? tutti__direct_pointer(area, theirs.address) : NULL;
@@ -110,7 +110,7 @@ static tutti_status pull_run(const pull *p)
     return tutti__area_await_all(area, p->call->deadline_ns);
 }
 
-static tutti_status barrier(tutti_collective *c)
+static tutti_status direct_barrier(tutti_collective *c)
 {
     tutti__area_arrive(c->comm->area);
     return tutti__area_await_all(c->comm->area, c->deadline_ns);
@@ -129,7 +129,7 @@ static void take_broadcast(const tutti_collective *c, const void *const *pieces,
         memcpy((char *)c->out + offset, pieces[c->root], size);
 }
 
-static tutti_status broadcast(tutti_collective *c)
+static tutti_status direct_broadcast(tutti_collective *c)
 {
     return pull_run(&(pull){c, c->out, from_root, take_broadcast});
 }
@@ -160,7 +160,7 @@ static void take_all(const tutti_collective *c, const void *const *pieces, size_
     }
 }
 
-static tutti_status all_gather(tutti_collective *c)
+static tutti_status direct_all_gather(tutti_collective *c)
 {
     c->placed = c->into != NULL;
     return pull_run(&(pull){c, c->in, block, take_all});
@@ -173,7 +173,7 @@ static void take_at_root(const tutti_collective *c, const void *const *pieces, s
         take_all(c, pieces, offset, size);
 }
 
-static tutti_status gather(tutti_collective *c)
+static tutti_status direct_gather(tutti_collective *c)
 {
     return pull_run(&(pull){c, c->in, block, take_at_root});
 }
@@ -259,7 +259,7 @@ static bool read_notices(const tutti_collective *c, bool carries)
     tutti_area *area = c->comm->area;
     bool all = true;
     for (int r = 0; r < area->size; r++) {
-        notice theirs;
+        abort_flag theirs;
         const char *slot = tutti__area_slot(area, r)->payload;
         memcpy(&theirs, slot, sizeof theirs);
         all &= theirs.address != 0;
@@ -278,7 +278,7 @@ static tutti_status reduce_scatter_common(tutti_collective *c)
     tutti_area *area = c->comm->area;
     size_t bytes = (size_t)c->count * c->element, all = bytes * (size_t)c->size;
     size_t common = (size_t)c->common->count * c->element;
-    notice own = {.address = tutti__direct_address(area, c->in, all)};
+    abort_flag own = {.address = tutti__direct_address(area, c->in, all)};
     char *slot = tutti__area_next(area);
     c->common->done = sizeof own + common <= TUTTI_SLOT_PAYLOAD;
     memcpy(slot, &own, sizeof own);
@@ -295,7 +295,7 @@ static tutti_status reduce_scatter_common(tutti_collective *c)
     return TUTTI_OK;
 }
 
-static tutti_status reduce_scatter(tutti_collective *c)
+static tutti_status direct_reduce_scatter(tutti_collective *c)
 {
     if (c->common && c->reduction == TUTTI_SUM)
         return reduce_scatter_common(c);
@@ -309,7 +309,7 @@ static void take_reduce(const tutti_collective *c, const void *const *pieces, si
         fold_pieces(c, pieces, 0, offset, size);
 }
 
-static tutti_status reduce(tutti_collective *c)
+static tutti_status direct_reduce(tutti_collective *c)
 {
     return pull_run(&(pull){c, c->in, block, take_reduce});
 }
@@ -320,7 +320,7 @@ static void take_all_reduce(const tutti_collective *c, const void *const *pieces
     fold_pieces(c, pieces, 0, offset, size);
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status direct_all_reduce(tutti_collective *c)
 {
     if ((size_t)c->count * c->element <= TUTTI_SLOT_PAYLOAD)
         return pull_run(&(pull){c, c->in, block, take_all_reduce});
@@ -332,11 +332,11 @@ static double phases(const tutti_cost_query *q, double bytes)
 {
     return q->cost->phase * (bytes <= TUTTI_SLOT_PAYLOAD ? 1 : 2);
 }
-static double cost_barrier(const tutti_cost_query *q)
+static double direct_cost_barrier(const tutti_cost_query *q)
 {
     return q->cost->phase;
 }
-static double cost_all_reduce(const tutti_cost_query *q)
+static double direct_cost_all_reduce(const tutti_cost_query *q)
 {
     return phases(q, q->bytes) + tutti__cost_copy(q, q->bytes);
 }
@@ -352,7 +352,7 @@ static double cost_scatter(const tutti_cost_query *q)
 }
 /* All copy at once, and all the same: of what is read each rank brings its own block. At the most
  * as in a broadcast in which the root writes too. */
-static double cost_all_gather(const tutti_cost_query *q)
+static double direct_cost_all_gather(const tutti_cost_query *q)
 {
     double all = q->bytes * q->ranks, read = tutti__coll_cost_pull(q, all, all);
     double move = q->ranks * tutti__coll_cost_move_block(q, q->bytes, all + q->bytes);
@@ -392,7 +392,7 @@ static double cost_folding(const tutti_cost_query *q, double block)
     return memory ? fmin(all, (q->ranks + 2) / 3.0 * add) : all;
 }
 /* Or as fast as blocks come out of other ranks' caches. */
-static double cost_reduce_scatter(const tutti_cost_query *q)
+static double direct_cost_reduce_scatter(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
     return phases(q, q->bytes) + fmax(cost_folding(q, block),
@@ -406,14 +406,14 @@ const tutti_coll tutti_coll_direct = {
     .shared = true,
     .on =
         {
-            [TUTTI_BARRIER] = {barrier, cost_barrier, "f"},
-            [TUTTI_BROADCAST] = {broadcast, cost_block, "2f + Mr"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "2f + Mr + (p-1)M(z-m)"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2f + Mc"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_reduce_scatter,
+            [TUTTI_BARRIER] = {direct_barrier, direct_cost_barrier, "f"},
+            [TUTTI_BROADCAST] = {direct_broadcast, cost_block, "2f + Mr"},
+            [TUTTI_REDUCE] = {direct_reduce, cost_reduce, "2f + Mr + (p-1)M(z-m)"},
+            [TUTTI_ALL_REDUCE] = {direct_all_reduce, direct_cost_all_reduce, "2f + Mc"},
+            [TUTTI_REDUCE_SCATTER] = {direct_reduce_scatter, direct_cost_reduce_scatter,
                                       "2f + M/p m + (p-1)/p M(z-m)"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_all_gather, "2f + pMm"},
-            [TUTTI_GATHER] = {gather, cost_gather, "2f + pMr"},
+            [TUTTI_ALL_GATHER] = {direct_all_gather, direct_cost_all_gather, "2f + pMm"},
+            [TUTTI_GATHER] = {direct_gather, cost_gather, "2f + pMr"},
             [TUTTI_SCATTER] = {scatter, cost_scatter, "2f + Mr"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_blocks, "2f + pMm"},
         },

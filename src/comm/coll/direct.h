@@ -2,7 +2,7 @@
 #ifndef TUTTI_COMM_COLL_DIRECT_H
 #define TUTTI_COMM_COLL_DIRECT_H
 
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 /* Memory as ranks tell each other: 0 where others cannot reach it. */
 uint64_t tutti__direct_address(const tutti_area *area, const void *data, size_t bytes);

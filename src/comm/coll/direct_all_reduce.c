@@ -12,9 +12,9 @@ enum {
     INNER = 8 << 10, /* bytes of each rank that stay in the nearest cache */
 };
 
-typedef struct notice {
+typedef struct abort_flag {
     uint64_t in, out;
-} notice;
+} abort_flag;
 
 /* All outputs get the fold of all inputs, elements [low, high). */
 static void fold_to_all(tutti_collective *c, int64_t low, int64_t high)
@@ -155,14 +155,14 @@ tutti_status tutti__direct_all_reduce(tutti_collective *c)
 {
     tutti_area *area = c->comm->area;
     size_t bytes = (size_t)c->count * c->element;
-    notice own = {.in = tutti__direct_address(area, c->in, bytes),
-                  .out = tutti__direct_address(area, c->out, bytes)};
+    abort_flag own = {.in = tutti__direct_address(area, c->in, bytes),
+                      .out = tutti__direct_address(area, c->out, bytes)};
     memcpy(tutti__area_next(area), &own, sizeof own);
     tutti__area_arrive(area);
     TUTTI_TRY(tutti__area_await_all(area, c->deadline_ns));
     bool reachable = true;
     for (int r = 0; r < c->size; r++) {
-        notice theirs;
+        abort_flag theirs;
         memcpy(&theirs, tutti__area_slot(area, r)->payload, sizeof theirs);
         reachable &= theirs.in != 0 && theirs.out != 0;
         if (!reachable)

@@ -7,7 +7,7 @@
  * message are always in the same beat, so nobody waits in a circle. The root's bits are
  * everybody's.
  */
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -102,7 +102,7 @@ typedef struct beat {
     int count;
 } beat;
 
-static void add(beat *b, bool outgoing, int peer, char *data, size_t bytes)
+static void double_tree_add(beat *b, bool outgoing, int peer, char *data, size_t bytes)
 {
     if (peer >= 0 && bytes > 0)
         b->transfers[b->count++] = (tutti_transfer){outgoing, peer, data, bytes};
@@ -125,17 +125,18 @@ static void post(beat *b, const tree *t, int which, int number)
     char *data = NULL;
     size_t bytes = chunk_at(b, t, number - (b->depth - t->depth - 1), &data);
     for (int i = 0; i < 2; i++) /* from the children, on the way up */
-        add(b, false, t->down[i], b->room + (size_t)(which * 2 + i) * b->chunk_bytes, bytes);
+        double_tree_add(b, false, t->down[i], b->room + (size_t)(which * 2 + i) * b->chunk_bytes,
+                        bytes);
     bytes = chunk_at(b, t, number - (b->depth - t->depth), &data);
-    add(b, true, t->up, data, bytes);
+    double_tree_add(b, true, t->up, data, bytes);
     bytes = chunk_at(b, t, number - (b->depth + t->depth - 1), &data);
-    add(b, false, t->up, data, bytes);
+    double_tree_add(b, false, t->up, data, bytes);
     bytes = chunk_at(b, t, number - (b->depth + t->depth), &data);
     for (int i = 0; i < 2; i++)
-        add(b, true, t->down[i], data, bytes);
+        double_tree_add(b, true, t->down[i], data, bytes);
 }
 
-static void fold(beat *b, const tree *t, int which, int number)
+static void double_tree_fold(beat *b, const tree *t, int which, int number)
 {
     tutti_collective *c = b->call;
     char *data = NULL;
@@ -151,7 +152,7 @@ static void fold(beat *b, const tree *t, int which, int number)
         tutti__fold_finish(c->dtype, c->reduction, data, count, c->size);
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status double_tree_all_reduce(tutti_collective *c)
 {
     tree trees[2] = {tree_of(c, 0), tree_of(c, 1)};
     beat b = {.call = c, .depth = depth(c->size), .chunks = chunks_for(trees[1].count, c->element)};
@@ -166,7 +167,7 @@ static tutti_status all_reduce(tutti_collective *c)
             post(&b, &trees[which], which, number);
         TUTTI_TRY(tutti__coll_transfer(c, b.transfers, b.count));
         for (int which = 0; which < 2; which++)
-            fold(&b, &trees[which], which, number);
+            double_tree_fold(&b, &trees[which], which, number);
     }
     return TUTTI_OK;
 }
@@ -185,7 +186,7 @@ static double cost_beat(const tutti_cost_query *q, double bytes, double held, do
     return (1 - cold) * tutti__cost_stream(q, bytes, held) +
            cold * tutti__cost_stream(q, bytes, all);
 }
-static double cost_all_reduce(const tutti_cost_query *q)
+static double double_tree_cost_all_reduce(const tutti_cost_query *q)
 {
     bool two = q->ranks == 2;
     tutti_cost_query quiet = *q;
@@ -211,7 +212,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
 const tutti_coll tutti_coll_double_tree = {
     .name = "double_tree",
     .doc = "two binary trees, half of the message each",
-    .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+    .on = {[TUTTI_ALL_REDUCE] = {double_tree_all_reduce, double_tree_cost_all_reduce,
                                  "(k-1)(a + 4Cb) + 2 log p (a + 1.4Cb + Cg) + Mg, k = 1 to 64 "
                                  "chunks of C = M/2k, of 128 KiB or more (k = 1: (log p - 1)Cg for "
                                  "2 log p Cg); p = 2: (k-1)(a + 2Cb) + 2(a + Cb + Cg) + M/2 g"}},

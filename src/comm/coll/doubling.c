@@ -3,7 +3,7 @@
  * two give theirs to a partner first and get the result from it. */
 #include <math.h>
 
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 /* The largest power of two that is no more than the ranks. */
 static int half_world(int size)
@@ -14,7 +14,7 @@ static int half_world(int size)
     return world;
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status doubling_all_reduce(tutti_collective *c)
 {
     size_t bytes = (size_t)c->count * c->element;
     int world = half_world(c->size), extra = c->size - world, partner = c->rank ^ 1;
@@ -43,7 +43,7 @@ static tutti_status all_reduce(tutti_collective *c)
 }
 
 /* Distances 1, 2, 4, …: every rank hears of every other (dissemination). */
-static tutti_status barrier(tutti_collective *c)
+static tutti_status doubling_barrier(tutti_collective *c)
 {
     char nothing = 0, room = 0;
     for (int step = 1; step < c->size; step *= 2)
@@ -60,7 +60,7 @@ static int steps(int ranks)
 {
     return tutti__log2(half_world(ranks));
 }
-static double cost_all_reduce(const tutti_cost_query *q)
+static double doubling_cost_all_reduce(const tutti_cost_query *q)
 {
     double extra = extra_steps(q->ranks),
            add = tutti__coll_cost_sum(q, q->bytes, q->bytes + fmin(q->bytes, TUTTI_FOLD_ROOM));
@@ -71,7 +71,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
            inside * (tutti__cost_exchange(&near, q->bytes) + add) +
            extra * (2 * tutti__cost_message(q, q->bytes) + add);
 }
-static double cost_barrier(const tutti_cost_query *q)
+static double doubling_cost_barrier(const tutti_cost_query *q)
 {
     return tutti__log2(q->ranks) * tutti__cost_exchange(q, 0);
 }
@@ -83,8 +83,8 @@ const tutti_coll tutti_coll_doubling = {
     .in_parts = true,
     .on =
         {
-            [TUTTI_BARRIER] = {barrier, cost_barrier, "log p a"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+            [TUTTI_BARRIER] = {doubling_barrier, doubling_cost_barrier, "log p a"},
+            [TUTTI_ALL_REDUCE] = {doubling_all_reduce, doubling_cost_all_reduce,
                                   "log q (a + Mb + Mg), q: the power of two up to p; and 2(a + Mb) "
                                   "+ Mg where q < p"},
         },

@@ -7,7 +7,7 @@
  * rank of k nodes. A rank that has one node, and has it already, gives it as it lies in its input:
  * nothing is copied. */
 #include "base/shards.h"
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 #include <stdlib.h>
 
 typedef struct fixed {
@@ -150,7 +150,7 @@ static tutti_status share(fixed *f, struct iovec *out, struct iovec *in)
 }
 
 /* The own input is read before the output is written, so that they may be the same memory. */
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status fixed_all_reduce(tutti_collective *c)
 {
     fixed f = {.call = c, .shards = c->shards ? c->shards : c->size};
     int levels = tutti__log2(f.shards) + 2;
@@ -179,7 +179,7 @@ static tutti_status all_reduce(tutti_collective *c)
 /* With one node for each rank: p - 1 messages out and in, twice. First the message and the others'
  * nodes of one part pass through the caches, then the message. Sums on their way to the root of the
  * tree go into memory of their own. */
-static double cost_all_reduce(const tutti_cost_query *q)
+static double fixed_cost_all_reduce(const tutti_cost_query *q)
 {
     double part = q->bytes / q->ranks, touched = 2 * q->bytes - part;
     return tutti__coll_cost_exchange_many(q, part, touched) +
@@ -193,6 +193,6 @@ const tutti_coll tutti_coll_fixed = {
     .doc = "one tree over shards: the same bits for every number of ranks",
     .all_cross = true,
     .special = true,
-    .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+    .on = {[TUTTI_ALL_REDUCE] = {fixed_all_reduce, fixed_cost_all_reduce,
                                  "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"}},
 };

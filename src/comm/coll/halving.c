@@ -1,7 +1,7 @@
 /* halving.c: recursive halving, then doubling. In step k ranks that differ in one bit exchange
  * halves of what is left and fold; then the same way back, exchanging results. 2 log2 p steps and
  * 2 (p - 1) / p M bytes for powers of two; ranks beyond give theirs to a partner first. */
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 enum { STEPS = 32 };
 
@@ -54,7 +54,7 @@ static tutti_status widen(halving *h, int steps)
     return TUTTI_OK;
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status halving_all_reduce(tutti_collective *c)
 {
     size_t bytes = (size_t)c->count * c->element;
     int steps = tutti__log2(c->size + 1) - 1;
@@ -82,7 +82,7 @@ static tutti_status all_reduce(tutti_collective *c)
     return paired ? tutti__coll_send(c, partner, c->out, bytes) : TUTTI_OK;
 }
 
-static double cost_all_reduce(const tutti_cost_query *q)
+static double halving_cost_all_reduce(const tutti_cost_query *q)
 {
     int steps = tutti__log2(q->ranks + 1) - 1;
     double time = 0, bytes = q->bytes;
@@ -102,7 +102,7 @@ const tutti_coll tutti_coll_halving = {
     .in_parts = true,
     .on =
         {
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+            [TUTTI_ALL_REDUCE] = {halving_all_reduce, halving_cost_all_reduce,
                                   "2 log q a + 2(q-1)/q Mb + (q-1)/q Mg, q: the power of two up "
                                   "to p; and 2(a + Mb) + Mg where q < p"},
         },

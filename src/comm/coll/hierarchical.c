@@ -1,7 +1,7 @@
 /* hierarchical.c: within machines first, then between them. The first rank of each machine speaks
  * for it, so that M bytes, not M for each rank, cross the network. */
+#include "comm/coll/number.h"
 #include "comm/comm.h"
-#include "comm/number.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,8 +13,9 @@ static uint32_t part_tag(const tutti_collective *c, const tutti_collective *know
 }
 
 /* One step of the call in a part of the group. */
-static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation operation,
-                         const void *in, void *out, int64_t count, int root, const char *algorithm)
+static tutti_status hierarchical_step(tutti_collective *c, tutti_comm *part,
+                                      tutti_operation operation, const void *in, void *out,
+                                      int64_t count, int root, const char *algorithm)
 {
     tutti_collective inner = *c, known = *c;
     known.counts = NULL; /* of machines: all ranks know the call without them */
@@ -41,17 +42,18 @@ static tutti_status step(tutti_collective *c, tutti_comm *part, tutti_operation 
     return tutti__coll_run(&inner, by);
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status hierarchical_all_reduce(tutti_collective *c)
 {
     tutti_comm *within = c->comm->within, *between = c->comm->between;
     /* In shared memory all ranks fold a part each; one alone would take as long as all parts. */
     tutti_operation first = within->area ? TUTTI_ALL_REDUCE : TUTTI_REDUCE;
-    TUTTI_TRY(step(c, within, first, c->in, c->out, c->count, 0, c->inside));
+    TUTTI_TRY(hierarchical_step(c, within, first, c->in, c->out, c->count, 0, c->inside));
     if (between) {
-        TUTTI_TRY(step(c, between, TUTTI_ALL_REDUCE, c->out, c->out, c->count, 0, c->between));
+        TUTTI_TRY(hierarchical_step(c, between, TUTTI_ALL_REDUCE, c->out, c->out, c->count, 0,
+                                    c->between));
         tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     }
-    return step(c, within, TUTTI_BROADCAST, c->out, c->out, c->count, 0, c->inside);
+    return hierarchical_step(c, within, TUTTI_BROADCAST, c->out, c->out, c->count, 0, c->inside);
 }
 
 /* Where the group's ranks are. */
@@ -90,7 +92,7 @@ static int place_of(const map *m, int rank)
     return place;
 }
 
-static tutti_status broadcast(tutti_collective *c)
+static tutti_status hierarchical_broadcast(tutti_collective *c)
 {
     tutti_comm *comm = c->comm;
     map m;
@@ -99,17 +101,18 @@ static tutti_status broadcast(tutti_collective *c)
     bool at_home = m.number[c->rank] == home;
     free(m.number);
     if (at_home)
-        TUTTI_TRY(
-            step(c, comm->within, TUTTI_BROADCAST, c->out, c->out, c->count, root, c->inside));
+        TUTTI_TRY(hierarchical_step(c, comm->within, TUTTI_BROADCAST, c->out, c->out, c->count,
+                                    root, c->inside));
     if (comm->between)
-        TUTTI_TRY(
-            step(c, comm->between, TUTTI_BROADCAST, c->out, c->out, c->count, home, c->between));
+        TUTTI_TRY(hierarchical_step(c, comm->between, TUTTI_BROADCAST, c->out, c->out, c->count,
+                                    home, c->between));
     return at_home ? TUTTI_OK
-                   : step(c, comm->within, TUTTI_BROADCAST, c->out, c->out, c->count, 0, c->inside);
+                   : hierarchical_step(c, comm->within, TUTTI_BROADCAST, c->out, c->out, c->count,
+                                       0, c->inside);
 }
 
 /* To the first rank of each machine, from there to the root's, from that to the root. */
-static tutti_status reduce(tutti_collective *c)
+static tutti_status hierarchical_reduce(tutti_collective *c)
 {
     tutti_comm *comm = c->comm;
     size_t bytes = (size_t)c->count * c->element;
@@ -121,9 +124,10 @@ static tutti_status reduce(tutti_collective *c)
     void *sum = c->out;
     if (c->rank != c->root)
         TUTTI_TRY(tutti__coll_scratch(c, bytes + 1, &sum));
-    TUTTI_TRY(step(c, comm->within, TUTTI_REDUCE, c->in, sum, c->count, 0, c->inside));
+    TUTTI_TRY(hierarchical_step(c, comm->within, TUTTI_REDUCE, c->in, sum, c->count, 0, c->inside));
     if (comm->between)
-        TUTTI_TRY(step(c, comm->between, TUTTI_REDUCE, sum, sum, c->count, home, c->between));
+        TUTTI_TRY(hierarchical_step(c, comm->between, TUTTI_REDUCE, sum, sum, c->count, home,
+                                    c->between));
     if (at_home && root > 0) {
         tutti_collective inner = *c;
         inner.comm = comm->within;
@@ -150,22 +154,23 @@ static tutti_status gather_blocks(tutti_collective *c, const map *m, char *block
         counts[i] = m->members[i] * c->count;
     }
     char *own = blocks + (size_t)low * c->element;
-    tutti_status status = step(c, comm->within, TUTTI_GATHER, c->in, own, c->count, 0, c->inside);
+    tutti_status status =
+        hierarchical_step(c, comm->within, TUTTI_GATHER, c->in, own, c->count, 0, c->inside);
     if (status == TUTTI_OK && comm->between && m->machines > 0) {
         tutti_collective uneven = *c;
         uneven.counts = counts;
-        status = step(&uneven, comm->between, TUTTI_ALL_GATHER, own, blocks,
-                      c->count * c->size / m->machines, 0, c->between);
+        status = hierarchical_step(&uneven, comm->between, TUTTI_ALL_GATHER, own, blocks,
+                                   c->count * c->size / m->machines, 0, c->between);
     }
     free(counts);
     if (status == TUTTI_OK)
-        status = step(c, comm->within, TUTTI_BROADCAST, blocks, blocks, c->count * c->size, 0,
-                      c->inside);
+        status = hierarchical_step(c, comm->within, TUTTI_BROADCAST, blocks, blocks,
+                                   c->count * c->size, 0, c->inside);
     return status;
 }
 
 /* From the order of machines into the order of ranks. */
-static tutti_status all_gather(tutti_collective *c)
+static tutti_status hierarchical_all_gather(tutti_collective *c)
 {
     size_t bytes = (size_t)c->count * c->element;
     void *blocks;
@@ -186,12 +191,12 @@ static tutti_status all_gather(tutti_collective *c)
     return status;
 }
 
-static tutti_status barrier(tutti_collective *c)
+static tutti_status hierarchical_barrier(tutti_collective *c)
 {
-    TUTTI_TRY(step(c, c->comm->within, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL));
+    TUTTI_TRY(hierarchical_step(c, c->comm->within, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL));
     if (c->comm->between)
-        TUTTI_TRY(step(c, c->comm->between, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL));
-    return step(c, c->comm->within, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL);
+        TUTTI_TRY(hierarchical_step(c, c->comm->between, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL));
+    return hierarchical_step(c, c->comm->within, TUTTI_BARRIER, NULL, NULL, 0, 0, NULL);
 }
 
 /* One operation within a machine, by shared memory. */
@@ -213,14 +218,14 @@ static double between_cost(const tutti_cost_query *q, tutti_operation operation,
     }
     return best;
 }
-static double cost_all_reduce(const tutti_cost_query *q)
+static double hierarchical_cost_all_reduce(const tutti_cost_query *q)
 {
     return q->cost->hosts > 1
                ? within_cost(q, TUTTI_ALL_REDUCE) + between_cost(q, TUTTI_ALL_REDUCE, q->bytes) +
                      within_cost(q, TUTTI_BROADCAST)
                : INFINITY;
 }
-static double cost_broadcast(const tutti_cost_query *q)
+static double hierarchical_cost_broadcast(const tutti_cost_query *q)
 {
     return q->cost->hosts > 1
                ? 2 * within_cost(q, TUTTI_BROADCAST) + between_cost(q, TUTTI_BROADCAST, q->bytes)
@@ -233,7 +238,7 @@ static double cost_reduce(const tutti_cost_query *q)
                : INFINITY;
 }
 /* Blocks of machines cross the network; everything goes to everybody within, and into its place. */
-static double cost_all_gather(const tutti_cost_query *q)
+static double hierarchical_cost_all_gather(const tutti_cost_query *q)
 {
     if (q->cost->hosts < 2)
         return INFINITY;
@@ -242,7 +247,7 @@ static double cost_all_gather(const tutti_cost_query *q)
            between_cost(q, TUTTI_ALL_GATHER, all.bytes / q->cost->hosts) +
            within_cost(&all, TUTTI_BROADCAST) + tutti__coll_cost_move(q, all.bytes);
 }
-static double cost_barrier(const tutti_cost_query *q)
+static double hierarchical_cost_barrier(const tutti_cost_query *q)
 {
     return q->cost->hosts > 1 ? 2 * q->cost->phase + between_cost(q, TUTTI_BARRIER, 0) : INFINITY;
 }
@@ -253,11 +258,15 @@ const tutti_coll tutti_coll_hierarchical = {
     .machines = true,
     .on =
         {
-            [TUTTI_BARRIER] = {barrier, cost_barrier, "2f + log h a (h machines)"},
-            [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "2(2f + Mm) + best of h machines"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "2f + (p/h-1)Mg + best of h machines"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "4f + Mc + Mm + best of h machines"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_all_gather,
+            [TUTTI_BARRIER] = {hierarchical_barrier, hierarchical_cost_barrier,
+                               "2f + log h a (h machines)"},
+            [TUTTI_BROADCAST] = {hierarchical_broadcast, hierarchical_cost_broadcast,
+                                 "2(2f + Mm) + best of h machines"},
+            [TUTTI_REDUCE] = {hierarchical_reduce, cost_reduce,
+                              "2f + (p/h-1)Mg + best of h machines"},
+            [TUTTI_ALL_REDUCE] = {hierarchical_all_reduce, hierarchical_cost_all_reduce,
+                                  "4f + Mc + Mm + best of h machines"},
+            [TUTTI_ALL_GATHER] = {hierarchical_all_gather, hierarchical_cost_all_gather,
                                   "4f + (p/h + 2p)Mm + best of h machines (pM/h)"},
         },
 };

@@ -2,7 +2,7 @@
  * once and folds them in the order of ranks; then it gives the result to all at once. Two steps
  * whatever p is, and 2 (p - 1) / p M bytes leave each rank: the fewest of both, where the network
  * carries p - 1 messages of each rank at a time. */
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 #include <stdlib.h>
 
 static size_t offset_of(const tutti_collective *c, int part)
@@ -30,7 +30,7 @@ static tutti_status fold_block(tutti_collective *c, struct iovec *out, struct io
     return TUTTI_OK;
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status mesh_all_reduce(tutti_collective *c)
 {
     size_t most = offset_of(c, 1) + c->element; /* of a block */
     void *room;
@@ -53,7 +53,7 @@ static tutti_status all_reduce(tutti_collective *c)
 }
 
 /* Messages of a step leave one behind the other. */
-static double cost_all_reduce(const tutti_cost_query *q)
+static double mesh_cost_all_reduce(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
     double meet = q->ranks > 2 && q->link == TUTTI_LINK_BETWEEN ? 1.02 : 1; /* at their receivers */
@@ -66,7 +66,7 @@ const tutti_coll tutti_coll_mesh = {
     .doc = "everybody to everybody, a block each",
     .all_cross = true,
     .in_parts = true,
-    .on = {[TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+    .on = {[TUTTI_ALL_REDUCE] = {mesh_all_reduce, mesh_cost_all_reduce,
                                  "2(p-1)(a + M/p b) + (p-1)/p Mg, in 2 steps, between "
                                  "machines 2 % more"}},
 };

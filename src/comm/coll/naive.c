@@ -1,6 +1,6 @@
 /* naive.c: everybody sends everything to everybody. (p - 1) M bytes leave each rank; one step. What
  * every other algorithm is checked against: results are folded in the order of ranks. */
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 #include <stdlib.h>
 
 static tutti_status tables(tutti_collective *c, struct iovec **ret_out, struct iovec **ret_in)
@@ -13,7 +13,7 @@ static tutti_status tables(tutti_collective *c, struct iovec **ret_out, struct i
     return TUTTI_OK;
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status naive_all_reduce(tutti_collective *c)
 {
     struct iovec *out, *in;
     size_t bytes = (size_t)c->count * c->element;
@@ -36,7 +36,7 @@ static tutti_status all_reduce(tutti_collective *c)
     return status;
 }
 
-static tutti_status all_gather(tutti_collective *c)
+static tutti_status naive_all_gather(tutti_collective *c)
 {
     struct iovec *out, *in;
     TUTTI_TRY(tables(c, &out, &in));
@@ -70,7 +70,7 @@ static tutti_status all_to_all(tutti_collective *c)
     return status;
 }
 
-static tutti_status reduce_scatter(tutti_collective *c)
+static tutti_status naive_reduce_scatter(tutti_collective *c)
 {
     struct iovec *out, *in;
     size_t bytes = (size_t)c->count * c->element;
@@ -93,7 +93,7 @@ static tutti_status reduce_scatter(tutti_collective *c)
     return status;
 }
 
-static tutti_status barrier(tutti_collective *c)
+static tutti_status naive_barrier(tutti_collective *c)
 {
     struct iovec *out, *in;
     TUTTI_TRY(tables(c, &out, &in));
@@ -134,7 +134,7 @@ static double cost_scattered(const tutti_cost_query *q)
            (q->ranks - 1) * tutti__coll_cost_source(q, block, touched) +
            tutti__coll_cost_move(q, block);
 }
-static double cost_barrier(const tutti_cost_query *q)
+static double naive_cost_barrier(const tutti_cost_query *q)
 {
     return (q->ranks - 1) * tutti__cost_exchange(q, 0);
 }
@@ -145,11 +145,11 @@ const tutti_coll tutti_coll_naive = {
     .all_cross = true,
     .on =
         {
-            [TUTTI_BARRIER] = {barrier, cost_barrier, "(p-1)a"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_folded, "(p-1)(a + Mb + Mg)"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scattered,
+            [TUTTI_BARRIER] = {naive_barrier, naive_cost_barrier, "(p-1)a"},
+            [TUTTI_ALL_REDUCE] = {naive_all_reduce, cost_folded, "(p-1)(a + Mb + Mg)"},
+            [TUTTI_REDUCE_SCATTER] = {naive_reduce_scatter, cost_scattered,
                                       "(p-1)(a + M/p b + M/p (z-m)) + M/p m"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb) + Mm"},
+            [TUTTI_ALL_GATHER] = {naive_all_gather, cost_gather, "(p-1)(a + Mb) + Mm"},
             [TUTTI_ALL_TO_ALL] = {all_to_all, cost_all_to_all, "(p-1)(a + Mb) + Mm"},
         },
 };

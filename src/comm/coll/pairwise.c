@@ -1,6 +1,6 @@
 /* pairwise.c: all_to_all in p - 1 steps; in step k rank r gives to r + k and takes from r - k, so
  * that each has one partner each way at a time. */
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 static tutti_status all_to_all(tutti_collective *c)
 {

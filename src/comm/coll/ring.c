@@ -1,7 +1,7 @@
 /* ring.c: rank r gives to r + 1 and takes from r - 1. The message is cut into p blocks; after p - 1
  * steps each rank has one block of the sum, after p - 1 more everybody has all. 2 (p - 1) / p M
  * bytes leave each rank, which no algorithm over messages can better. */
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 #include <math.h>
 
@@ -66,7 +66,7 @@ static tutti_status gather_blocks(tutti_collective *c, char *data, int64_t count
     return TUTTI_OK;
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status ring_all_reduce(tutti_collective *c)
 {
     void *room;
     int64_t low = tutti__coll_cut(c->count, c->size, c->rank);
@@ -78,7 +78,7 @@ static tutti_status all_reduce(tutti_collective *c)
 }
 
 /* Sums on their way round are in two blocks of scratch memory in turn; the last is the result. */
-static tutti_status reduce_scatter(tutti_collective *c)
+static tutti_status ring_reduce_scatter(tutti_collective *c)
 {
     void *scratch;
     size_t block = (size_t)c->count * c->element;
@@ -98,7 +98,7 @@ static tutti_status reduce_scatter(tutti_collective *c)
     return TUTTI_OK;
 }
 
-static tutti_status all_gather(tutti_collective *c)
+static tutti_status ring_all_gather(tutti_collective *c)
 {
     int64_t start = 0, total = 0, mine = c->counts ? c->counts[c->rank] : c->count;
     for (int i = 0; i < c->size; i++) {
@@ -111,7 +111,7 @@ static tutti_status all_gather(tutti_collective *c)
 }
 
 /* A chain from the root: while one piece goes on, the next comes in. */
-static tutti_status broadcast(tutti_collective *c)
+static tutti_status ring_broadcast(tutti_collective *c)
 {
     size_t bytes = (size_t)c->count * c->element, had = 0;
     char *data = c->out;
@@ -162,7 +162,7 @@ static double cost_scatter(const tutti_cost_query *q)
     return (q->ranks - 1) * (tutti__coll_cost_exchange_block(q, block, touched) + sum) +
            cost_dependence(q);
 }
-static double cost_all_reduce(const tutti_cost_query *q)
+static double ring_cost_all_reduce(const tutti_cost_query *q)
 {
     double block = q->bytes / q->ranks;
     return (q->ranks - 1) *
@@ -172,7 +172,7 @@ static double cost_all_reduce(const tutti_cost_query *q)
 /* The first piece goes from rank to rank; after it each sends on what has just come, and is in its
  * caches, while the next comes into memory. Two ranks: the root is ahead by what the link holds;
  * further pieces are put in one by one, as they are taken out. */
-static double cost_broadcast(const tutti_cost_query *q)
+static double ring_cost_broadcast(const tutti_cost_query *q)
 {
     double piece = q->bytes < CHAIN ? q->bytes : CHAIN, pieces = q->bytes / CHAIN;
     pieces = pieces < 1 ? 1 : pieces;
@@ -188,12 +188,12 @@ const tutti_coll tutti_coll_ring = {
     .in_parts = true,
     .on =
         {
-            [TUTTI_BROADCAST] = {broadcast, cost_broadcast,
+            [TUTTI_BROADCAST] = {ring_broadcast, ring_cost_broadcast,
                                  "(M/C + p-2)(a + Cb), C = min(M, 128 KiB); p = 2: a + Mb"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce,
+            [TUTTI_ALL_REDUCE] = {ring_all_reduce, ring_cost_all_reduce,
                                   "2(p-1)a + 2(p-1)/p Mb + (p-1)/p Mg"},
-            [TUTTI_REDUCE_SCATTER] = {reduce_scatter, cost_scatter,
+            [TUTTI_REDUCE_SCATTER] = {ring_reduce_scatter, cost_scatter,
                                       "(p-1)a + (p-1)/p Mb + (p-1)/p Mz"},
-            [TUTTI_ALL_GATHER] = {all_gather, cost_gather, "(p-1)(a + Mb) + Mm"},
+            [TUTTI_ALL_GATHER] = {ring_all_gather, cost_gather, "(p-1)(a + Mb) + Mm"},
         },
 };

@@ -1,6 +1,6 @@
 /* tree.c: a binomial tree. In step k ranks whose distance to the root is an odd multiple of 2^k
  * give to the rank 2^k below; a broadcast goes the same way back. log2 p steps each. */
-#include "comm/coll.h"
+#include "comm/coll/coll.h"
 
 static int real(const tutti_collective *c, int root, int place)
 {
@@ -42,12 +42,12 @@ static tutti_status reduce_to(tutti_collective *c, int root, void *sum, void *ro
     return TUTTI_OK;
 }
 
-static tutti_status broadcast(tutti_collective *c)
+static tutti_status tree_broadcast(tutti_collective *c)
 {
     return broadcast_from(c, c->root, c->out, (size_t)c->count * c->element);
 }
 
-static tutti_status reduce(tutti_collective *c)
+static tutti_status tree_reduce(tutti_collective *c)
 {
     size_t bytes = (size_t)c->count * c->element;
     bool root = c->rank == c->root;
@@ -60,7 +60,7 @@ static tutti_status reduce(tutti_collective *c)
     return TUTTI_OK;
 }
 
-static tutti_status all_reduce(tutti_collective *c)
+static tutti_status tree_all_reduce(tutti_collective *c)
 {
     size_t bytes = (size_t)c->count * c->element;
     void *room;
@@ -71,7 +71,7 @@ static tutti_status all_reduce(tutti_collective *c)
     return broadcast_from(c, 0, c->out, bytes);
 }
 
-static tutti_status barrier(tutti_collective *c)
+static tutti_status tree_barrier(tutti_collective *c)
 {
     char nothing = 0;
     int place = c->rank;
@@ -86,7 +86,7 @@ static tutti_status barrier(tutti_collective *c)
     return broadcast_from(c, 0, &nothing, 0);
 }
 
-static double cost_broadcast(const tutti_cost_query *q)
+static double tree_cost_broadcast(const tutti_cost_query *q)
 {
     return tutti__log2(q->ranks) * tutti__cost_message(q, q->bytes);
 }
@@ -96,11 +96,11 @@ static double cost_reduce(const tutti_cost_query *q)
     return tutti__coll_cost_folded_into(q, q->bytes) +
            (tutti__log2(q->ranks) - 1) * tutti__coll_cost_folded(q, q->bytes);
 }
-static double cost_all_reduce(const tutti_cost_query *q)
+static double tree_cost_all_reduce(const tutti_cost_query *q)
 {
-    return tutti__log2(q->ranks) * tutti__coll_cost_folded(q, q->bytes) + cost_broadcast(q);
+    return tutti__log2(q->ranks) * tutti__coll_cost_folded(q, q->bytes) + tree_cost_broadcast(q);
 }
-static double cost_barrier(const tutti_cost_query *q)
+static double tree_cost_barrier(const tutti_cost_query *q)
 {
     return 2 * tutti__log2(q->ranks) * tutti__cost_message(q, 0);
 }
@@ -111,9 +111,10 @@ const tutti_coll tutti_coll_tree = {
     .few = 0.5, /* half of the ranks are at work in the first step, two in the last */
     .on =
         {
-            [TUTTI_BARRIER] = {barrier, cost_barrier, "2 log p a"},
-            [TUTTI_BROADCAST] = {broadcast, cost_broadcast, "log p (a + Mb)"},
-            [TUTTI_REDUCE] = {reduce, cost_reduce, "log p (a + Mb + Mg)"},
-            [TUTTI_ALL_REDUCE] = {all_reduce, cost_all_reduce, "2 log p (a + Mb) + log p Mg"},
+            [TUTTI_BARRIER] = {tree_barrier, tree_cost_barrier, "2 log p a"},
+            [TUTTI_BROADCAST] = {tree_broadcast, tree_cost_broadcast, "log p (a + Mb)"},
+            [TUTTI_REDUCE] = {tree_reduce, cost_reduce, "log p (a + Mb + Mg)"},
+            [TUTTI_ALL_REDUCE] = {tree_all_reduce, tree_cost_all_reduce,
+                                  "2 log p (a + Mb) + log p Mg"},
         },
 };

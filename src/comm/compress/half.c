@@ -1,5 +1,5 @@
 /* half.c: 16 bits on the wire, nothing to remember. */
-#include "comm/compress.h"
+#include "comm/compress/compress.h"
 
 const tutti_compression tutti_compression_bf16 = {
     .name = "bf16",

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "comm/compress.h"
+#include "comm/compress/compress.h"
 
 static int64_t width(const tutti_compressor *compressor)
 {
@@ -48,8 +48,8 @@ static float *last_q(const tutti_compressor *compressor)
     return compressor->state + compressor->rows * compressor->columns;
 }
 
-/* Q starts at random, on all ranks alike. */
-static void begin(tutti_compressor *compressor)
+/* Q starts at random, on all ranks in the same way. */
+static void powersgd_begin(tutti_compressor *compressor)
 {
     if (compressor->state_count == 0)
         return;
@@ -137,7 +137,7 @@ static void give_out(const float *p, const float *q, int64_t n, int64_t m, int64
         }
 }
 
-static tutti_status reduce(tutti_compressor *compressor, tutti_collective *c)
+static tutti_status powersgd_reduce(tutti_compressor *compressor, tutti_collective *c)
 {
     int64_t n = compressor->rows, m = compressor->columns, r = width(compressor);
     if (whole(compressor))
@@ -178,7 +178,7 @@ const tutti_compression tutti_compression_powersgd = {
     .most = 1024,
     .whole = true,
     .state = state,
-    .begin = begin,
+    .begin = powersgd_begin,
     .bytes = bytes,
-    .reduce = reduce,
+    .reduce = powersgd_reduce,
 };

@@ -8,21 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/compress.h"
+#include "comm/compress/compress.h"
 
 typedef struct pair {
     uint32_t place;
     float value;
 } pair;
 
-static int64_t numbers(const tutti_compressor *compressor)
+static int64_t topk_numbers(const tutti_compressor *compressor)
 {
     return compressor->rows * compressor->columns;
 }
 
 static int64_t kept(const tutti_compressor *compressor)
 {
-    int64_t count = numbers(compressor);
+    int64_t count = topk_numbers(compressor);
     int64_t k = (int64_t)ceil(compressor->argument * (double)count);
     return k < 1 && count > 0 ? 1 : k > count ? count : k;
 }
@@ -61,7 +61,7 @@ static uint32_t threshold(const float *v, int64_t count, int64_t k, int64_t *ret
 }
 
 /* Takes the k largest out of v, lower places first among equals. */
-static void take(float *v, int64_t count, int64_t k, pair *ret_pairs)
+static void topk_take(float *v, int64_t count, int64_t k, pair *ret_pairs)
 {
     int64_t ties, used = 0;
     uint32_t least = threshold(v, count, k, &ties);
@@ -91,7 +91,7 @@ static tutti_status add_pairs(tutti_collective *c, const pair *pairs, int64_t k)
     return TUTTI_OK;
 }
 
-static tutti_status reduce(tutti_compressor *compressor, tutti_collective *c)
+static tutti_status topk_reduce(tutti_compressor *compressor, tutti_collective *c)
 {
     int64_t k = kept(compressor);
     const float *g = c->in;
@@ -104,7 +104,7 @@ static tutti_status reduce(tutti_compressor *compressor, tutti_collective *c)
                           c->size);
     for (int64_t i = 0; i < c->count; i++)
         e[i] += g[i];
-    take(e, c->count, k, pairs);
+    topk_take(e, c->count, k, pairs);
     tutti_status status = tutti__compressor_call(c, TUTTI_ALL_GATHER, pairs, pairs + k,
                                                  k * (int64_t)sizeof(pair), TUTTI_U8);
     if (status == TUTTI_OK)
@@ -119,7 +119,7 @@ const tutti_compression tutti_compression_topk = {
     .argument = "SHARE",
     .least = 1e-6,
     .most = 1,
-    .state = numbers,
+    .state = topk_numbers,
     .bytes = bytes,
-    .reduce = reduce,
+    .reduce = topk_reduce,
 };

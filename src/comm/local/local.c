@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "comm/fabric.h"
-#include "comm/segment.h"
+#include "comm/fabric/fabric.h"
+#include "comm/fabric/segment.h"
 
 typedef struct shared {
     void *memory;
@@ -28,8 +28,8 @@ static void give_up(shared *all)
     free(all);
 }
 
-static tutti_status prepare(int size, const tutti_comm_options *options, bool forked,
-                            void **ret_shared)
+static tutti_status local_prepare(int size, const tutti_comm_options *options, bool forked,
+                                  void **ret_shared)
 {
     if (forked)
         return tutti_fail(TUTTI_UNSUPPORTED, "the engine 'local' connects threads of one process; "
@@ -56,9 +56,9 @@ static tutti_status prepare(int size, const tutti_comm_options *options, bool fo
     return TUTTI_OK;
 }
 
-static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
+static tutti_status attach(tutti_fabric *fabric, void *arg, void **ret_state)
 {
-    shared *all = given;
+    shared *all = arg;
     state *own = calloc(1, sizeof *own);
     if (!own)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a thread's links");
@@ -75,38 +75,38 @@ static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
     return TUTTI_OK;
 }
 
-static void discard(void *given, int rank)
+static void local_discard(void *arg, int rank)
 {
     (void)rank;
-    give_up(given);
+    give_up(arg);
 }
 
-static void detach(tutti_fabric *fabric, void *given)
+static void detach(tutti_fabric *fabric, void *arg)
 {
-    state *own = given;
+    state *own = arg;
     tutti__segment_close(own->segment);
     fabric->segment = NULL;
     give_up(own->shared);
     free(own);
 }
 
-static tutti_status send_bytes(void *given, int peer, const struct iovec *parts, int count,
+static tutti_status send_bytes(void *arg, int peer, const struct iovec *parts, int count,
                                size_t *ret_done)
 {
-    return tutti__ring_send(((state *)given)->segment, peer, parts, count, ret_done);
+    return tutti__ring_send(((state *)arg)->segment, peer, parts, count, ret_done);
 }
 
-static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, size_t *ret_done)
+static tutti_status recv_bytes(void *arg, int peer, void *data, size_t size, size_t *ret_done)
 {
-    return tutti__ring_recv(((state *)given)->segment, peer, data, size, ret_done);
+    return tutti__ring_recv(((state *)arg)->segment, peer, data, size, ret_done);
 }
 
-const tutti_engine tutti_engine_local = {
+const tutti_fabric_engine tutti_fabric_engine_local = {
     .name = "local",
     .doc = "threads of one process",
-    .prepare = prepare,
+    .prepare = local_prepare,
     .attach = attach,
-    .discard = discard,
+    .discard = local_discard,
     .detach = detach,
     .send = send_bytes,
     .recv = recv_bytes,

@@ -20,7 +20,7 @@ static const char *library(void)
     return text;
 }
 
-static void finish(void)
+static void module_finish(void)
 {
     int over = 0;
     MPI_Finalized(&over);
@@ -28,7 +28,7 @@ static void finish(void)
         MPI_Finalize();
 }
 
-static int start(int *ret_rank, int *ret_size, int *ret_threads)
+static int module_start(int *ret_rank, int *ret_size, int *ret_threads)
 {
     int running = 0, over = 0, level = 0, status = MPI_SUCCESS;
     MPI_Initialized(&running);
@@ -39,7 +39,7 @@ static int start(int *ret_rank, int *ret_size, int *ret_threads)
         status = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level);
         ours = status == MPI_SUCCESS;
         if (ours)
-            atexit(finish);
+            atexit(module_finish);
     }
     if (status == MPI_SUCCESS && !world) {
         status = MPI_Comm_dup(MPI_COMM_WORLD, &world);
@@ -99,9 +99,9 @@ static int probe(int peer, void **ret_message, size_t *ret_size)
     return status;
 }
 
-static int take(void *given, void *data, size_t size)
+static int module_take(void *arg, void *data, size_t size)
 {
-    MPI_Message *message = given;
+    MPI_Message *message = arg;
     int status = MPI_Mrecv(data, (int)size, MPI_BYTE, message, MPI_STATUS_IGNORE);
     free(message);
     return status;
@@ -137,7 +137,7 @@ static MPI_Op reduction_of(int reduction)
     }
 }
 
-static int call(const tutti_mpi_operation *o, MPI_Request *request)
+static int module_call(const tutti_mpi_operation *o, MPI_Request *request)
 {
     MPI_Datatype type = type_of(o->type);
     MPI_Op fold = reduction_of(o->reduction);
@@ -170,12 +170,12 @@ static int call(const tutti_mpi_operation *o, MPI_Request *request)
     }
 }
 
-static int begin(const tutti_mpi_operation *operation, void **ret_request)
+static int module_begin(const tutti_mpi_operation *operation, void **ret_request)
 {
     MPI_Request *request = malloc(sizeof *request);
     if (!request)
         return MPI_ERR_NO_MEM;
-    int status = call(operation, request);
+    int status = module_call(operation, request);
     if (status != MPI_SUCCESS) {
         free(request);
         return status;
@@ -189,7 +189,7 @@ static void end(void)
     if (!ours)
         return;
     MPI_Comm_free(&world);
-    finish();
+    module_finish();
 }
 
 static void stay(void)
@@ -201,7 +201,15 @@ static void stay(void)
 __attribute__((visibility("default"))) const tutti_mpi_module *tutti_mpi_module_get(void);
 const tutti_mpi_module *tutti_mpi_module_get(void)
 {
-    static const tutti_mpi_module table = {
-        TUTTI_MPI_MODULE_VERSION, library, start, send_bytes, begin, test, probe, take, end, stay};
+    static const tutti_mpi_module table = {TUTTI_MPI_MODULE_VERSION,
+                                           library,
+                                           module_start,
+                                           send_bytes,
+                                           module_begin,
+                                           test,
+                                           probe,
+                                           module_take,
+                                           end,
+                                           stay};
     return &table;
 }

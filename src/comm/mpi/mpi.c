@@ -12,9 +12,9 @@
 #include "base/module.h"
 #include "base/params.h"
 #include "base/world.h"
+#include "comm/coll/native.h"
 #include "comm/comm.h"
 #include "comm/mpi/module.h"
-#include "comm/native.h"
 
 enum {
     TOGETHER = 8 << 10, /* a header travels with the start of its message */
@@ -61,7 +61,7 @@ static const char *file_name(void)
     return by_mpich() ? "tutti_mpi_mpich.so" : "tutti_mpi.so";
 }
 
-static const tutti_mpi_module *find(void)
+static const tutti_mpi_module *mpi_find(void)
 {
     void *library = tutti__module_open("src/comm/mpi/", file_name());
     const tutti_mpi_module *(*get)(void) = NULL;
@@ -75,7 +75,7 @@ static const tutti_mpi_module *module(void)
 {
     static const tutti_mpi_module *found; /* set once: every writer writes the same */
     const tutti_mpi_module *known = __atomic_load_n(&found, __ATOMIC_ACQUIRE);
-    if (!known && (known = find()))
+    if (!known && (known = mpi_find()))
         __atomic_store_n(&found, known, __ATOMIC_RELEASE);
     return known;
 }
@@ -121,9 +121,9 @@ static void attach(state *own)
     pthread_mutex_unlock(&attached_lock);
 }
 
-static void detach(tutti_fabric *fabric, void *given)
+static void detach(tutti_fabric *fabric, void *arg)
 {
-    state *own = given;
+    state *own = arg;
     pthread_mutex_lock(&attached_lock);
     for (state **at = &attached; *at; at = &(*at)->next)
         if (*at == own) {
@@ -154,7 +154,7 @@ static tutti_status map_ranks(tutti_fabric *fabric, state *own, int rank, int64_
     return status;
 }
 
-static tutti_status start(int job_size, int *ret_rank, int *ret_threads)
+static tutti_status mpi_start(int job_size, int *ret_rank, int *ret_threads)
 {
     int size;
     TUTTI_TRY(available());
@@ -181,7 +181,7 @@ static tutti_status announce(int rank, int size, char *text, size_t bytes, bool 
     const tutti_world *world = tutti__world();
     int own, threads;
     void *request = NULL;
-    TUTTI_TRY(start(size, &own, &threads));
+    TUTTI_TRY(mpi_start(size, &own, &threads));
     if (own != rank)
         return tutti_fail(TUTTI_INVALID, "rank %d of the job is rank %d of MPI (%s)", rank, own,
                           module()->library());
@@ -205,12 +205,12 @@ static tutti_status announce(int rank, int size, char *text, size_t bytes, bool 
     return TUTTI_OK;
 }
 
-static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
-                         int64_t deadline_ns, void **ret_state)
+static tutti_status mpi_join(tutti_fabric *fabric, const tutti_comm_options *options,
+                             int64_t deadline_ns, void **ret_state)
 {
     (void)options;
     int rank, size = fabric->size, threads;
-    TUTTI_TRY(start(size, &rank, &threads));
+    TUTTI_TRY(mpi_start(size, &rank, &threads));
     state *own = calloc(1, sizeof *own + (size_t)size * sizeof own->peers[0]);
     if (!own)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", size);
@@ -253,10 +253,10 @@ static tutti_status begin_send(state *own, int peer, const struct iovec *parts, 
     return error ? failed(peer, "sending", error) : TUTTI_OK;
 }
 
-static tutti_status send_bytes(void *given, int peer, const struct iovec *parts, int count,
+static tutti_status send_bytes(void *arg, int peer, const struct iovec *parts, int count,
                                size_t *ret_done)
 {
-    state *own = given;
+    state *own = arg;
     peer_state *to = &own->peers[peer];
     int error = 0;
     if (to->sending)
@@ -270,15 +270,15 @@ static tutti_status send_bytes(void *given, int peer, const struct iovec *parts,
 }
 
 /* Not every MPI can take back what it was told to send. */
-static size_t handed_over(void *given, int peer)
+static size_t handed_over(void *arg, int peer)
 {
-    const peer_state *to = &((state *)given)->peers[peer];
+    const peer_state *to = &((state *)arg)->peers[peer];
     return to->sending ? to->sending_size : 0;
 }
 
-static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, size_t *ret_done)
+static tutti_status recv_bytes(void *arg, int peer, void *data, size_t size, size_t *ret_done)
 {
-    state *own = given;
+    state *own = arg;
     peer_state *from = &own->peers[peer];
     void *message = NULL;
     size_t there = 0;
@@ -385,7 +385,8 @@ static tutti_status place_blocks(const state *own, const tutti_collective *c,
 }
 
 /* Until it is done, or the group's or the call's end; a request that is left stays MPI's. */
-static tutti_status finish(const state *own, const tutti_collective *c, int error, void **request)
+static tutti_status mpi_finish(const state *own, const tutti_collective *c, int error,
+                               void **request)
 {
     for (int round = 0; !error && *request; round++) {
         error = own->mpi->test(request);
@@ -404,9 +405,9 @@ static tutti_status finish(const state *own, const tutti_collective *c, int erro
                  : TUTTI_OK;
 }
 
-static tutti_status native(void *given, tutti_collective *c)
+static tutti_status native(void *arg, tutti_collective *c)
 {
-    state *own = given;
+    state *own = arg;
     int type = type_number(c->dtype), *blocks = NULL;
     size_t before = (size_t)c->rank * (size_t)c->count * c->element;
     bool in_place = c->in == c->out || (c->operation == TUTTI_ALL_GATHER &&
@@ -422,7 +423,7 @@ static tutti_status native(void *given, tutti_collective *c)
         TUTTI_TRY(place_blocks(own, c, &operation, &blocks));
     void *request = NULL;
     int error = own->mpi->begin(&operation, &request);
-    tutti_status status = finish(own, c, error, &request);
+    tutti_status status = mpi_finish(own, c, error, &request);
     if (!request) /* MPI reads them until then */
         free(blocks);
     if (status != TUTTI_OK)
@@ -436,12 +437,12 @@ static tutti_status native(void *given, tutti_collective *c)
 
 static const tutti_native natives = {.lacks = lacks, .run = native};
 
-const tutti_engine tutti_engine_mpi = {
+const tutti_fabric_engine tutti_fabric_engine_mpi = {
     .name = "mpi",
     .doc = "OpenMPI or MPICH, under mpirun or srun",
     .processes = true,
     .available = available,
-    .join = join,
+    .join = mpi_join,
     .announce = announce,
     .detach = detach,
     .send = send_bytes,

@@ -18,7 +18,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "comm/segment.h"
+#include "comm/fabric/segment.h"
 
 typedef enum way { ROOMY, NAMELESS, TIGHT, WAYS } way;
 
@@ -55,8 +55,8 @@ static tutti_status check_limit(size_t bytes, int size)
 }
 
 /* A new file becomes a segment, of which the first `reserved` bytes are taken. */
-static tutti_status fill(int file, const char *where, size_t bytes, uint64_t reserved, int size,
-                         void **ret_memory)
+static tutti_status memory_fill(int file, const char *where, size_t bytes, uint64_t reserved,
+                                int size, void **ret_memory)
 {
     TUTTI_TRY(check_limit(bytes, size));
     if (ftruncate(file, (off_t)bytes) != 0)
@@ -79,7 +79,7 @@ tutti_status tutti__shm_nameless(size_t bytes, int size, int *ret_file, void **r
         return tutti_fail(TUTTI_NO_MEMORY, "cannot make shared memory (memfd_create): %s",
                           strerror(errno));
     tutti_status status =
-        fill(file, "shared memory", bytes, tutti__segment_least(size), size, ret_memory);
+        memory_fill(file, "shared memory", bytes, tutti__segment_least(size), size, ret_memory);
     if (status != TUTTI_OK)
         close(file);
     else
@@ -113,7 +113,7 @@ static tutti_status make_named(const char *name, way by, size_t bytes, int size,
     int file = shm_open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0)
         return tutti_fail(TUTTI_NO_MEMORY, "cannot make a file in /dev/shm: %s", strerror(errno));
-    tutti_status status = fill(file, "/dev/shm", bytes, reserved, size, ret_memory);
+    tutti_status status = memory_fill(file, "/dev/shm", bytes, reserved, size, ret_memory);
     if (status != TUTTI_OK) {
         shm_unlink(name);
         close(file);
@@ -163,13 +163,13 @@ typedef struct meeting {
     void *memory;
 } meeting;
 
-static tutti_status make(meeting *m, way by)
+static tutti_status memory_make(meeting *m, way by)
 {
     return by == NAMELESS ? tutti__shm_nameless(m->bytes, m->count, &m->file, &m->memory)
                           : make_named(m->name, by, m->bytes, m->count, &m->file, &m->memory);
 }
 
-static tutti_status find(meeting *m, way by)
+static tutti_status memory_find(meeting *m, way by)
 {
     if (by == NAMELESS)
         TUTTI_TRY(open_nameless(&m->all[m->first], &m->file));
@@ -208,9 +208,9 @@ static tutti_status tell(meeting *m, tutti_status status, bool *ret_refused)
 static tutti_status attempt(meeting *m, way by, bool *ret_refused)
 {
     bool maker = m->fabric->rank == m->first && m->count > 1, others = m->count > 1 && !maker;
-    tutti_status status = tell(m, maker ? make(m, by) : TUTTI_OK, ret_refused);
+    tutti_status status = tell(m, maker ? memory_make(m, by) : TUTTI_OK, ret_refused);
     if (status == TUTTI_OK)
-        status = tell(m, others ? find(m, by) : TUTTI_OK, ret_refused);
+        status = tell(m, others ? memory_find(m, by) : TUTTI_OK, ret_refused);
     if (m->count > 1 && by != NAMELESS)
         shm_unlink(m->name); /* by all: its maker may have died */
     if (status == TUTTI_OK)

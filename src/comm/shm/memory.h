@@ -2,7 +2,7 @@
 #ifndef TUTTI_COMM_SHM_MEMORY_H
 #define TUTTI_COMM_SHM_MEMORY_H
 
-#include "comm/fabric.h"
+#include "comm/fabric/fabric.h"
 
 /* A segment for `size` ranks in a file without a name, formatted. */
 tutti_status tutti__shm_nameless(size_t bytes, int size, int *ret_file, void **ret_memory);

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "comm/fabric.h"
-#include "comm/segment.h"
+#include "comm/fabric/fabric.h"
+#include "comm/fabric/segment.h"
 #include "comm/shm/memory.h"
 
 typedef struct shared {
@@ -24,8 +24,8 @@ typedef struct state {
     int *place; /* [size of the fabric]: rank in the segment, -1 where it is on another machine */
 } state;
 
-static tutti_status prepare(int size, const tutti_comm_options *options, bool forked,
-                            void **ret_shared)
+static tutti_status shm_prepare(int size, const tutti_comm_options *options, bool forked,
+                                void **ret_shared)
 {
     (void)forked;
     shared *all = calloc(1, sizeof *all);
@@ -84,9 +84,9 @@ static tutti_status view(tutti_fabric *fabric, void *memory, int file, size_t by
     return TUTTI_OK;
 }
 
-static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
+static tutti_status attach(tutti_fabric *fabric, void *arg, void **ret_state)
 {
-    shared *all = given;
+    shared *all = arg;
     void *memory;
     int file = fcntl(all->descriptor, F_DUPFD_CLOEXEC, 3);
     if (file < 0)
@@ -99,25 +99,25 @@ static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
     return view(fabric, memory, file, all->bytes, all->arena_bytes, fabric->size, NULL, ret_state);
 }
 
-static void discard(void *given, int rank)
+static void shm_discard(void *arg, int rank)
 {
     (void)rank;
-    shared *all = given;
+    shared *all = arg;
     close(all->descriptor);
     free(all);
 }
 
-static void detach(tutti_fabric *fabric, void *given)
+static void detach(tutti_fabric *fabric, void *arg)
 {
-    state *own = given;
+    state *own = arg;
     tutti__segment_close(own->segment);
     fabric->segment = NULL;
     free(own->place);
     free(own);
 }
 
-static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
-                         int64_t deadline_ns, void **ret_state)
+static tutti_status shm_join(tutti_fabric *fabric, const tutti_comm_options *options,
+                             int64_t deadline_ns, void **ret_state)
 {
     int *ranks = calloc((size_t)fabric->size, sizeof *ranks), count = 0;
     if (!ranks)
@@ -137,27 +137,27 @@ static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options
     return status;
 }
 
-static tutti_status send_bytes(void *given, int peer, const struct iovec *parts, int count,
+static tutti_status send_bytes(void *arg, int peer, const struct iovec *parts, int count,
                                size_t *ret_done)
 {
-    state *own = given;
+    state *own = arg;
     return tutti__ring_send(own->segment, own->place[peer], parts, count, ret_done);
 }
 
-static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, size_t *ret_done)
+static tutti_status recv_bytes(void *arg, int peer, void *data, size_t size, size_t *ret_done)
 {
-    state *own = given;
+    state *own = arg;
     return tutti__ring_recv(own->segment, own->place[peer], data, size, ret_done);
 }
 
-const tutti_engine tutti_engine_shm = {
+const tutti_fabric_engine tutti_fabric_engine_shm = {
     .name = "shm",
     .doc = "processes of one machine, through shared memory",
     .processes = true,
-    .prepare = prepare,
+    .prepare = shm_prepare,
     .attach = attach,
-    .discard = discard,
-    .join = join,
+    .discard = shm_discard,
+    .join = shm_join,
     .detach = detach,
     .send = send_bytes,
     .recv = recv_bytes,

@@ -56,7 +56,7 @@ static bool before(event a, event b)
     return a.at < b.at || (a.at == b.at && a.rank < b.rank);
 }
 
-static void push(replay *r, int rank)
+static void replay_push(replay *r, int rank)
 {
     event e = {r->actors[rank].clock, rank};
     int at = r->heap_count++;
@@ -149,7 +149,7 @@ static void arrive(replay *r, uint32_t number, double time)
     }
     c->times[c->sent++ & (c->room - 1)] = time;
     if (c->waiting >= 0 && c->wanted < c->sent) {
-        push(r, c->waiting);
+        replay_push(r, c->waiting);
         c->waiting = -1;
     }
 }
@@ -212,7 +212,7 @@ static void next_step(actor *a)
 }
 
 /* Until the rank must wait, lets another go first, or is done. */
-static void run(replay *r, int rank)
+static void replay_run(replay *r, int rank)
 {
     actor *a = &r->actors[rank];
     double gamma = r->links->network.gamma * r->links->slow[rank];
@@ -220,7 +220,7 @@ static void run(replay *r, int rank)
         const tutti_sim_step *step = &a->trace->steps[a->trace->groups[a->group].first + a->step];
         if (step->kind == TUTTI_SIM_SEND) {
             if (r->heap_count > 0 && r->heap[0].at < a->clock) {
-                push(r, rank);
+                replay_push(r, rank);
                 return;
             }
             do_send(r, rank, step);
@@ -245,7 +245,7 @@ static uint64_t window_of(const tutti_sim_trace *trace)
     return size;
 }
 
-static tutti_status prepare(replay *r, const tutti_sim_trace *traces, const double *begins)
+static tutti_status replay_prepare(replay *r, const tutti_sim_trace *traces, const double *begins)
 {
     r->actors = calloc((size_t)r->ranks, sizeof *r->actors);
     r->heap = calloc((size_t)r->ranks + 1, sizeof *r->heap);
@@ -259,11 +259,11 @@ static tutti_status prepare(replay *r, const tutti_sim_trace *traces, const doub
     if (!good)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to simulate %d ranks", r->ranks);
     for (int i = 0; i < r->ranks; i++)
-        push(r, i);
+        replay_push(r, i);
     return TUTTI_OK;
 }
 
-static tutti_status finish(const replay *r, double *ret_end)
+static tutti_status replay_finish(const replay *r, double *ret_end)
 {
     double end = 0;
     if (r->failed)
@@ -281,11 +281,11 @@ tutti_status tutti__sim_replay(tutti_sim_links *links, const tutti_sim_trace *tr
                                const double *begins, double *ret_end)
 {
     replay r = {.links = links, .ranks = links->network.ranks};
-    tutti_status status = prepare(&r, traces, begins);
+    tutti_status status = replay_prepare(&r, traces, begins);
     while (status == TUTTI_OK && r.heap_count > 0 && !r.failed)
-        run(&r, pop(&r));
+        replay_run(&r, pop(&r));
     if (status == TUTTI_OK)
-        status = finish(&r, ret_end);
+        status = replay_finish(&r, ret_end);
     for (int i = 0; r.actors && i < r.ranks; i++)
         free(r.actors[i].window);
     for (uint32_t i = 0; i < r.channel_count; i++)

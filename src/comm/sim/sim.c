@@ -41,7 +41,7 @@ double tutti__network_time(const tutti_network *n, tutti_comm_link link, double 
     return bytes * (by_size[0] > 0 ? tutti__cost_per_byte(by_size, bytes) : n->beta[link]);
 }
 
-static tutti_status check(const stage *s, const char *operation, const char *algorithm)
+static tutti_status sim_check(const stage *s, const char *operation, const char *algorithm)
 {
     if (s->operation == TUTTI_OPERATION_COUNT || !s->coll || !s->coll->on[s->operation].run)
         return tutti_fail(TUTTI_NOT_FOUND, "there is no %s by '%s'", operation, algorithm);
@@ -95,7 +95,7 @@ static void become(stage *s, int rank, tutti_sim_trace *trace)
     s->comm.trace = s->within.trace = s->between.trace = trace;
 }
 
-static tutti_status note(stage *s, int rank, tutti_sim_trace *trace)
+static tutti_status sim_note(stage *s, int rank, tutti_sim_trace *trace)
 {
     char *memory = tutti__sim_trace_memory();
     size_t block = (size_t)s->count * sizeof(float);
@@ -132,7 +132,7 @@ static tutti_status note_all(stage *s, tutti_sim_trace *traces, uint64_t limit,
     int ranks = s->network->ranks;
     for (int i = 0; i < ranks; i++) {
         int rank = ranks - 1 - i;
-        TUTTI_TRY(note(s, rank, &traces[rank]));
+        TUTTI_TRY(sim_note(s, rank, &traces[rank]));
         ret->messages += traces[rank].messages;
         uint64_t expected = i == 0 ? traces[rank].messages * (uint64_t)ranks : ret->messages;
         if (expected > limit)
@@ -199,7 +199,7 @@ tutti_status tutti__simulate(const tutti_network *network, const char *operation
         s->count /= network->ranks > 0 ? network->ranks : 1;
     tutti_status status = tutti__sim_links_create(network, &s->links);
     if (status == TUTTI_OK)
-        status = check(s, operation, algorithm);
+        status = sim_check(s, operation, algorithm);
     if (status == TUTTI_OK)
         status = set_up(s);
     if (status == TUTTI_OK)

@@ -54,7 +54,7 @@ static void close_group(tutti_sim_trace *trace)
     trace->open = trace->step_count;
 }
 
-static void add(tutti_sim_trace *trace, tutti_sim_kind kind, uint32_t peer, size_t bytes)
+static void trace_add(tutti_sim_trace *trace, tutti_sim_kind kind, uint32_t peer, size_t bytes)
 {
     trace->steps =
         grow(trace, trace->steps, trace->step_count, &trace->step_room, sizeof *trace->steps);
@@ -69,19 +69,19 @@ size_t tutti__sim_trace_post(tutti_sim_trace *trace, int peer, bool outgoing, si
         trace->step_count > trace->open ? &trace->steps[trace->step_count - 1] : NULL;
     if (last && (last->kind == TUTTI_SIM_WAIT || last->kind == TUTTI_SIM_COMPUTE))
         close_group(trace);
-    add(trace, outgoing ? TUTTI_SIM_SEND : TUTTI_SIM_RECV, (uint32_t)peer, bytes);
+    trace_add(trace, outgoing ? TUTTI_SIM_SEND : TUTTI_SIM_RECV, (uint32_t)peer, bytes);
     trace->messages += outgoing;
     return (size_t)trace->posted++;
 }
 
 void tutti__sim_trace_wait(tutti_sim_trace *trace, size_t number)
 {
-    add(trace, TUTTI_SIM_WAIT, (uint32_t)(trace->posted - number), 0);
+    trace_add(trace, TUTTI_SIM_WAIT, (uint32_t)(trace->posted - number), 0);
 }
 
 void tutti__sim_trace_copy(tutti_sim_trace *trace, size_t bytes)
 {
-    add(trace, TUTTI_SIM_COMPUTE, 0, bytes);
+    trace_add(trace, TUTTI_SIM_COMPUTE, 0, bytes);
 }
 
 void tutti__sim_trace_fold(void *out, const void *const *in, int sources, int64_t count)

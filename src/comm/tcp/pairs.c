@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "base/world.h"
 #include "cluster/place.h"
-#include "comm/lane.h"
+#include "comm/coll/lane.h"
 
 enum { NEAR_BYTES = 512 << 10 }; /* that the kernel keeps of what a rank of this machine sends */
 
@@ -24,9 +24,9 @@ static tutti_tcp_board *make_board(void)
     tutti_tcp_board *board = calloc(1, sizeof *board);
     if (!board)
         return NULL;
-    board->notice = mmap(NULL, sizeof *board->notice, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board->notice == MAP_FAILED) {
+    board->abort_flag = mmap(NULL, sizeof *board->abort_flag, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board->abort_flag == MAP_FAILED) {
         free(board);
         return NULL;
     }
@@ -38,7 +38,7 @@ void tutti__tcp_board_drop(tutti_tcp_board *board)
 {
     if (!board || atomic_fetch_sub(&board->users, 1) > 1)
         return;
-    munmap(board->notice, sizeof *board->notice);
+    munmap(board->abort_flag, sizeof *board->abort_flag);
     free(board);
 }
 
@@ -141,10 +141,10 @@ static tutti_status connect_all(tutti_tcp_pairs *all)
     return status;
 }
 
-void tutti__tcp_discard(void *given, int rank)
+void tutti__tcp_discard(void *arg, int rank)
 {
     (void)rank;
-    tutti_tcp_pairs *all = given;
+    tutti_tcp_pairs *all = arg;
     size_t count = (size_t)all->size * (size_t)all->size * (size_t)all->streams;
     for (size_t i = 0; i < count; i++)
         if (all->descriptors[i] >= 0)

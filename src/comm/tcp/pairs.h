@@ -2,8 +2,8 @@
 #ifndef TUTTI_COMM_TCP_PAIRS_H
 #define TUTTI_COMM_TCP_PAIRS_H
 
-#include "comm/engine.h"
-#include "comm/notice.h"
+#include "comm/fabric/abort_flag.h"
+#include "comm/fabric/engine.h"
 
 enum {
     TUTTI_TCP_STREAMS = 16, /* most connections between two ranks */
@@ -13,7 +13,7 @@ enum {
 /* Memory where the ranks of such a group tell each other why it has ended. */
 typedef struct tutti_tcp_board {
     atomic_int users; /* of this process */
-    tutti_notice *notice;
+    tutti_abort_flag *abort_flag;
 } tutti_tcp_board;
 void tutti__tcp_board_drop(tutti_tcp_board *board); /* NULL is fine */
 
@@ -27,7 +27,7 @@ typedef struct tutti_tcp_pairs {
 /* The engine's prepare and discard. */
 tutti_status tutti__tcp_prepare(int size, const tutti_comm_options *options, bool forked,
                                 void **ret_shared);
-void tutti__tcp_discard(void *given, int rank);
+void tutti__tcp_discard(void *arg, int rank);
 /* Of `wanted` lanes those that share the connections evenly; and how many connections two ranks
  * have, by default the `usual`. */
 int tutti__tcp_lanes(const tutti_comm_options *options, int wanted);

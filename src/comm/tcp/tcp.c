@@ -11,7 +11,7 @@
 #include "base/container.h"
 #include "base/world.h"
 #include "cluster/channel.h"
-#include "comm/lane.h"
+#include "comm/coll/lane.h"
 #include "comm/tcp/pairs.h"
 
 enum {
@@ -41,10 +41,10 @@ typedef struct state {
     peer_state peers[];
 } state;
 
-static void detach(tutti_fabric *fabric, void *given)
+static void detach(tutti_fabric *fabric, void *arg)
 {
-    state *own = given;
-    fabric->notice = NULL;
+    state *own = arg;
+    fabric->abort_flag = NULL;
     tutti__tcp_board_drop(own->board);
     for (int i = 0; i < own->size; i++) {
         for (int s = 0; s < own->peers[i].streams; s++) {
@@ -80,9 +80,9 @@ static bool add_connections(state *own, int peer, int streams)
 }
 
 /* Connections [number * each, ...) of each peer, which are the last there are. */
-static tutti_status lane(void *given, tutti_fabric *fabric, int number, void **ret_state)
+static tutti_status lane(void *arg, tutti_fabric *fabric, int number, void **ret_state)
 {
-    state *own = given, *other = new_state(fabric);
+    state *own = arg, *other = new_state(fabric);
     for (int peer = 0; other && peer < own->size; peer++) {
         peer_state *from = &own->peers[peer];
         int each = from->streams / (number + 1);
@@ -103,15 +103,15 @@ static tutti_status lane(void *given, tutti_fabric *fabric, int number, void **r
     return TUTTI_OK;
 }
 
-static tutti_status attach(tutti_fabric *fabric, void *given, void **ret_state)
+static tutti_status attach(tutti_fabric *fabric, void *arg, void **ret_state)
 {
-    tutti_tcp_pairs *all = given;
+    tutti_tcp_pairs *all = arg;
     state *own = new_state(fabric);
     if (!own)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for links to %d ranks", fabric->size);
     own->board = all->board;
     atomic_fetch_add(&own->board->users, 1);
-    fabric->notice = own->board->notice;
+    fabric->abort_flag = own->board->abort_flag;
     fabric->lane_count = all->lanes;
     for (int peer = 0; peer < fabric->size; peer++) {
         if (peer == fabric->rank)
@@ -170,8 +170,8 @@ static tutti_status agree_lanes(tutti_fabric *fabric, const tutti_comm_options *
 
 /* Round k joins the ranks whose numbers add up to k modulo the size: each has one partner at a
  * time, and nobody waits in a circle. */
-static tutti_status join(tutti_fabric *fabric, const tutti_comm_options *options,
-                         int64_t deadline_ns, void **ret_state)
+static tutti_status tcp_join(tutti_fabric *fabric, const tutti_comm_options *options,
+                             int64_t deadline_ns, void **ret_state)
 {
     state *own = new_state(fabric);
     if (!own)
@@ -224,9 +224,9 @@ static tutti_status lost(const state *own, int peer, tutti_status status, const 
 }
 
 /* A peer that sends nothing may be at work; one that does not acknowledge cannot be reached. */
-static void watch(void *given, int64_t silence_ns)
+static void watch(void *arg, int64_t silence_ns)
 {
-    state *own = given;
+    state *own = arg;
     for (int peer = 0; peer < own->size; peer++)
         for (int s = 0; s < own->peers[peer].streams; s++) {
             connection *each = &own->peers[peer].connections[s];
@@ -287,10 +287,10 @@ static tutti_status send_channel(tutti_channel *channel, const struct iovec *par
     return tutti__channel_send(channel, data, size < room ? size : room, ret_done);
 }
 
-static tutti_status send_bytes(void *given, int peer, const struct iovec *parts, int count,
+static tutti_status send_bytes(void *arg, int peer, const struct iovec *parts, int count,
                                size_t *ret_done)
 {
-    state *own = given;
+    state *own = arg;
     peer_state *to = &own->peers[peer];
     struct iovec left[2] = {parts[0], count > 1 ? parts[1] : (struct iovec){0}};
     size_t total = 0;
@@ -335,9 +335,9 @@ static tutti_status recv_plain(int descriptor, void *data, size_t size, size_t *
     return got < 0 ? broken() : TUTTI_OK;
 }
 
-static tutti_status recv_bytes(void *given, int peer, void *data, size_t size, size_t *ret_done)
+static tutti_status recv_bytes(void *arg, int peer, void *data, size_t size, size_t *ret_done)
 {
-    state *own = given;
+    state *own = arg;
     peer_state *from = &own->peers[peer];
     size_t total = 0;
     while (total < size) {
@@ -369,9 +369,9 @@ static void wake_at(connection *in, size_t wanted)
         in->wake = bytes;
 }
 
-static void descriptor_for(void *given, int peer, bool sending, size_t wanted, struct pollfd *ret)
+static void descriptor_for(void *arg, int peer, bool sending, size_t wanted, struct pollfd *ret)
 {
-    state *own = given;
+    state *own = arg;
     peer_state *to = &own->peers[peer];
     size_t room, room_out;
     connection *in = connection_at(to, to->received, &room);
@@ -382,14 +382,14 @@ static void descriptor_for(void *given, int peer, bool sending, size_t wanted, s
                            .events = sending ? POLLOUT : POLLIN};
 }
 
-const tutti_engine tutti_engine_tcp = {
+const tutti_fabric_engine tutti_fabric_engine_tcp = {
     .name = "tcp",
     .doc = "sockets, between machines or within one",
     .processes = true,
     .prepare = tutti__tcp_prepare,
     .attach = attach,
     .discard = tutti__tcp_discard,
-    .join = join,
+    .join = tcp_join,
     .detach = detach,
     .send = send_bytes,
     .recv = recv_bytes,

@@ -23,8 +23,8 @@ static void choice_clear(choice *c)
     c->count = 0;
 }
 
-static tutti_status find(const char *path, const tutti_named_tensors *table, const char *name,
-                         tutti_tensor **ret)
+static tutti_status csv_find(const char *path, const tutti_named_tensors *table, const char *name,
+                             tutti_tensor **ret)
 {
     tutti_tensor *column = tutti_named_tensors_find(table, name);
     if (column) {
@@ -41,7 +41,7 @@ static tutti_status find(const char *path, const tutti_named_tensors *table, con
     return status;
 }
 
-static int compare(const void *a, const void *b)
+static int csv_compare(const void *a, const void *b)
 {
     const tutti_string *x = a, *y = b;
     int64_t least = x->size < y->size ? x->size : y->size;
@@ -59,14 +59,14 @@ static tutti_status number_texts(tutti_tensor *column, int64_t *ret_classes, tut
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %lld labels", (long long)count);
     for (int64_t i = 0; i < count; i++)
         texts[i] = tutti_tensor_get_string(column, i);
-    qsort(texts, (size_t)count, sizeof *texts, compare);
+    qsort(texts, (size_t)count, sizeof *texts, csv_compare);
     for (int64_t i = 0; i < count; i++)
-        if (i == 0 || compare(&texts[i], &texts[classes - 1]) != 0)
+        if (i == 0 || csv_compare(&texts[i], &texts[classes - 1]) != 0)
             texts[classes++] = texts[i];
     tutti_status status = tutti_tensor_create(TUTTI_I64, 1, &count, &numbers);
     for (int64_t i = 0; status == TUTTI_OK && i < count; i++) {
         tutti_string text = tutti_tensor_get_string(column, i);
-        tutti_string *place = bsearch(&text, texts, (size_t)classes, sizeof *texts, compare);
+        tutti_string *place = bsearch(&text, texts, (size_t)classes, sizeof *texts, csv_compare);
         tutti_tensor_set_int(numbers, i, place - texts);
     }
     free(texts);
@@ -104,8 +104,8 @@ static tutti_status read_label(choice *c, tutti_tensor *column, const char *name
     return TUTTI_OK;
 }
 
-static tutti_status add(choice *c, const char *path, const char *name, tutti_tensor *column,
-                        int room)
+static tutti_status csv_add(choice *c, const char *path, const char *name, tutti_tensor *column,
+                            int room)
 {
     if (c->count == room)
         return tutti_fail(TUTTI_INVALID,
@@ -132,7 +132,7 @@ static tutti_status stack(const char *path, const tutti_named_tensors *table,
     int64_t dims[2] = {table->count ? tutti_tensor_count(table->items[0].tensor) : 0, 0};
     tutti_tensor *rows, *column;
     for (int i = 0; !all && i < TUTTI_MAX_COMPONENTS && s->columns[i]; i++) {
-        TUTTI_TRY(find(path, table, s->columns[i], &column));
+        TUTTI_TRY(csv_find(path, table, s->columns[i], &column));
         columns[i] = column;
         dims[1] += !is_label(s, s->columns[i]);
     }
@@ -157,25 +157,25 @@ static tutti_status stack(const char *path, const tutti_named_tensors *table,
     return TUTTI_OK;
 }
 
-static tutti_status choose(const char *path, const tutti_named_tensors *table,
-                           const tutti_csv_settings *s, choice *c)
+static tutti_status csv_choose(const char *path, const tutti_named_tensors *table,
+                               const tutti_csv_settings *s, choice *c)
 {
     tutti_tensor *label = NULL, *column;
     int room = TUTTI_MAX_COMPONENTS - (s->label != NULL);
     if (s->label)
-        TUTTI_TRY(find(path, table, s->label, &label));
+        TUTTI_TRY(csv_find(path, table, s->label, &label));
     if (s->stack) {
         TUTTI_TRY(stack(path, table, s, c));
     } else if (s->columns[0]) {
         for (int i = 0; i < TUTTI_MAX_COMPONENTS && s->columns[i]; i++) {
-            TUTTI_TRY(find(path, table, s->columns[i], &column));
+            TUTTI_TRY(csv_find(path, table, s->columns[i], &column));
             if (!is_label(s, s->columns[i]))
-                TUTTI_TRY(add(c, path, s->columns[i], column, room));
+                TUTTI_TRY(csv_add(c, path, s->columns[i], column, room));
         }
     } else {
         for (size_t i = 0; i < table->count; i++)
             if (!is_label(s, table->items[i].name))
-                TUTTI_TRY(add(c, path, table->items[i].name, table->items[i].tensor, room));
+                TUTTI_TRY(csv_add(c, path, table->items[i].name, table->items[i].tensor, room));
     }
     return label ? read_label(c, label, s->label) : TUTTI_OK;
 }
@@ -212,7 +212,7 @@ tutti_dataset *tutti_csv_with(tutti_job *job, const char *path, const tutti_csv_
         return NULL;
     tutti_status status = read_table(path, s, &table);
     if (status == TUTTI_OK)
-        status = choose(path, &table, s, &c);
+        status = csv_choose(path, &table, s, &c);
     if (status == TUTTI_OK)
         dataset = tutti__rows_dataset(job, def, c.count, c.tensors, NULL, NULL);
     else

@@ -28,7 +28,7 @@ static void draw_piece(void *context, int64_t piece)
     }
 }
 
-static tutti_status draw(bool train, tutti_tensor **ret_images, tutti_tensor **ret_labels)
+static tutti_status digits_draw(bool train, tutti_tensor **ret_images, tutti_tensor **ret_labels)
 {
     int64_t count = train ? TRAIN_COUNT : TEST_COUNT;
     tutti_tensor *images, *labels;
@@ -56,7 +56,7 @@ tutti_status tutti__digits_split(bool train, tutti_tensor **ret_images, tutti_te
     tutti_status status = TUTTI_OK;
     pthread_mutex_lock(&mutex);
     if (!kept_images[train])
-        status = draw(train, &kept_images[train], &kept_labels[train]);
+        status = digits_draw(train, &kept_images[train], &kept_labels[train]);
     if (status == TUTTI_OK) {
         *ret_images = tutti_tensor_retain(kept_images[train]);
         *ret_labels = tutti_tensor_retain(kept_labels[train]);
@@ -67,7 +67,7 @@ tutti_status tutti__digits_split(bool train, tutti_tensor **ret_images, tutti_te
 
 extern const tutti_dataset_def tutti_dataset_def_digits;
 
-static tutti_dataset *open(tutti_job *job, const char *split)
+static tutti_dataset *digits_open(tutti_job *job, const char *split)
 {
     bool train;
     tutti_tensor *images, *labels;
@@ -94,5 +94,5 @@ const tutti_dataset_kind tutti_dataset_kind_digits = {
     .doc = "28x28 digits drawn from strokes, bent and noisy; needs no file",
     .splits = {{"train", TRAIN_COUNT}, {"test", TEST_COUNT}},
     .classes = 10,
-    .open = open,
+    .open = digits_open,
 };

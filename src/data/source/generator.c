@@ -11,7 +11,7 @@ typedef struct state {
     bool mine; /* this iterator holds the generator */
 } state;
 
-static tutti_status open(tutti_iterator *iterator)
+static tutti_status generator_open(tutti_iterator *iterator)
 {
     settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -30,7 +30,7 @@ static tutti_status open(tutti_iterator *iterator)
                                                     (unsigned long long)iterator->epoch);
 }
 
-static tutti_status check(const tutti_dataset *dataset, const tutti_element *element)
+static tutti_status generator_check(const tutti_dataset *dataset, const tutti_element *element)
 {
     const tutti_generator *given = &((const settings *)dataset->settings)->given;
     char got[TUTTI_TYPE_TEXT], wanted[TUTTI_TYPE_TEXT];
@@ -52,14 +52,14 @@ static tutti_status check(const tutti_dataset *dataset, const tutti_element *ele
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status generator_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const tutti_generator *given = &((const settings *)iterator->dataset->settings)->given;
     tutti_element element = {0};
     tutti__error_forget();
     tutti_status status = tutti__error_say(given->next(given->context, &element), "it failed");
     if (status == TUTTI_OK)
-        status = check(iterator->dataset, &element);
+        status = generator_check(iterator->dataset, &element);
     if (status != TUTTI_OK) {
         tutti_element_release(&element);
         return tutti__element_failed(iterator->dataset, iterator->epoch, iterator->delivered,
@@ -69,7 +69,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void generator_close(tutti_iterator *iterator)
 {
     settings *s = iterator->dataset->settings;
     if (((state *)iterator->state)->mine)
@@ -109,7 +109,7 @@ const tutti_dataset_def tutti_dataset_def_generator = {
     .doc = "elements from a function",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .open = open,
-    .next = next,
-    .close = close,
+    .open = generator_open,
+    .next = generator_next,
+    .close = generator_close,
 };

@@ -7,7 +7,8 @@
 extern const tutti_dataset_def tutti_dataset_def_idx;
 
 /* Rows of numbers, and as many whole numbers as labels. */
-static tutti_status check(const char *path, const tutti_tensor *images, const tutti_tensor *labels)
+static tutti_status idx_check(const char *path, const tutti_tensor *images,
+                              const tutti_tensor *labels)
 {
     char text[TUTTI_TYPE_TEXT];
     if (tutti_tensor_rank(images) < 1)
@@ -32,7 +33,7 @@ static int64_t count_classes(const tutti_tensor *labels)
 }
 
 /* Takes the reference of *tensor and puts another type in its place. */
-static tutti_status convert(tutti_tensor **tensor, tutti_dtype dtype)
+static tutti_status idx_convert(tutti_tensor **tensor, tutti_dtype dtype)
 {
     tutti_tensor *made;
     if (!*tensor || tutti_tensor_dtype(*tensor) == dtype)
@@ -45,7 +46,7 @@ static tutti_status convert(tutti_tensor **tensor, tutti_dtype dtype)
 
 static tutti_status read_numbers(tutti_tensor **tensor, bool bytes)
 {
-    TUTTI_TRY(convert(tensor, TUTTI_F32));
+    TUTTI_TRY(idx_convert(tensor, TUTTI_F32));
     float *data = tutti_tensor_data(*tensor);
     for (int64_t i = 0; bytes && i < tutti_tensor_count(*tensor); i++)
         data[i] /= 255;
@@ -75,14 +76,14 @@ tutti_dataset *(tutti_idx)(tutti_job *job, const char *images_path, const char *
     if (status == TUTTI_OK && labels_path)
         status = tutti_idx_load(labels_path, &labels);
     if (status == TUTTI_OK)
-        status = check(images_path, images, labels);
+        status = idx_check(images_path, images, labels);
     int rank = status == TUTTI_OK ? tutti_tensor_rank(images) : 0;
     bool bytes = status == TUTTI_OK && tutti_tensor_dtype(images) == TUTTI_U8;
     bool pictures = bytes && (rank == 3 || rank == 4);
     if (status == TUTTI_OK && !pictures)
         status = read_numbers(&images, bytes);
     if (status == TUTTI_OK && !(labels && tutti_tensor_dtype(labels) == TUTTI_U8 && pictures))
-        status = convert(&labels, TUTTI_I64);
+        status = idx_convert(&labels, TUTTI_I64);
     if (status == TUTTI_OK && pictures)
         return tutti__images_dataset(job, def, images, labels, count_classes(labels));
     tutti_dataset *dataset = status == TUTTI_OK ? plain_rows(job, images, labels)

@@ -19,7 +19,7 @@ typedef struct settings {
     TUTTI_VEC(picture) pictures;
 } settings;
 
-static void destroy(tutti_dataset *dataset)
+static void image_folder_destroy(tutti_dataset *dataset)
 {
     settings *s = dataset->settings;
     for (size_t i = 0; i < s->pictures.count; i++)
@@ -54,8 +54,9 @@ static void decode_one(void *context, int64_t i)
     tutti_tensor_release(image);
 }
 
-static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
-                           const int64_t *indices, tutti_tensor *const *rows, int64_t first)
+static tutti_status image_folder_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                                        const int64_t *indices, tutti_tensor *const *rows,
+                                        int64_t first)
 {
     const settings *s = access->dataset->settings;
     tutti_pool **pool = access->state;
@@ -95,7 +96,7 @@ static bool is_picture(const char *name)
     return false;
 }
 
-static char *join(const char *folder, const char *name)
+static char *image_folder_join(const char *folder, const char *name)
 {
     tutti_text path = {0};
     tutti__text_add(&path, "%s/%s", folder, name);
@@ -119,7 +120,7 @@ static tutti_status add_class(settings *s, const char *folder, int64_t label, bo
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
         if (!is_picture(names[i]))
             continue;
-        picture p = {join(folder, names[i]), label};
+        picture p = {image_folder_join(folder, names[i]), label};
         if (!p.path || !TUTTI_VEC_PUSH(&s->pictures, p)) {
             free(p.path);
             status = tutti_fail(TUTTI_NO_MEMORY, "no memory for the names of the images");
@@ -140,7 +141,7 @@ static tutti_status list(settings *s, const char *folder, int64_t *ret_classes)
     for (size_t i = 0; i < count && status == TUTTI_OK; i++) {
         if (names[i][0] == '.')
             continue;
-        char *path = join(folder, names[i]);
+        char *path = image_folder_join(folder, names[i]);
         bool is_class = false;
         status = path ? add_class(s, path, classes, &is_class)
                       : tutti_fail(TUTTI_NO_MEMORY, "no memory for a path");
@@ -194,7 +195,7 @@ const tutti_dataset_def tutti_dataset_def_image_folder = {
     .doc = "JPEG and PNG files in folders, one for each class",
     .settings_size = sizeof(settings),
     .access_size = sizeof(tutti_pool *),
-    .destroy = destroy,
-    .gather = gather,
+    .destroy = image_folder_destroy,
+    .gather = image_folder_gather,
     .leave = leave,
 };

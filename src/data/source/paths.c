@@ -6,8 +6,8 @@
 #include "io/gzip.h"
 #include "io/stream.h"
 
-static tutti_status keep(tutti_dataset *dataset, const char *path, int count,
-                         const char *const *paths, tutti_paths *ret)
+static tutti_status paths_keep(tutti_dataset *dataset, const char *path, int count,
+                               const char *const *paths, tutti_paths *ret)
 {
     const char *const *from = count > 0 ? paths : &path;
     int kept = count > 0 ? count : 1;
@@ -31,7 +31,7 @@ tutti_dataset *tutti__paths_dataset(const tutti_dataset_def *def, tutti_job *job
     tutti_dataset *dataset = tutti__dataset_create(def, job, 0, NULL);
     if (!dataset)
         return NULL;
-    tutti_status status = keep(dataset, path, count, paths, dataset->settings);
+    tutti_status status = paths_keep(dataset, path, count, paths, dataset->settings);
     return status == TUTTI_OK ? dataset : tutti__dataset_fail(job, def, status);
 }
 
@@ -50,7 +50,7 @@ static tutti_status size_of(const char *path, int64_t *ret_size, bool *ret_packe
     return status;
 }
 
-static tutti_status find_sizes(const tutti_paths *paths, tutti_span *span)
+static tutti_status find_sizes(const tutti_paths *paths, tutti_file_span *span)
 {
     bool packed;
     span->sizes = calloc((size_t)paths->count, sizeof *span->sizes);
@@ -68,7 +68,7 @@ static tutti_status find_sizes(const tutti_paths *paths, tutti_span *span)
 }
 
 /* What of file `file` lies in the part of all files' bytes. */
-static void cut(const tutti_paths *paths, const tutti_share *share, tutti_span *span)
+static void paths_cut(const tutti_paths *paths, const tutti_share *share, tutti_file_span *span)
 {
     int64_t all = 0, before = 0, size = span->sizes[span->file];
     for (int i = 0; i < paths->count; i++) {
@@ -81,7 +81,8 @@ static void cut(const tutti_paths *paths, const tutti_share *share, tutti_span *
     span->end = end < 0 ? 0 : end > size ? size : end;
 }
 
-tutti_status tutti__paths_next(const tutti_paths *paths, const tutti_share *share, tutti_span *span)
+tutti_status tutti__paths_next(const tutti_paths *paths, const tutti_share *share,
+                               tutti_file_span *span)
 {
     tutti_shard_policy policy = share ? share->policy : TUTTI_SHARD_OFF;
     if (policy == TUTTI_SHARD_BYTES && !span->sizes)
@@ -94,14 +95,14 @@ tutti_status tutti__paths_next(const tutti_paths *paths, const tutti_share *shar
         if (policy == TUTTI_SHARD_FILE && span->file % share->count != share->index)
             continue;
         if (policy == TUTTI_SHARD_BYTES)
-            cut(paths, share, span);
+            paths_cut(paths, share, span);
         if (span->begin < span->end)
             break;
     }
     return TUTTI_OK;
 }
 
-void tutti__paths_end(tutti_span *span)
+void tutti__paths_end(tutti_file_span *span)
 {
     free(span->sizes);
     span->sizes = NULL;

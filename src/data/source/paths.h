@@ -13,12 +13,12 @@ typedef struct tutti_paths {
 /* What an iterator reads: file `file`, of it what begins in the bytes [begin, end). Zeroed at
  * first.
  */
-typedef struct tutti_span {
+typedef struct tutti_file_span {
     int file;
     int64_t begin, end;
     bool begun;
     int64_t *sizes; /* of the files, where bytes are cut */
-} tutti_span;
+} tutti_file_span;
 
 /* A source that keeps `count` paths, or with 0 the one `path`, mixed into its hash. NULL after an
  * error, which is the job's. */
@@ -26,8 +26,8 @@ tutti_dataset *tutti__paths_dataset(const tutti_dataset_def *def, tutti_job *job
                                     int count, const char *const *paths);
 /* The span goes on to the next file that is this process's; file == count behind the last. */
 tutti_status tutti__paths_next(const tutti_paths *paths, const tutti_share *share,
-                               tutti_span *span);
-void tutti__paths_end(tutti_span *span);
+                               tutti_file_span *span);
+void tutti__paths_end(tutti_file_span *span);
 /* For tutti_dataset_def.reads. */
 void tutti__paths_reads(const tutti_dataset *dataset, tutti_intake *ret);
 

@@ -5,8 +5,8 @@ typedef struct settings {
     int64_t start, step;
 } settings;
 
-static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
-                           const int64_t *indices, tutti_tensor *const *rows, int64_t first)
+static tutti_status range_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                                 const int64_t *indices, tutti_tensor *const *rows, int64_t first)
 {
     const settings *s = access->dataset->settings;
     int64_t *to = (int64_t *)tutti_tensor_data(rows[0]) + first;
@@ -47,5 +47,5 @@ const tutti_dataset_def tutti_dataset_def_range = {
     .name = "range",
     .doc = "whole numbers from start to stop",
     .settings_size = sizeof(settings),
-    .gather = gather,
+    .gather = range_gather,
 };

@@ -209,7 +209,7 @@ static tutti_type row_type(const tutti_tensor *tensor, tutti_reading reading)
     return type;
 }
 
-static tutti_status keep(tutti_tensor *tensor, tutti_tensor **ret)
+static tutti_status rows_keep(tutti_tensor *tensor, tutti_tensor **ret)
 {
     tutti_tensor *host;
     TUTTI_TRY(tutti__tensor_to_host(tensor, &host));
@@ -218,7 +218,7 @@ static tutti_status keep(tutti_tensor *tensor, tutti_tensor **ret)
     return status;
 }
 
-static tutti_status check(int count, tutti_tensor *const *tensors)
+static tutti_status rows_check(int count, tutti_tensor *const *tensors)
 {
     if (count < 1 || count > TUTTI_MAX_COMPONENTS)
         return tutti_fail(TUTTI_INVALID, "needs 1 to %d tensors, not %d", TUTTI_MAX_COMPONENTS,
@@ -243,7 +243,7 @@ tutti_dataset *tutti__rows_dataset(tutti_job *job, const tutti_dataset_def *def,
 {
     if (!tutti__job_able(job))
         return NULL;
-    tutti_status status = check(count, tensors);
+    tutti_status status = rows_check(count, tensors);
     if (status != TUTTI_OK)
         return tutti__dataset_fail(job, def, status);
     tutti_dataset *dataset = tutti__dataset_create(def, job, 0, NULL);
@@ -251,7 +251,7 @@ tutti_dataset *tutti__rows_dataset(tutti_job *job, const tutti_dataset_def *def,
         return NULL;
     settings *s = dataset->settings;
     for (int i = 0; i < count; i++) {
-        status = keep(tensors[i], &s->tensors[i]);
+        status = rows_keep(tensors[i], &s->tensors[i]);
         if (status != TUTTI_OK)
             return tutti__dataset_fail(job, def, status);
         s->readings[i] = readings ? readings[i] : TUTTI_READ_AS_IS;

@@ -12,7 +12,7 @@ enum { PIECE = 1 << 16 };
 #define LINE_LIMIT ((size_t)1 << 30)
 
 typedef struct state {
-    tutti_span span;
+    tutti_file_span span;
     tutti_source *source; /* NULL: none is open */
     char *bytes;          /* [used, filled) are not handed out yet */
     size_t used, filled, capacity;
@@ -105,7 +105,7 @@ static tutti_status next_line(tutti_iterator *iterator, const char **ret_line, s
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status text_files_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const char *line;
     size_t size;
@@ -124,7 +124,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return tutti__element_failed(iterator->dataset, iterator->epoch, iterator->delivered, status);
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status text_files_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     int64_t done = 0;
     for (; done < count; done++) {
@@ -139,7 +139,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void text_files_close(tutti_iterator *iterator)
 {
     state *s = iterator->state;
     leave_file(s);
@@ -168,8 +168,8 @@ const tutti_dataset_def tutti_dataset_def_text_files = {
     .doc = "the lines of text files, read as they are asked for",
     .settings_size = sizeof(tutti_paths),
     .state_size = sizeof(state),
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .next = text_files_next,
+    .skip = text_files_skip,
+    .close = text_files_close,
     .reads = tutti__paths_reads,
 };

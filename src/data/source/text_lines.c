@@ -11,15 +11,16 @@ typedef struct settings {
     size_t *begins; /* of each line */
 } settings;
 
-static void destroy(tutti_dataset *dataset)
+static void text_lines_destroy(tutti_dataset *dataset)
 {
     settings *s = dataset->settings;
     free(s->text);
     free(s->begins);
 }
 
-static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
-                           const int64_t *indices, tutti_tensor *const *rows, int64_t first)
+static tutti_status text_lines_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                                      const int64_t *indices, tutti_tensor *const *rows,
+                                      int64_t first)
 {
     const settings *s = access->dataset->settings;
     for (int64_t i = 0; i < count; i++) {
@@ -80,6 +81,6 @@ const tutti_dataset_def tutti_dataset_def_text_lines = {
     .name = "text_lines",
     .doc = "the lines of a text file",
     .settings_size = sizeof(settings),
-    .destroy = destroy,
-    .gather = gather,
+    .destroy = text_lines_destroy,
+    .gather = text_lines_gather,
 };

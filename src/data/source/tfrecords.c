@@ -11,7 +11,7 @@ typedef struct settings {
     tutti_feature features[TUTTI_MAX_COMPONENTS];
 } settings;
 typedef struct state {
-    tutti_span span; /* the file that is read, or will be next */
+    tutti_file_span span; /* the file that is read, or will be next */
     bool open;
     tutti_tfrecord reader;
 } state;
@@ -125,7 +125,7 @@ static tutti_status parse(const tutti_iterator *iterator, const uint8_t *data, s
     return status;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status tfrecords_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const uint8_t *data;
     size_t size;
@@ -135,7 +135,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return tutti__element_failed(iterator->dataset, iterator->epoch, iterator->delivered, status);
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status tfrecords_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     int64_t done = 0;
     for (; done < count; done++) {
@@ -150,7 +150,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void tfrecords_close(tutti_iterator *iterator)
 {
     state *s = iterator->state;
     tutti__tfrecord_close(&s->reader);
@@ -214,8 +214,8 @@ const tutti_dataset_def tutti_dataset_def_tfrecords = {
     .doc = "records of TFRecord files",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .next = tfrecords_next,
+    .skip = tfrecords_skip,
+    .close = tfrecords_close,
     .reads = tutti__paths_reads,
 };

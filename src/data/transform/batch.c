@@ -116,7 +116,7 @@ typedef struct state {
     int64_t size; /* elements of a batch: of the whole one, or this process's own */
 } state;
 
-static tutti_status open(tutti_iterator *iterator)
+static tutti_status batch_open(tutti_iterator *iterator)
 {
     const settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -153,7 +153,7 @@ static tutti_status stack_shared(const tutti_share *share, int64_t count,
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status batch_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -168,14 +168,14 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return tutti__element_failed(iterator->dataset, iterator->epoch, iterator->delivered, status);
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status batch_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     const settings *s = iterator->dataset->settings;
     const state *own = iterator->state;
     return tutti__batch_skip(iterator->inputs[0], own->size, s->drop_remainder, count, ret_skipped);
 }
 
-static void close(tutti_iterator *iterator)
+static void batch_close(tutti_iterator *iterator)
 {
     free(((state *)iterator->state)->elements);
 }
@@ -213,10 +213,10 @@ const tutti_dataset_def tutti_dataset_def_batch = {
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
     .access_size = sizeof(numbers),
-    .open = open,
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .open = batch_open,
+    .next = batch_next,
+    .skip = batch_skip,
+    .close = batch_close,
     .at = at,
     .leave = leave,
 };

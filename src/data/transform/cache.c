@@ -15,7 +15,7 @@ typedef struct store {
     bool complete;
 } store;
 
-static void destroy(tutti_dataset *dataset)
+static void cache_destroy(tutti_dataset *dataset)
 {
     store *s = dataset->settings;
     for (size_t i = 0; i < s->count; i++)
@@ -61,14 +61,14 @@ static tutti_status serve(const tutti_dataset *dataset, tutti_iterator **filler,
     return status;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status cache_next(tutti_iterator *iterator, tutti_element *ret)
 {
     return serve(iterator->dataset, &iterator->inputs[0], iterator->cancel, iterator->delivered,
                  ret);
 }
 
 /* What is stored is passed over; the rest is read. */
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status cache_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     int64_t done = 0;
     for (; done < count; done++) {
@@ -123,9 +123,9 @@ const tutti_dataset_def tutti_dataset_def_cache = {
     .doc = "the input, read once and kept",
     .settings_size = sizeof(store),
     .access_size = sizeof(tutti_iterator *),
-    .destroy = destroy,
-    .next = next,
-    .skip = skip,
+    .destroy = cache_destroy,
+    .next = cache_next,
+    .skip = cache_skip,
     .opens_inputs = true,
     .at = at,
     .leave = leave,

@@ -38,7 +38,7 @@ typedef struct state {
     size_t count, capacity;
 } state;
 
-static void destroy(tutti_dataset *dataset)
+static void cache_file_destroy(tutti_dataset *dataset)
 {
     settings *s = dataset->settings;
     tutti__source_close(s->source);
@@ -46,7 +46,7 @@ static void destroy(tutti_dataset *dataset)
     pthread_mutex_destroy(&s->mutex);
 }
 
-static tutti_status refuse(const settings *s, const char *why)
+static tutti_status cache_file_refuse(const settings *s, const char *why)
 {
     return tutti_fail(TUTTI_CORRUPT, "the cache %s %s; remove it, and it will be written anew",
                       s->path, why);
@@ -68,13 +68,13 @@ static tutti_status take_index(settings *s, const uint8_t *bytes, int64_t count,
         index[i] = (entry){tutti__get_u64(bytes + 16 * i), tutti__get_u64(bytes + 16 * i + 8)};
         if (index[i].end <= before || index[i].end > index_at) {
             free(index);
-            return refuse(s, "has elements that overlap");
+            return cache_file_refuse(s, "has elements that overlap");
         }
         before = index[i].end;
     }
     if (before != index_at) {
         free(index);
-        return refuse(s, "has a hole");
+        return cache_file_refuse(s, "has a hole");
     }
     s->index = index;
     s->count = count;
@@ -86,16 +86,16 @@ static tutti_status read_index(settings *s, tutti_source *source, uint64_t pipel
     uint8_t footer[FOOTER_SIZE], magic[MAGIC_SIZE];
     int64_t size = source->size - FOOTER_SIZE;
     if (size < MAGIC_SIZE)
-        return refuse(s, "is too short");
+        return cache_file_refuse(s, "is too short");
     TUTTI_TRY(tutti__source_read(source, 0, magic, MAGIC_SIZE, "magic"));
     TUTTI_TRY(tutti__source_read(source, size, footer, FOOTER_SIZE, "footer"));
     uint64_t count = tutti__get_u64(footer), index_at = tutti__get_u64(footer + 8);
     if (memcmp(magic, MAGIC, MAGIC_SIZE) != 0 || memcmp(footer + 32, MAGIC, MAGIC_SIZE) != 0 ||
         index_at < MAGIC_SIZE || index_at > (uint64_t)size ||
         ((uint64_t)size - index_at) % 16 != 0 || ((uint64_t)size - index_at) / 16 != count)
-        return refuse(s, "is damaged or no such file");
+        return cache_file_refuse(s, "is damaged or no such file");
     if (tutti__get_u64(footer + 16) != pipeline)
-        return refuse(s, "belongs to another pipeline");
+        return cache_file_refuse(s, "belongs to another pipeline");
     uint8_t *bytes = malloc((size_t)count * 16 + 1);
     if (!bytes)
         return tutti_fail(TUTTI_NO_MEMORY, "cache: no memory for an index");
@@ -103,7 +103,7 @@ static tutti_status read_index(settings *s, tutti_source *source, uint64_t pipel
         tutti__source_read(source, (int64_t)index_at, bytes, (size_t)count * 16, "index");
     if (status == TUTTI_OK &&
         footer_hash(bytes, (size_t)count * 16, footer) != tutti__get_u64(footer + 24))
-        status = refuse(s, "is damaged");
+        status = cache_file_refuse(s, "is damaged");
     if (status == TUTTI_OK)
         status = take_index(s, bytes, (int64_t)count, index_at);
     free(bytes);
@@ -134,7 +134,7 @@ static tutti_status begin_writing(tutti_iterator *iterator)
     return tutti__sink_write(own->sink, MAGIC, MAGIC_SIZE);
 }
 
-static tutti_status open(tutti_iterator *iterator)
+static tutti_status cache_file_open(tutti_iterator *iterator)
 {
     settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -155,13 +155,13 @@ static tutti_status read_element(const settings *s, int64_t number, tutti_elemen
     int64_t begin = number == 0 ? MAGIC_SIZE : (int64_t)s->index[number - 1].end;
     int64_t size = (int64_t)s->index[number].end - begin;
     if (size > ELEMENT_LIMIT)
-        return refuse(s, "has an element of more than 4 GiB");
+        return cache_file_refuse(s, "has an element of more than 4 GiB");
     void *bytes = malloc((size_t)size);
     if (!bytes)
         return tutti_fail(TUTTI_NO_MEMORY, "cache: no memory for %lld bytes", (long long)size);
     tutti_status status = tutti__source_read(s->source, begin, bytes, (size_t)size, "element");
     if (status == TUTTI_OK && tutti__hash_bytes(1, bytes, (size_t)size) != s->index[number].hash)
-        status = refuse(s, "is damaged");
+        status = cache_file_refuse(s, "is damaged");
     if (status == TUTTI_OK)
         status = tutti__element_decode(s->path, bytes, (size_t)size, ret);
     free(bytes);
@@ -205,7 +205,7 @@ static tutti_status write_footer(state *own, uint64_t pipeline)
 }
 
 /* The input has ended: the file takes its place. */
-static tutti_status finish(tutti_iterator *iterator)
+static tutti_status cache_file_finish(tutti_iterator *iterator)
 {
     settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -218,7 +218,7 @@ static tutti_status finish(tutti_iterator *iterator)
     return status;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status cache_file_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -229,7 +229,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     TUTTI_TRY(tutti__iterator_next(iterator->inputs[0], &element));
     tutti_status status = TUTTI_OK;
     if (own->sink)
-        status = element.count > 0 ? write_element(own, &element) : finish(iterator);
+        status = element.count > 0 ? write_element(own, &element) : cache_file_finish(iterator);
     if (status != TUTTI_OK)
         tutti_element_release(&element);
     else
@@ -237,7 +237,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return status;
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status cache_file_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     const settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -250,7 +250,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     for (int64_t before = iterator->delivered; done < count; done++) {
         tutti_element element = {0};
         iterator->delivered = before + done;
-        tutti_status status = next(iterator, &element);
+        tutti_status status = cache_file_next(iterator, &element);
         iterator->delivered = before;
         if (status != TUTTI_OK)
             return status;
@@ -262,7 +262,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void cache_file_close(tutti_iterator *iterator)
 {
     settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -295,10 +295,10 @@ const tutti_dataset_def tutti_dataset_def_cache_file = {
     .doc = "the input, read once and kept in a file",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .destroy = destroy,
-    .open = open,
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .destroy = cache_file_destroy,
+    .open = cache_file_open,
+    .next = cache_file_next,
+    .skip = cache_file_skip,
+    .close = cache_file_close,
     .opens_inputs = true,
 };

@@ -27,8 +27,8 @@ static tutti_status change(const tutti_dataset *dataset, tutti_element *element)
     return TUTTI_OK;
 }
 
-static tutti_status finish(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
-                           tutti_element *element, tutti_element *ret)
+static tutti_status cast_finish(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
+                                tutti_element *element, tutti_element *ret)
 {
     tutti_status status = change(dataset, element);
     if (status != TUTTI_OK) {
@@ -39,14 +39,14 @@ static tutti_status finish(const tutti_dataset *dataset, uint64_t epoch, int64_t
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status cast_next(tutti_iterator *iterator, tutti_element *ret)
 {
     tutti_element element = {0};
     TUTTI_TRY(tutti__iterator_next(iterator->inputs[0], &element));
-    return finish(iterator->dataset, iterator->epoch, iterator->delivered, &element, ret);
+    return cast_finish(iterator->dataset, iterator->epoch, iterator->delivered, &element, ret);
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status cast_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     return tutti__iterator_skip(iterator->inputs[0], count, ret_skipped);
 }
@@ -55,7 +55,7 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
 {
     tutti_element element = {0};
     TUTTI_TRY(tutti__access_at(access->inputs[0], epoch, index, &element));
-    return finish(access->dataset, epoch, index, &element, ret);
+    return cast_finish(access->dataset, epoch, index, &element, ret);
 }
 
 /* Rows first … first + count of `from`, as the type of `to`. */
@@ -75,8 +75,8 @@ static tutti_status cast_rows(tutti_tensor *from, tutti_tensor *to, int64_t firs
     return status;
 }
 
-static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
-                           const int64_t *indices, tutti_tensor *const *rows, int64_t first)
+static tutti_status cast_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                                const int64_t *indices, tutti_tensor *const *rows, int64_t first)
 {
     const tutti_dataset_info *info = &access->dataset->inputs[0]->info;
     const settings *s = access->dataset->settings;
@@ -97,7 +97,7 @@ static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
 extern const tutti_dataset_def tutti_dataset_def_cast_components;
 
 /* The number of a component's name, or -1. */
-static int find(const tutti_dataset_info *info, const char *name)
+static int cast_find(const tutti_dataset_info *info, const char *name)
 {
     for (int c = 0; c < info->components; c++)
         if (info->names[c] && strcmp(info->names[c], name) == 0)
@@ -105,10 +105,10 @@ static int find(const tutti_dataset_info *info, const char *name)
     return -1;
 }
 
-static bool choose(const tutti_dataset *input, const char *const *names, uint32_t *ret_chosen)
+static bool cast_choose(const tutti_dataset *input, const char *const *names, uint32_t *ret_chosen)
 {
     for (int i = 0; i < TUTTI_MAX_COMPONENTS && names[i]; i++) {
-        int c = find(&input->info, names[i]);
+        int c = cast_find(&input->info, names[i]);
         if (c < 0) {
             tutti__dataset_wrong(input->job, &tutti_dataset_def_cast_components,
                                  "there is no component '%s'; the first of %d is '%s'", names[i],
@@ -132,7 +132,7 @@ tutti_dataset *tutti_dataset_cast(tutti_dataset *input, tutti_dtype dtype,
                                   const tutti_cast_components_options *options)
 {
     settings s = {.dtype = dtype};
-    if (!input || !choose(input, options->components, &s.chosen))
+    if (!input || !cast_choose(input, options->components, &s.chosen))
         return NULL;
     if (tutti_dtype_size(dtype) == 0 || dtype == TUTTI_STRING)
         return tutti__dataset_wrong(input->job, &tutti_dataset_def_cast_components,
@@ -158,8 +158,8 @@ const tutti_dataset_def tutti_dataset_def_cast_components = {
     .keeps_parts = true,
     .doc = "components as another element type",
     .settings_size = sizeof(settings),
-    .next = next,
-    .skip = skip,
+    .next = cast_next,
+    .skip = cast_skip,
     .at = at,
-    .gather = gather,
+    .gather = cast_gather,
 };

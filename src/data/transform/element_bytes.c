@@ -4,7 +4,7 @@
 #include "data/transform/cache.h"
 #include "io/stream.h"
 
-static void put(tutti_text *text, uint64_t value, size_t size)
+static void element_bytes_put(tutti_text *text, uint64_t value, size_t size)
 {
     uint8_t bytes[8];
     for (size_t i = 0; i < size; i++)
@@ -22,21 +22,21 @@ static void encode_values(const tutti_tensor *tensor, tutti_text *text)
     }
     for (int64_t i = 0; i < count; i++) {
         tutti_string string = tutti_tensor_get_string(tensor, i);
-        put(text, (uint64_t)string.size, 8);
+        element_bytes_put(text, (uint64_t)string.size, 8);
         tutti__text_bytes(text, string.data, (size_t)string.size);
     }
 }
 
 tutti_status tutti__element_encode(const tutti_element *element, tutti_text *text)
 {
-    put(text, (uint64_t)element->count, 4);
+    element_bytes_put(text, (uint64_t)element->count, 4);
     for (int c = 0; c < element->count; c++) {
         tutti_tensor *tensor;
         TUTTI_TRY(tutti_tensor_contiguous(element->tensors[c], &tensor));
-        put(text, (uint64_t)tutti_tensor_dtype(tensor), 4);
-        put(text, (uint64_t)tutti_tensor_rank(tensor), 4);
+        element_bytes_put(text, (uint64_t)tutti_tensor_dtype(tensor), 4);
+        element_bytes_put(text, (uint64_t)tutti_tensor_rank(tensor), 4);
         for (int i = 0; i < tutti_tensor_rank(tensor); i++)
-            put(text, (uint64_t)tutti_tensor_dims(tensor)[i], 8);
+            element_bytes_put(text, (uint64_t)tutti_tensor_dims(tensor)[i], 8);
         encode_values(tensor, text);
         tutti_tensor_release(tensor);
     }
@@ -49,7 +49,7 @@ typedef struct reader {
     size_t size, at;
 } reader;
 
-static bool take(reader *r, size_t size, uint64_t *ret)
+static bool element_bytes_take(reader *r, size_t size, uint64_t *ret)
 {
     if (r->size - r->at < size)
         return false;
@@ -63,12 +63,12 @@ static bool take_type(reader *r, tutti_type *ret)
 {
     uint64_t dtype, rank, dim;
     int64_t count, bytes;
-    if (!take(r, 4, &dtype) || !take(r, 4, &rank) || dtype == 0 || dtype >= TUTTI_DTYPE_END ||
-        rank > TUTTI_MAX_RANK)
+    if (!element_bytes_take(r, 4, &dtype) || !element_bytes_take(r, 4, &rank) || dtype == 0 ||
+        dtype >= TUTTI_DTYPE_END || rank > TUTTI_MAX_RANK)
         return false;
     *ret = (tutti_type){.dtype = (tutti_dtype)dtype, .rank = (int32_t)rank};
     for (uint64_t i = 0; i < rank; i++) {
-        if (!take(r, 8, &dim) || dim > INT64_MAX)
+        if (!element_bytes_take(r, 8, &dim) || dim > INT64_MAX)
             return false;
         ret->dims[i] = (int64_t)dim;
     }
@@ -92,7 +92,7 @@ static tutti_status take_values(reader *r, tutti_tensor *tensor, bool *ret_good)
     }
     for (int64_t i = 0; i < count; i++) {
         uint64_t size;
-        if (!take(r, 8, &size) || size > r->size - r->at) {
+        if (!element_bytes_take(r, 8, &size) || size > r->size - r->at) {
             *ret_good = false;
             return TUTTI_OK;
         }
@@ -102,7 +102,7 @@ static tutti_status take_values(reader *r, tutti_tensor *tensor, bool *ret_good)
     return TUTTI_OK;
 }
 
-static tutti_status refuse(const char *name, tutti_element *made)
+static tutti_status element_bytes_refuse(const char *name, tutti_element *made)
 {
     tutti_element_release(made);
     return tutti_fail(TUTTI_CORRUPT, "%s: an element's bytes make no sense; remove the file", name);
@@ -114,13 +114,14 @@ tutti_status tutti__element_decode(const char *name, const void *data, size_t si
     reader r = {data, size, 0};
     tutti_element made = {0};
     uint64_t components;
-    if (!take(&r, 4, &components) || components == 0 || components > TUTTI_MAX_COMPONENTS)
-        return refuse(name, &made);
+    if (!element_bytes_take(&r, 4, &components) || components == 0 ||
+        components > TUTTI_MAX_COMPONENTS)
+        return element_bytes_refuse(name, &made);
     for (uint64_t c = 0; c < components; c++) {
         tutti_type type;
         bool good;
         if (!take_type(&r, &type))
-            return refuse(name, &made);
+            return element_bytes_refuse(name, &made);
         tutti_status status =
             tutti_tensor_create(type.dtype, type.rank, type.dims, &made.tensors[made.count]);
         if (status == TUTTI_OK)
@@ -130,10 +131,10 @@ tutti_status tutti__element_decode(const char *name, const void *data, size_t si
             return status;
         }
         if (!good)
-            return refuse(name, &made);
+            return element_bytes_refuse(name, &made);
     }
     if (r.at != r.size)
-        return refuse(name, &made);
+        return element_bytes_refuse(name, &made);
     *ret = made;
     return TUTTI_OK;
 }

@@ -6,7 +6,7 @@ typedef struct settings {
     void *context;
 } settings;
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status filter_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const settings *s = iterator->dataset->settings;
     for (;;) {
@@ -37,5 +37,5 @@ const tutti_dataset_def tutti_dataset_def_filter = {
     .keeps_parts = true,
     .doc = "the elements for which a function is true",
     .settings_size = sizeof(settings),
-    .next = next,
+    .next = filter_next,
 };

@@ -26,7 +26,7 @@ static int take_waiting(tutti_iterator *iterator)
     return s->waiting < iterator->dataset->input_count ? s->waiting++ : -1;
 }
 
-static void begin(tutti_iterator *iterator)
+static void interleave_begin(tutti_iterator *iterator)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
@@ -44,11 +44,11 @@ static void next_turn(tutti_iterator *iterator)
 }
 
 /* The input whose turn it is, or NULL when all have ended. */
-static tutti_iterator *present(tutti_iterator *iterator)
+static tutti_iterator *interleave_present(tutti_iterator *iterator)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
-    begin(iterator);
+    interleave_begin(iterator);
     for (int64_t i = 0; i < given->cycle && s->seats[s->turn] < 0; i++)
         next_turn(iterator);
     return s->seats[s->turn] < 0 ? NULL : iterator->inputs[s->seats[s->turn]];
@@ -69,9 +69,9 @@ static void leave_seat(tutti_iterator *iterator)
     next_turn(iterator);
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status interleave_next(tutti_iterator *iterator, tutti_element *ret)
 {
-    for (tutti_iterator *input; (input = present(iterator));) {
+    for (tutti_iterator *input; (input = interleave_present(iterator));) {
         TUTTI_TRY(tutti__iterator_next(input, ret));
         if (ret->count > 0) {
             count_one(iterator);
@@ -82,10 +82,10 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return TUTTI_OK;
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status interleave_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     int64_t done = 0, one;
-    for (tutti_iterator *input; done < count && (input = present(iterator));) {
+    for (tutti_iterator *input; done < count && (input = interleave_present(iterator));) {
         TUTTI_TRY(tutti__iterator_skip(input, 1, &one));
         done += one;
         if (one > 0)
@@ -159,6 +159,6 @@ const tutti_dataset_def tutti_dataset_def_interleave = {
     .doc = "elements of several datasets in turn",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .next = next,
-    .skip = skip,
+    .next = interleave_next,
+    .skip = interleave_skip,
 };

@@ -83,7 +83,7 @@ static tutti_status next_parallel(tutti_iterator *iterator, tutti_element *ret)
     return s->input_error.status != TUTTI_OK ? tutti__error_restore(&s->input_error) : TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status map_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const tutti_map_settings *given = iterator->dataset->settings;
     if (given->parallel > 1)
@@ -98,7 +98,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
 }
 
 /* Elements under way are dropped, whatever became of them: skipping calls no function. */
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status map_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     state *s = iterator->state;
     int64_t done = 0, skipped = 0;
@@ -117,7 +117,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void map_close(tutti_iterator *iterator)
 {
     tutti__map_threads_stop(((state *)iterator->state)->threads);
 }
@@ -131,7 +131,7 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
     return TUTTI_OK;
 }
 
-static void describe(tutti_dataset *dataset, const tutti_map_options *options)
+static void map_describe(tutti_dataset *dataset, const tutti_map_options *options)
 {
     tutti_dataset_info *info = &dataset->info;
     if (options && options->components > 0) {
@@ -174,7 +174,7 @@ tutti_dataset *tutti_map_with(tutti_dataset *input, tutti_map_fn *function,
         .seed = tutti__dataset_seed(dataset, options ? options->seed : 0),
         .components = options ? options->components : 0,
     };
-    describe(dataset, options);
+    map_describe(dataset, options);
     dataset->info.cardinality = input->info.cardinality;
     tutti__dataset_note(dataset, s->seed);
     bool by_number = parallel <= 1 && input->access != TUTTI_ACCESS_NONE;
@@ -188,8 +188,8 @@ const tutti_dataset_def tutti_dataset_def_map = {
     .doc = "a function of each element",
     .settings_size = sizeof(tutti_map_settings),
     .state_size = sizeof(state),
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .next = map_next,
+    .skip = map_skip,
+    .close = map_close,
     .at = at,
 };

@@ -43,7 +43,7 @@ static void run_one(tutti_map_threads *t, place *p)
         tutti__error_capture(status, p->error);
 }
 
-static void *run(void *context)
+static void *map_threads_run(void *context)
 {
     tutti_map_threads *t = context;
     pthread_mutex_lock(&t->mutex);
@@ -79,7 +79,7 @@ tutti_status tutti__map_threads_start(const tutti_iterator *iterator, int thread
     t->ring = calloc((size_t)t->capacity, sizeof *t->ring);
     t->threads = calloc((size_t)threads, sizeof *t->threads);
     while (t->ring && t->threads && t->thread_count < threads &&
-           pthread_create(&t->threads[t->thread_count], NULL, run, t) == 0)
+           pthread_create(&t->threads[t->thread_count], NULL, map_threads_run, t) == 0)
         t->thread_count++;
     if (t->thread_count < threads) {
         tutti__map_threads_stop(t);

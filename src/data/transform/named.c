@@ -1,12 +1,12 @@
 /* named.c: other names for the components. */
 #include "data/dataset.h"
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status named_next(tutti_iterator *iterator, tutti_element *ret)
 {
     return tutti__iterator_next(iterator->inputs[0], ret);
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status named_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     return tutti__iterator_skip(iterator->inputs[0], count, ret_skipped);
 }
@@ -16,8 +16,8 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
     return tutti__access_at(access->inputs[0], epoch, index, ret);
 }
 
-static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
-                           const int64_t *indices, tutti_tensor *const *rows, int64_t first)
+static tutti_status named_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                                 const int64_t *indices, tutti_tensor *const *rows, int64_t first)
 {
     return tutti__access_gather(access->inputs[0], epoch, count, indices, rows, first);
 }
@@ -48,8 +48,8 @@ const tutti_dataset_def tutti_dataset_def_named = {
     .hands_on = true,
     .keeps_parts = true,
     .doc = "other names for the components",
-    .next = next,
-    .skip = skip,
+    .next = named_next,
+    .skip = named_skip,
     .at = at,
-    .gather = gather,
+    .gather = named_gather,
 };

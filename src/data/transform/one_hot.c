@@ -9,7 +9,8 @@ typedef struct settings {
 } settings;
 
 /* Writes [count, classes] from `count` numbers. */
-static tutti_status expand(const tutti_tensor *labels, int64_t count, int64_t classes, float *to)
+static tutti_status one_hot_expand(const tutti_tensor *labels, int64_t count, int64_t classes,
+                                   float *to)
 {
     memset(to, 0, (size_t)(count * classes) * sizeof *to);
     for (int64_t i = 0; i < count; i++) {
@@ -40,7 +41,7 @@ static tutti_status change(const tutti_dataset *dataset, tutti_element *element)
     tutti_tensor *vectors;
     TUTTI_TRY(tutti_tensor_create(TUTTI_F32, rank + 1, dims, &vectors));
     tutti_status status =
-        expand(labels, tutti_tensor_count(labels), s->classes, tutti_tensor_data(vectors));
+        one_hot_expand(labels, tutti_tensor_count(labels), s->classes, tutti_tensor_data(vectors));
     if (status != TUTTI_OK) {
         tutti_tensor_release(vectors);
         return status;
@@ -48,8 +49,8 @@ static tutti_status change(const tutti_dataset *dataset, tutti_element *element)
     return tutti_element_set(element, s->component, vectors);
 }
 
-static tutti_status finish(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
-                           tutti_element *element, tutti_element *ret)
+static tutti_status one_hot_finish(const tutti_dataset *dataset, uint64_t epoch, int64_t index,
+                                   tutti_element *element, tutti_element *ret)
 {
     tutti_status status = element->count > 0 ? change(dataset, element) : TUTTI_OK;
     if (status != TUTTI_OK) {
@@ -60,14 +61,14 @@ static tutti_status finish(const tutti_dataset *dataset, uint64_t epoch, int64_t
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status one_hot_next(tutti_iterator *iterator, tutti_element *ret)
 {
     tutti_element element = {0};
     TUTTI_TRY(tutti__iterator_next(iterator->inputs[0], &element));
-    return finish(iterator->dataset, iterator->epoch, iterator->delivered, &element, ret);
+    return one_hot_finish(iterator->dataset, iterator->epoch, iterator->delivered, &element, ret);
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status one_hot_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     return tutti__iterator_skip(iterator->inputs[0], count, ret_skipped);
 }
@@ -76,11 +77,11 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
 {
     tutti_element element = {0};
     TUTTI_TRY(tutti__access_at(access->inputs[0], epoch, index, &element));
-    return finish(access->dataset, epoch, index, &element, ret);
+    return one_hot_finish(access->dataset, epoch, index, &element, ret);
 }
 
-static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
-                           const int64_t *indices, tutti_tensor *const *rows, int64_t first)
+static tutti_status one_hot_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                                   const int64_t *indices, tutti_tensor *const *rows, int64_t first)
 {
     const settings *s = access->dataset->settings;
     const tutti_type *type = &access->dataset->inputs[0]->info.types[s->component];
@@ -96,8 +97,9 @@ static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
     if (status == TUTTI_OK)
         status = tutti_tensor_slice(labels.tensors[0], 0, first, count, 1, &fresh);
     if (status == TUTTI_OK)
-        status = expand(fresh, count * each, s->classes,
-                        (float *)tutti_tensor_data(rows[s->component]) + first * each * s->classes);
+        status = one_hot_expand(fresh, count * each, s->classes,
+                                (float *)tutti_tensor_data(rows[s->component]) +
+                                    first * each * s->classes);
     tutti_tensor_release(fresh);
     tutti_element_release(&labels);
     return status;
@@ -143,8 +145,8 @@ const tutti_dataset_def tutti_dataset_def_one_hot = {
     .keeps_parts = true,
     .doc = "numbers of classes as vectors with a one at the class",
     .settings_size = sizeof(settings),
-    .next = next,
-    .skip = skip,
+    .next = one_hot_next,
+    .skip = one_hot_skip,
     .at = at,
-    .gather = gather,
+    .gather = one_hot_gather,
 };

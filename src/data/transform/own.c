@@ -1,12 +1,12 @@
 /* own.c: elements that are this process's own rows: others have rows of theirs. */
 #include "data/dataset.h"
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status own_next(tutti_iterator *iterator, tutti_element *ret)
 {
     return tutti__iterator_next(iterator->inputs[0], ret);
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status own_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     return tutti__iterator_skip(iterator->inputs[0], count, ret_skipped);
 }
@@ -48,6 +48,6 @@ const tutti_dataset_def tutti_dataset_def_own = {
     .doc = "this process's own rows",
     .hands_on = true,
     .own = true,
-    .next = next,
-    .skip = skip,
+    .next = own_next,
+    .skip = own_skip,
 };

@@ -13,7 +13,7 @@ typedef struct state {
     tutti_element *elements;
 } state;
 
-static tutti_status open(tutti_iterator *iterator)
+static tutti_status padded_batch_open(tutti_iterator *iterator)
 {
     const settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -54,7 +54,7 @@ static tutti_status find_type(const settings *s, int component, int64_t count,
     return TUTTI_OK;
 }
 
-static void fill(tutti_tensor *rows, double value)
+static void padded_batch_fill(tutti_tensor *rows, double value)
 {
     if (tutti_tensor_dtype(rows) == TUTTI_STRING)
         return;
@@ -69,7 +69,7 @@ static void fill(tutti_tensor *rows, double value)
 }
 
 /* Copies an element to the beginning of its row's axes. */
-static tutti_status put(tutti_tensor *rows, int64_t row, tutti_tensor *tensor)
+static tutti_status padded_batch_put(tutti_tensor *rows, int64_t row, tutti_tensor *tensor)
 {
     tutti_tensor *place, *part = tutti_tensor_retain(tensor);
     TUTTI_TRY(tutti__row_of(rows, row, &place));
@@ -103,9 +103,9 @@ static tutti_status stack(const settings *s, int64_t count, const tutti_element 
     TUTTI_TRY(tutti__element_create(elements[0].count, types, count, &made));
     tutti_status status = TUTTI_OK;
     for (int c = 0; c < made.count; c++) {
-        fill(made.tensors[c], s->options.values[c]);
+        padded_batch_fill(made.tensors[c], s->options.values[c]);
         for (int64_t i = 0; i < count && status == TUTTI_OK; i++)
-            status = put(made.tensors[c], i, elements[i].tensors[c]);
+            status = padded_batch_put(made.tensors[c], i, elements[i].tensors[c]);
     }
     if (status != TUTTI_OK)
         tutti_element_release(&made);
@@ -114,7 +114,7 @@ static tutti_status stack(const settings *s, int64_t count, const tutti_element 
     return status;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status padded_batch_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const settings *s = iterator->dataset->settings;
     state *own = iterator->state;
@@ -127,14 +127,14 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return tutti__element_failed(iterator->dataset, iterator->epoch, iterator->delivered, status);
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status padded_batch_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     const settings *s = iterator->dataset->settings;
     return tutti__batch_skip(iterator->inputs[0], s->size, s->options.drop_remainder, count,
                              ret_skipped);
 }
 
-static void close(tutti_iterator *iterator)
+static void padded_batch_close(tutti_iterator *iterator)
 {
     free(((state *)iterator->state)->elements);
 }
@@ -173,8 +173,8 @@ const tutti_dataset_def tutti_dataset_def_padded_batch = {
     .doc = "elements of different shapes as one, padded",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .open = open,
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .open = padded_batch_open,
+    .next = padded_batch_next,
+    .skip = padded_batch_skip,
+    .close = padded_batch_close,
 };

@@ -20,7 +20,7 @@ typedef struct state {
     pthread_t thread;
 } state;
 
-static tutti_status open(tutti_iterator *iterator)
+static tutti_status prefetch_open(tutti_iterator *iterator)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
@@ -35,7 +35,7 @@ static tutti_status open(tutti_iterator *iterator)
     return tutti__iterator_open_input(iterator, 0, iterator->epoch, &s->stop, &iterator->inputs[0]);
 }
 
-static void *run(void *context)
+static void *prefetch_run(void *context)
 {
     tutti_iterator *iterator = context;
     int64_t capacity = ((const settings *)iterator->dataset->settings)->count;
@@ -61,11 +61,11 @@ static void *run(void *context)
     return NULL;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status prefetch_next(tutti_iterator *iterator, tutti_element *ret)
 {
     int64_t capacity = ((const settings *)iterator->dataset->settings)->count;
     state *s = iterator->state;
-    if (!s->started && pthread_create(&s->thread, NULL, run, iterator) != 0)
+    if (!s->started && pthread_create(&s->thread, NULL, prefetch_run, iterator) != 0)
         return tutti_fail(TUTTI_NO_MEMORY, "prefetch: the system has no more threads");
     s->started = true;
     int64_t deadline = tutti__wait_deadline();
@@ -85,7 +85,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return status;
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status prefetch_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     state *s = iterator->state;
     if (!s->started)
@@ -93,7 +93,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     int64_t done = 0;
     for (; done < count; done++) {
         tutti_element element = {0};
-        TUTTI_TRY(next(iterator, &element));
+        TUTTI_TRY(prefetch_next(iterator, &element));
         if (element.count == 0)
             break;
         tutti_element_release(&element);
@@ -102,7 +102,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void prefetch_close(tutti_iterator *iterator)
 {
     int64_t capacity = ((const settings *)iterator->dataset->settings)->count;
     state *s = iterator->state;
@@ -145,9 +145,9 @@ const tutti_dataset_def tutti_dataset_def_prefetch = {
     .doc = "elements made ahead on a thread",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .open = open,
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .open = prefetch_open,
+    .next = prefetch_next,
+    .skip = prefetch_skip,
+    .close = prefetch_close,
     .opens_inputs = true,
 };

@@ -15,7 +15,7 @@ static uint64_t inner_epoch(const tutti_dataset *dataset, uint64_t epoch, int64_
     return (s->times > 0 ? epoch * (uint64_t)s->times : epoch << 32) + (uint64_t)round;
 }
 
-static tutti_status open(tutti_iterator *iterator)
+static tutti_status repeat_open(tutti_iterator *iterator)
 {
     return tutti__iterator_open_input(iterator, 0,
                                       inner_epoch(iterator->dataset, iterator->epoch, 0),
@@ -52,7 +52,7 @@ static tutti_status next_round(tutti_iterator *iterator, bool *ret_more)
                                       iterator->cancel, &iterator->inputs[0]);
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status repeat_next(tutti_iterator *iterator, tutti_element *ret)
 {
     for (bool more = true; more;) {
         TUTTI_TRY(tutti__iterator_next(iterator->inputs[0], ret));
@@ -63,7 +63,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return TUTTI_OK;
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status repeat_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     int64_t done = 0;
     for (bool more = true; more;) {
@@ -87,8 +87,8 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
 
 #define PIECE 256
 /* Runs of numbers that lie in one round go down together. */
-static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
-                           const int64_t *indices, tutti_tensor *const *rows, int64_t first)
+static tutti_status repeat_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                                  const int64_t *indices, tutti_tensor *const *rows, int64_t first)
 {
     int64_t all = access->dataset->inputs[0]->info.cardinality, below[PIECE];
     for (int64_t done = 0; done < count;) {
@@ -133,10 +133,10 @@ const tutti_dataset_def tutti_dataset_def_repeat = {
     .doc = "the input several times over",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .open = open,
-    .next = next,
-    .skip = skip,
+    .open = repeat_open,
+    .next = repeat_next,
+    .skip = repeat_skip,
     .opens_inputs = true,
     .at = at,
-    .gather = gather,
+    .gather = repeat_gather,
 };

@@ -7,7 +7,7 @@ typedef struct settings {
 
 /* Where the input stands after n elements of the shard: behind number index + (n - 1) count, or at
  * 0. Brings it before the next one. */
-static tutti_status advance(tutti_iterator *iterator, int64_t more, int64_t *ret_reached)
+static tutti_status shard_advance(tutti_iterator *iterator, int64_t more, int64_t *ret_reached)
 {
     const settings *s = iterator->dataset->settings;
     tutti_iterator *input = iterator->inputs[0];
@@ -20,10 +20,10 @@ static tutti_status advance(tutti_iterator *iterator, int64_t more, int64_t *ret
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status shard_next(tutti_iterator *iterator, tutti_element *ret)
 {
     int64_t reached;
-    TUTTI_TRY(advance(iterator, 0, &reached));
+    TUTTI_TRY(shard_advance(iterator, 0, &reached));
     return tutti__iterator_next(iterator->inputs[0], ret);
 }
 
@@ -34,12 +34,12 @@ static int64_t among(const settings *s, int64_t count)
 }
 
 /* The last of those passed over must be there, so it is passed over by itself. */
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status shard_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     const settings *s = iterator->dataset->settings;
     int64_t reached, one, before = iterator->delivered;
     if (count > 0) {
-        TUTTI_TRY(advance(iterator, count - 1, &reached));
+        TUTTI_TRY(shard_advance(iterator, count - 1, &reached));
         TUTTI_TRY(tutti__iterator_skip(iterator->inputs[0], 1, &one));
         count = among(s, iterator->inputs[0]->delivered) - before;
     }
@@ -81,7 +81,7 @@ const tutti_dataset_def tutti_dataset_def_shard = {
     .name = "shard",
     .doc = "every count-th element",
     .settings_size = sizeof(settings),
-    .next = next,
-    .skip = skip,
+    .next = shard_next,
+    .skip = shard_skip,
     .renumber = renumber,
 };

@@ -22,8 +22,8 @@ static uint64_t epoch_of(const settings *s, uint64_t epoch)
     return s->same_order ? 0 : epoch;
 }
 
-static int64_t draw(const settings *s, uint64_t seed, uint64_t epoch, int64_t number,
-                    int64_t filled)
+static int64_t shuffle_draw(const settings *s, uint64_t seed, uint64_t epoch, int64_t number,
+                            int64_t filled)
 {
     tutti_random_key key = {.seed = seed, .stream = epoch_of(s, epoch)};
     return (int64_t)tutti__random_below(key, (uint64_t)number, (uint64_t)filled);
@@ -48,7 +48,7 @@ static tutti_status simulate(const settings *s, uint64_t seed, uint64_t epoch, i
     for (int64_t i = 0; i < filled; i++)
         held[i] = i;
     for (int64_t i = 0; i < count; i++) {
-        int64_t place = draw(s, seed, epoch, i, filled);
+        int64_t place = shuffle_draw(s, seed, epoch, i, filled);
         ret[i] = held[place];
         held[place] = read < count ? read++ : held[--filled];
     }
@@ -103,7 +103,7 @@ static tutti_status read_one(tutti_iterator *iterator, tutti_element *ret)
     return tutti__iterator_next(iterator->inputs[0], ret);
 }
 
-static tutti_status fill(tutti_iterator *iterator)
+static tutti_status shuffle_fill(tutti_iterator *iterator)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
@@ -136,26 +136,26 @@ static tutti_status next_of_all(tutti_iterator *iterator, tutti_element *ret)
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status shuffle_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
     tutti_element more = {0};
     if (!s->filled)
-        TUTTI_TRY(fill(iterator));
+        TUTTI_TRY(shuffle_fill(iterator));
     if (given->buffer == 0)
         return next_of_all(iterator, ret);
     if (s->count == 0)
         return TUTTI_OK;
-    int64_t place = draw(given, tutti__share_seed(iterator->share, given->seed), iterator->epoch,
-                         iterator->delivered, (int64_t)s->count);
+    int64_t place = shuffle_draw(given, tutti__share_seed(iterator->share, given->seed),
+                                 iterator->epoch, iterator->delivered, (int64_t)s->count);
     TUTTI_TRY(tutti__iterator_next(iterator->inputs[0], &more));
     *ret = s->held[place];
     s->held[place] = more.count > 0 ? more : s->held[--s->count];
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void shuffle_close(tutti_iterator *iterator)
 {
     state *s = iterator->state;
     for (size_t i = 0; i < s->count; i++)
@@ -200,8 +200,8 @@ const tutti_dataset_def tutti_dataset_def_shuffle = {
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
     .access_size = sizeof(order),
-    .next = next,
-    .close = close,
+    .next = shuffle_next,
+    .close = shuffle_close,
     .renumber = renumber,
     .leave = leave,
 };

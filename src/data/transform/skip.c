@@ -8,7 +8,7 @@ typedef struct state {
     bool begun;
 } state;
 
-static tutti_status begin(tutti_iterator *iterator)
+static tutti_status skip_begin(tutti_iterator *iterator)
 {
     state *s = iterator->state;
     const settings *given = iterator->dataset->settings;
@@ -19,15 +19,15 @@ static tutti_status begin(tutti_iterator *iterator)
     return tutti__iterator_skip(iterator->inputs[0], given->count, &skipped);
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status skip_next(tutti_iterator *iterator, tutti_element *ret)
 {
-    TUTTI_TRY(begin(iterator));
+    TUTTI_TRY(skip_begin(iterator));
     return tutti__iterator_next(iterator->inputs[0], ret);
 }
 
 static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
-    TUTTI_TRY(begin(iterator));
+    TUTTI_TRY(skip_begin(iterator));
     return tutti__iterator_skip(iterator->inputs[0], count, ret_skipped);
 }
 
@@ -64,7 +64,7 @@ const tutti_dataset_def tutti_dataset_def_skip = {
     .doc = "all but the first elements",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .next = next,
+    .next = skip_next,
     .skip = skip,
     .renumber = renumber,
 };

@@ -12,12 +12,12 @@ static int64_t wanted(const tutti_iterator *iterator, int64_t count)
     return left < count ? left : count;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status take_next(tutti_iterator *iterator, tutti_element *ret)
 {
     return wanted(iterator, 1) > 0 ? tutti__iterator_next(iterator->inputs[0], ret) : TUTTI_OK;
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status take_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     return tutti__iterator_skip(iterator->inputs[0], wanted(iterator, count), ret_skipped);
 }
@@ -55,7 +55,7 @@ const tutti_dataset_def tutti_dataset_def_take = {
     .hands_on = true,
     .doc = "the first elements",
     .settings_size = sizeof(settings),
-    .next = next,
-    .skip = skip,
+    .next = take_next,
+    .skip = take_skip,
     .renumber = renumber,
 };

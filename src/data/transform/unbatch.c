@@ -41,7 +41,7 @@ static tutti_status refill(tutti_iterator *iterator, bool *ret_any)
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status unbatch_next(tutti_iterator *iterator, tutti_element *ret)
 {
     state *s = iterator->state;
     tutti_element element = {0};
@@ -60,7 +60,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return TUTTI_OK;
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status unbatch_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     state *s = iterator->state;
     int64_t done = 0;
@@ -76,7 +76,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void unbatch_close(tutti_iterator *iterator)
 {
     tutti_element_release(&((state *)iterator->state)->batch);
 }
@@ -113,7 +113,7 @@ const tutti_dataset_def tutti_dataset_def_unbatch = {
     .keeps_parts = true,
     .doc = "the rows of each element",
     .state_size = sizeof(state),
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .next = unbatch_next,
+    .skip = unbatch_skip,
+    .close = unbatch_close,
 };

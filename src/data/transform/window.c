@@ -17,7 +17,7 @@ typedef struct state {
     int64_t first, count;  /* number of the first held */
 } state;
 
-static tutti_status open(tutti_iterator *iterator)
+static tutti_status window_open(tutti_iterator *iterator)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
@@ -55,7 +55,7 @@ static int64_t elements_of(const settings *s, int64_t there)
     return count < s->size ? (s->keep_remainder ? count : 0) : s->size;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status window_next(tutti_iterator *iterator, tutti_element *ret)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
@@ -70,7 +70,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
 }
 
 /* Passes over windows by looking only at whether they are there. */
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status window_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     const settings *given = iterator->dataset->settings;
     state *s = iterator->state;
@@ -84,7 +84,7 @@ static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_s
     return TUTTI_OK;
 }
 
-static void close(tutti_iterator *iterator)
+static void window_close(tutti_iterator *iterator)
 {
     state *s = iterator->state;
     tutti__release_all(s->count, s->held);
@@ -135,8 +135,8 @@ const tutti_dataset_def tutti_dataset_def_window = {
     .doc = "windows over the elements, stacked",
     .settings_size = sizeof(settings),
     .state_size = sizeof(state),
-    .open = open,
-    .next = next,
-    .skip = skip,
-    .close = close,
+    .open = window_open,
+    .next = window_next,
+    .skip = window_skip,
+    .close = window_close,
 };

@@ -19,7 +19,7 @@ static tutti_status append(tutti_element *element, tutti_element *more, tutti_st
     return TUTTI_OK;
 }
 
-static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
+static tutti_status zip_next(tutti_iterator *iterator, tutti_element *ret)
 {
     tutti_element element = {0};
     for (int i = 0; i < iterator->dataset->input_count; i++) {
@@ -33,7 +33,7 @@ static tutti_status next(tutti_iterator *iterator, tutti_element *ret)
     return TUTTI_OK;
 }
 
-static tutti_status skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
+static tutti_status zip_skip(tutti_iterator *iterator, int64_t count, int64_t *ret_skipped)
 {
     int64_t least = count;
     for (int i = 0; i < iterator->dataset->input_count; i++) {
@@ -57,8 +57,8 @@ static tutti_status at(tutti_access *access, uint64_t epoch, int64_t index, tutt
     return TUTTI_OK;
 }
 
-static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
-                           const int64_t *indices, tutti_tensor *const *rows, int64_t first)
+static tutti_status zip_gather(tutti_access *access, uint64_t epoch, int64_t count,
+                               const int64_t *indices, tutti_tensor *const *rows, int64_t first)
 {
     for (int i = 0, c = 0; i < access->dataset->input_count; i++) {
         TUTTI_TRY(tutti__access_gather(access->inputs[i], epoch, count, indices, rows + c, first));
@@ -68,7 +68,7 @@ static tutti_status gather(tutti_access *access, uint64_t epoch, int64_t count,
 }
 
 /* Adds an input's components, cardinality and access to the result's. */
-static void add(tutti_dataset *dataset, const tutti_dataset *input, tutti_access_level *access)
+static void zip_add(tutti_dataset *dataset, const tutti_dataset *input, tutti_access_level *access)
 {
     tutti_dataset_info *info = &dataset->info;
     for (int c = 0; c < input->info.components; c++, info->components++) {
@@ -103,7 +103,7 @@ tutti_dataset *(tutti_zip)(int count, tutti_dataset *const *datasets)
     dataset->info =
         (tutti_dataset_info){.cardinality = TUTTI_ENDLESS, .batch = datasets[0]->info.batch};
     for (int i = 0; i < count; i++)
-        add(dataset, datasets[i], &access);
+        zip_add(dataset, datasets[i], &access);
     tutti__dataset_set_access(dataset, access);
     return dataset;
 }
@@ -111,8 +111,8 @@ tutti_dataset *(tutti_zip)(int count, tutti_dataset *const *datasets)
 const tutti_dataset_def tutti_dataset_def_zip = {
     .name = "zip",
     .doc = "the components of several datasets side by side",
-    .next = next,
-    .skip = skip,
+    .next = zip_next,
+    .skip = zip_skip,
     .at = at,
-    .gather = gather,
+    .gather = zip_gather,
 };

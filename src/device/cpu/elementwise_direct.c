@@ -18,7 +18,7 @@ typedef struct direct_plan {
     double params[TUTTI_TILE_PARAMS];
 } direct_plan;
 
-static const tutti_tile_op *find(const tutti_infer *node)
+static const tutti_tile_op *elementwise_direct_find(const tutti_infer *node)
 {
     const tutti_type *out = &node->outputs[0];
     if ((out->dtype != TUTTI_F32 && out->dtype != TUTTI_F64) || node->input_count < 1 ||
@@ -36,15 +36,18 @@ static bool covers(const tutti_op *op)
     return tutti__tile_find(op->name, NULL, 0) != NULL;
 }
 
-static int score(const tutti_kernel_query *query)
+static int elementwise_direct_score(const tutti_kernel_query *query)
 {
-    return strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) == 0 && find(&query->node) != NULL ? 110 : 0;
+    return strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) == 0 &&
+                   elementwise_direct_find(&query->node) != NULL
+               ? 110
+               : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status elementwise_direct_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     const tutti_infer *node = &query->node;
-    const tutti_tile_op *row = find(node);
+    const tutti_tile_op *row = elementwise_direct_find(node);
     direct_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", node->name);
@@ -72,21 +75,21 @@ static void run_range(const tutti_kernel_call *call, int64_t first, int64_t end)
     }
 }
 
-static void run_piece(void *context, int64_t index)
+static void elementwise_direct_run_piece(void *context, int64_t index)
 {
     const tutti_kernel_call *call = context;
     int64_t first = index * PIECE_ELEMENTS, count = ((const direct_plan *)call->plan)->count;
     run_range(call, first, count - first < PIECE_ELEMENTS ? count : first + PIECE_ELEMENTS);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status elementwise_direct_run(const tutti_kernel_call *call)
 {
     int64_t count = ((const direct_plan *)call->plan)->count;
     if (count <= PIECE_ELEMENTS)
         run_range(call, 0, count);
     else
-        tutti_parallel(call, (count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS, run_piece,
-                       (void *)(uintptr_t)call);
+        tutti_parallel(call, (count + PIECE_ELEMENTS - 1) / PIECE_ELEMENTS,
+                       elementwise_direct_run_piece, (void *)(uintptr_t)call);
     return TUTTI_OK;
 }
 
@@ -99,8 +102,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_elementwise_direct) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = ~UINT32_C(0),
     .covers = covers,
-    .score = score,
-    .prepare = prepare,
+    .score = elementwise_direct_score,
+    .prepare = elementwise_direct_prepare,
     .discard = free,
-    .run = run,
+    .run = elementwise_direct_run,
 };

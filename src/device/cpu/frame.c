@@ -77,8 +77,8 @@ static bool reads(const tutti_instruction *instruction, int k)
 
 /* Fills one view; false when out of memory. The data of a constant that is not wanted is left where
  * it stands. */
-static bool resolve(tutti_cpu_frame *f, const tutti_program *program, int32_t index, bool wanted,
-                    tutti_view *view)
+static bool frame_resolve(tutti_cpu_frame *f, const tutti_program *program, int32_t index,
+                          bool wanted, tutti_view *view)
 {
     const tutti_program_value *value = &program->values[index];
     *view = (tutti_view){
@@ -112,10 +112,10 @@ static bool fill_calls(tutti_cpu_frame *f, const tutti_program *program)
         const tutti_instruction *instruction = &program->instructions[i];
         f->calls[i] = tutti__instruction_call(program, instruction, view, &f->context);
         for (int k = 0; k < instruction->input_count; k++)
-            if (!resolve(f, program, instruction->inputs[k], reads(instruction, k), view++))
+            if (!frame_resolve(f, program, instruction->inputs[k], reads(instruction, k), view++))
                 return false;
         for (int k = 0; k < instruction->output_count; k++)
-            if (!resolve(f, program, instruction->outputs[k], true, view++))
+            if (!frame_resolve(f, program, instruction->outputs[k], true, view++))
                 return false;
         if (instruction->workspace >= 0)
             f->calls[i].workspace =

@@ -6,7 +6,7 @@
 #include "device/cpu/tile/program.h"
 
 /* Only the best set bids: the loops are looked up for it. */
-static int score(const tutti_kernel_query *query)
+static int fused_elementwise_score(const tutti_kernel_query *query)
 {
     tutti_tile_program *program;
     if (strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) != 0 ||
@@ -25,7 +25,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_fused_elementwise) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = ~UINT32_C(0),
-    .score = score,
+    .score = fused_elementwise_score,
     .prepare = tutti__tile_prepare,
     .room = tutti__tile_room,
     .discard = tutti__tile_discard,

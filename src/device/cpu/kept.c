@@ -33,7 +33,7 @@ static tutti_kept **list_of(const tutti_tensor *source)
     return &lists[(uint64_t)(uintptr_t)source * UINT64_C(0x9e3779b97f4a7c15) >> (64 - LISTS_LOG2)];
 }
 
-static tutti_kept *find(const tutti_tensor *source, const char *form, int64_t floats)
+static tutti_kept *kept_find(const tutti_tensor *source, const char *form, int64_t floats)
 {
     for (tutti_kept *kept = *list_of(source); kept != NULL; kept = kept->next)
         if (kept->source == source && kept->floats == floats && strcmp(kept->form, form) == 0)
@@ -41,7 +41,7 @@ static tutti_kept *find(const tutti_tensor *source, const char *form, int64_t fl
     return NULL;
 }
 
-static tutti_kept *make(tutti_tensor *source, const char *form, int64_t floats)
+static tutti_kept *kept_make(tutti_tensor *source, const char *form, int64_t floats)
 {
     size_t bytes = ((size_t)floats * sizeof(float) + 63) / 64 * 64, length = strlen(form) + 1;
     tutti_kept *kept = calloc(1, sizeof *kept + length);
@@ -68,9 +68,9 @@ tutti_status tutti__kept_take(tutti_tensor *source, const char *form, int64_t fl
     if (floats < 0 || floats > INT64_MAX / 8)
         return tutti_fail(TUTTI_TOO_LARGE, "a constant's form of %lld floats", (long long)floats);
     pthread_mutex_lock(&lock);
-    tutti_kept *kept = find(source, form, floats);
+    tutti_kept *kept = kept_find(source, form, floats);
     if (kept == NULL)
-        kept = make(source, form, floats);
+        kept = kept_make(source, form, floats);
     if (kept != NULL)
         kept->holders++;
     pthread_mutex_unlock(&lock);

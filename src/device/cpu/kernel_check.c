@@ -73,7 +73,8 @@ static void check_guards(const check *c, const char *memory, size_t bytes)
                              c->kernel->name, bytes);
 }
 
-static void compare(check *c, int index, tutti_tensor *actual, tutti_tensor *expected, int threads)
+static void kernel_check_compare(check *c, int index, tutti_tensor *actual, tutti_tensor *expected,
+                                 int threads)
 {
     tutti_dtype dtype = tutti_tensor_dtype(actual);
     must(c, tutti__tensor_near(actual, expected, c->tolerance, "result"), "compared");
@@ -124,7 +125,7 @@ static void run_once(check *c, void *plan, size_t workspace, int threads, int in
     must(c, c->kernel->run(&call), "run");
     check_guards(c, memory, workspace);
     for (int i = 0; i < s->output_count; i++)
-        compare(c, i, out[i], c->expected[i], threads);
+        kernel_check_compare(c, i, out[i], c->expected[i], threads);
     for (int i = 0; i < s->input_count; i++)
         if (s->types[i].handle)
             must(c, tutti__tensor_near(in[i], c->updated[i], c->tolerance, "variable"), "compared");

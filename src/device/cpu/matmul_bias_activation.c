@@ -5,19 +5,19 @@
 #include "device/cpu/isa.h"
 #include "device/cpu/matmul_dense.h"
 
-static int score(const tutti_kernel_query *query)
+static int matmul_bias_activation_score(const tutti_kernel_query *query)
 {
     tutti_dense layer;
     bool here = strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) == 0;
     return here && tutti__dense_take(&query->node, &layer) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t matmul_bias_activation_workspace(const tutti_kernel_query *query)
 {
     return tutti__dense_workspace(query, false);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_bias_activation_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     return tutti__dense_prepare(query, false, ret_plan);
 }
@@ -30,9 +30,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_bias_activation) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = matmul_bias_activation_score,
+    .workspace = matmul_bias_activation_workspace,
+    .prepare = matmul_bias_activation_prepare,
     .discard = tutti__dense_discard,
     .reads = tutti__dense_reads,
     .run = tutti__dense_run,

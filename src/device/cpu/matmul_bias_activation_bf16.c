@@ -7,7 +7,7 @@
 
 /* Not in deterministic mode: the product is not rounded before the bias is added, and whether a row
  * is taken for a bias may depend on the rows that a replica has. */
-static int score(const tutti_kernel_query *query)
+static int matmul_bias_activation_bf16_score(const tutti_kernel_query *query)
 {
     const tutti_gemm_tile *tile = tutti__gemm_bf16_tile();
     tutti_dense layer;
@@ -17,12 +17,13 @@ static int score(const tutti_kernel_query *query)
                                                                                             : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t matmul_bias_activation_bf16_workspace(const tutti_kernel_query *query)
 {
     return tutti__dense_workspace(query, true);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_bias_activation_bf16_prepare(const tutti_kernel_query *query,
+                                                        void **ret_plan)
 {
     return tutti__dense_prepare(query, true, ret_plan);
 }
@@ -34,9 +35,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_bias_activation_bf16) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = matmul_bias_activation_bf16_score,
+    .workspace = matmul_bias_activation_bf16_workspace,
+    .prepare = matmul_bias_activation_bf16_prepare,
     .discard = tutti__dense_discard,
     .reads = tutti__dense_reads,
     .run = tutti__dense_run,

@@ -155,7 +155,7 @@ typedef struct dots_plan {
 } dots_plan;
 
 /* b is one matrix, and leading axes of a are more rows. */
-static dots_plan plan_of(const tutti_infer *node)
+static dots_plan matmul_dots_plan_of(const tutti_infer *node)
 {
     const tutti_type *a = &node->inputs[0], *y = &node->outputs[0];
     bool trans_a = tutti_attr_int(node->attrs, node->attr_count, "transpose_a") != 0;
@@ -182,14 +182,14 @@ static dots_plan plan_of(const tutti_infer *node)
     return p;
 }
 
-static int score(const tutti_kernel_query *query)
+static int matmul_dots_score(const tutti_kernel_query *query)
 {
     const tutti_type *a = &query->node.inputs[0], *b = &query->node.inputs[1];
     bool trans_a = tutti_attr_int(query->node.attrs, query->node.attr_count, "transpose_a") != 0;
     if (all_loops[query->node.outputs[0].dtype].dot == NULL || b->rank != 2 ||
         (trans_a && a->rank != 2))
         return 0;
-    dots_plan p = plan_of(&query->node);
+    dots_plan p = matmul_dots_plan_of(&query->node);
     int64_t n = p.few.input == 1 ? p.few.count : p.others.count;
     if (p.k < LEAST_K || p.few.count == 0 || p.others.count == 0)
         return 0;
@@ -201,15 +201,15 @@ static int score(const tutti_kernel_query *query)
     return along || (p.few.count <= FEW && p.others.count <= FEW && p.k >= MANY_K) ? 130 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t matmul_dots_workspace(const tutti_kernel_query *query)
 {
-    dots_plan p = plan_of(&query->node);
+    dots_plan p = matmul_dots_plan_of(&query->node);
     return p.pieces > 1 ? (size_t)(p.few.count * p.others.count * p.pieces) * sizeof(number) : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_dots_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    dots_plan plan = plan_of(&query->node);
+    dots_plan plan = matmul_dots_plan_of(&query->node);
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
@@ -230,7 +230,8 @@ typedef union room {
     for (int64_t i = 0; i < count; i++)                                                            \
     ((type *)to)[i] = ((const type *)from)[i * step]
 
-static void gather(size_t element, const void *from, int64_t step, int64_t count, void *to)
+static void matmul_dots_gather(size_t element, const void *from, int64_t step, int64_t count,
+                               void *to)
 {
     if (element == 8)
         GATHER(uint64_t);
@@ -254,7 +255,8 @@ static const void *fetch(const product *w, const lines *of, int64_t line, int64_
     if (p->load == NULL && of->step == 1)
         return from;
     if (of->step != 1)
-        gather(p->element, from, of->step, count, p->load != NULL ? (void *)turned : (void *)own);
+        matmul_dots_gather(p->element, from, of->step, count,
+                           p->load != NULL ? (void *)turned : (void *)own);
     if (p->load != NULL)
         p->load(&(tutti_tile_args){
             .count = count, .x = {of->step != 1 ? turned : from}, .y = own, .params = none});
@@ -306,7 +308,7 @@ static void join_task(void *context, int64_t index)
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status matmul_dots_run(const tutti_kernel_call *call)
 {
     const dots_plan *p = call->plan;
     product w = {p, call, p->pieces > 1 ? call->workspace : NULL};
@@ -325,9 +327,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_dots) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = matmul_dots_score,
+    .workspace = matmul_dots_workspace,
+    .prepare = matmul_dots_prepare,
     .discard = free,
-    .run = run,
+    .run = matmul_dots_run,
 };

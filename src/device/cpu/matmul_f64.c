@@ -142,7 +142,7 @@ static void pack_panel(void *context, int64_t panel)
     }
 }
 
-static f64_plan plan_of(const tutti_infer *node)
+static f64_plan matmul_f64_plan_of(const tutti_infer *node)
 {
     const tutti_type *a = &node->inputs[0], *b = &node->inputs[1], *y = &node->outputs[0];
     bool trans_a = tutti_attr_int(node->attrs, node->attr_count, "transpose_a") != 0;
@@ -163,27 +163,27 @@ static f64_plan plan_of(const tutti_infer *node)
 }
 
 /* Whatever the number of rows. */
-static int score(const tutti_kernel_query *query)
+static int matmul_f64_score(const tutti_kernel_query *query)
 {
     if (query->node.outputs[0].dtype != TUTTI_F64)
         return 0;
-    f64_plan p = plan_of(&query->node);
+    f64_plan p = matmul_f64_plan_of(&query->node);
     return p.n >= 4 && p.k >= 4 && p.n * p.k >= 64 ? 110 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t matmul_f64_workspace(const tutti_kernel_query *query)
 {
-    f64_plan p = plan_of(&query->node);
+    f64_plan p = matmul_f64_plan_of(&query->node);
     return (size_t)(p.panels * WIDTH * (p.k < DEPTH ? p.k : DEPTH)) * sizeof(double);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_f64_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    f64_plan plan = plan_of(&query->node);
+    f64_plan plan = matmul_f64_plan_of(&query->node);
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
-static void multiply(const tutti_kernel_call *call, block w)
+static void matmul_f64_multiply(const tutti_kernel_call *call, block w)
 {
     const f64_plan *p = w.plan;
     int64_t groups = (p->panels + PANEL_PIECE - 1) / PANEL_PIECE;
@@ -195,7 +195,7 @@ static void multiply(const tutti_kernel_call *call, block w)
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status matmul_f64_run(const tutti_kernel_call *call)
 {
     const f64_plan *p = call->plan;
     for (int64_t i = 0; i < p->batch.count; i++) {
@@ -205,7 +205,7 @@ static tutti_status run(const tutti_kernel_call *call)
         matmul_batch_at(&p->batch, i, &a, &b);
         w.a += a;
         w.b += b;
-        multiply(call, w);
+        matmul_f64_multiply(call, w);
     }
     return TUTTI_OK;
 }
@@ -217,9 +217,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_f64) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = matmul_f64_score,
+    .workspace = matmul_f64_workspace,
+    .prepare = matmul_f64_prepare,
     .discard = free,
-    .run = run,
+    .run = matmul_f64_run,
 };

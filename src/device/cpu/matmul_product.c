@@ -159,7 +159,7 @@ static void pack(const void *context, tutti_pool *pool, tutti_tensor *source, fl
     tutti__buffer_release(p.b.holder);
 }
 
-static tutti_status keep(const tutti_kernel_query *query, matmul_plan *plan)
+static tutti_status matmul_product_keep(const tutti_kernel_query *query, matmul_plan *plan)
 {
     char form[96];
     const tutti_gemm *shape = &plan->shape;
@@ -182,7 +182,7 @@ tutti_status tutti__matmul_prepare(const tutti_kernel_query *query, uint32_t fla
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     *plan = make_plan(query, flags);
-    tutti_status status = plan->gemm.packed ? keep(query, plan) : TUTTI_OK;
+    tutti_status status = plan->gemm.packed ? matmul_product_keep(query, plan) : TUTTI_OK;
     if (status != TUTTI_OK)
         free(plan);
     else
@@ -245,7 +245,7 @@ static void product_piece(void *context, int64_t index)
     tutti__slot_give(&p->slots, slot);
 }
 
-static void multiply(const tutti_kernel_call *call, products *p)
+static void matmul_product_multiply(const tutti_kernel_call *call, products *p)
 {
     const matmul_plan *plan = p->plan;
     if (plan->side_by_side) {
@@ -281,7 +281,7 @@ void tutti__matmul_run(const tutti_kernel_call *call, const tutti_matmul_plan *p
                   .finish = finish,
                   .workspace = call->workspace};
     if (plan->load == NULL) {
-        multiply(call, &p);
+        matmul_product_multiply(call, &p);
         return;
     }
     char *floats_a = p.workspace + plan->gemm_bytes, *floats_b = floats_a + plan->a_bytes;
@@ -293,7 +293,7 @@ void tutti__matmul_run(const tutti_kernel_call *call, const tutti_matmul_plan *p
     p.a = floats_a;
     p.b = floats_b;
     p.y = floats_y;
-    multiply(call, &p);
+    matmul_product_multiply(call, &p);
     convert(call, (conversion){plan->store, floats_y, call->outputs[0].data, sizeof(float),
                                plan->element, plan->batch * plan->shape.m * plan->shape.n});
 }

@@ -75,7 +75,7 @@ static const type_loops all_loops[TUTTI_DTYPE_END] = {
     [TUTTI_I64] = {turn_i64, multiply_i64},
 };
 
-static rows_plan plan_of(const tutti_infer *node)
+static rows_plan matmul_rows_plan_of(const tutti_infer *node)
 {
     const tutti_type *a = &node->inputs[0], *y = &node->outputs[0];
     rows_plan p = {
@@ -88,24 +88,24 @@ static rows_plan plan_of(const tutti_infer *node)
     return p;
 }
 
-static int score(const tutti_kernel_query *query)
+static int matmul_rows_score(const tutti_kernel_query *query)
 {
     return all_loops[query->node.outputs[0].dtype].multiply != NULL ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t matmul_rows_workspace(const tutti_kernel_query *query)
 {
-    rows_plan p = plan_of(&query->node);
+    rows_plan p = matmul_rows_plan_of(&query->node);
     return p.trans_b ? (size_t)(p.k * p.n) * p.element : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_rows_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    rows_plan plan = plan_of(&query->node);
+    rows_plan plan = matmul_rows_plan_of(&query->node);
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
-static void multiply(const tutti_kernel_call *call, product w)
+static void matmul_rows_multiply(const tutti_kernel_call *call, product w)
 {
     if (w.plan->trans_b) {
         tutti_parallel(call, (w.plan->n + TURN - 1) / TURN, w.plan->loops.turn, &w);
@@ -114,7 +114,7 @@ static void multiply(const tutti_kernel_call *call, product w)
     tutti_parallel(call, (w.plan->m + ROWS - 1) / ROWS, w.plan->loops.multiply, &w);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status matmul_rows_run(const tutti_kernel_call *call)
 {
     const rows_plan *plan = call->plan;
     for (int64_t i = 0; i < plan->batch.count; i++) {
@@ -125,7 +125,7 @@ static tutti_status run(const tutti_kernel_call *call)
         matmul_batch_at(&plan->batch, i, &a, &b);
         w.a += (size_t)a * plan->element;
         w.b += (size_t)b * plan->element;
-        multiply(call, w);
+        matmul_rows_multiply(call, w);
     }
     return TUTTI_OK;
 }
@@ -137,9 +137,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_rows) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = matmul_rows_score,
+    .workspace = matmul_rows_workspace,
+    .prepare = matmul_rows_prepare,
     .discard = free,
-    .run = run,
+    .run = matmul_rows_run,
 };

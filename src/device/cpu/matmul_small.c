@@ -17,7 +17,7 @@ typedef struct small_plan {
     int64_t task; /* products */
 } small_plan;
 
-static small_plan plan_of(const tutti_infer *node)
+static small_plan matmul_small_plan_of(const tutti_infer *node)
 {
     const tutti_type *a = &node->inputs[0], *y = &node->outputs[0];
     bool trans_a = tutti_attr_int(node->attrs, node->attr_count, "transpose_a") != 0;
@@ -34,10 +34,10 @@ static small_plan plan_of(const tutti_infer *node)
     return p;
 }
 
-static int score(const tutti_kernel_query *query)
+static int matmul_small_score(const tutti_kernel_query *query)
 {
     const tutti_type *b = &query->node.inputs[1];
-    small_plan p = plan_of(&query->node);
+    small_plan p = matmul_small_plan_of(&query->node);
     /* One matrix b makes one product of many rows. */
     return query->node.outputs[0].dtype == TUTTI_F32 && b->rank > 2 && p.batch.count > 1 &&
                    p.m <= MOST && p.n <= MOST && p.k > 0 && p.k <= MOST
@@ -45,9 +45,9 @@ static int score(const tutti_kernel_query *query)
                : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_small_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    small_plan plan = plan_of(&query->node);
+    small_plan plan = matmul_small_plan_of(&query->node);
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
@@ -66,7 +66,7 @@ VEC_INLINE void product(const small_plan *p, int64_t n, int64_t k, const float *
         }
 }
 
-static void multiply(const small_plan *p, const float *a, const float *b, float *y)
+static void matmul_small_multiply(const small_plan *p, const float *a, const float *b, float *y)
 {
     if (p->n == 1 && p->k == 3)
         product(p, 1, 3, a, b, y);
@@ -86,7 +86,7 @@ typedef struct work {
     float *y;
 } work;
 
-static void piece(void *context, int64_t index)
+static void matmul_small_piece(void *context, int64_t index)
 {
     const work *w = context;
     const small_plan *p = w->plan;
@@ -100,15 +100,15 @@ static void piece(void *context, int64_t index)
             b = at * batch->b_steps[0];
         } else
             matmul_batch_at(batch, at, &a, &b);
-        multiply(p, w->a + a, w->b + b, w->y + at * p->m * p->n);
+        matmul_small_multiply(p, w->a + a, w->b + b, w->y + at * p->m * p->n);
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status matmul_small_run(const tutti_kernel_call *call)
 {
     const small_plan *p = call->plan;
     work w = {p, call->inputs[0].data, call->inputs[1].data, call->outputs[0].data};
-    tutti_parallel(call, (p->batch.count + p->task - 1) / p->task, piece, &w);
+    tutti_parallel(call, (p->batch.count + p->task - 1) / p->task, matmul_small_piece, &w);
     return TUTTI_OK;
 }
 
@@ -119,8 +119,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_small) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .prepare = prepare,
+    .score = matmul_small_score,
+    .prepare = matmul_small_prepare,
     .discard = free,
-    .run = run,
+    .run = matmul_small_run,
 };

@@ -4,7 +4,7 @@
 #include "device/cpu/gemm/engine.h"
 #include "device/cpu/matmul_product.h"
 
-static int score(const tutti_kernel_query *query)
+static int matmul_tiles_score(const tutti_kernel_query *query)
 {
     if (query->node.outputs[0].dtype != TUTTI_F32 || query->deterministic ||
         !tutti__gemm_engine_auto())
@@ -12,12 +12,12 @@ static int score(const tutti_kernel_query *query)
     return tutti__matmul_by_library(query) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t matmul_tiles_workspace(const tutti_kernel_query *query)
 {
     return tutti__matmul_workspace(query, TUTTI_GEMM_PLAIN);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_tiles_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     tutti_matmul_plan *plan;
     TUTTI_TRY(tutti__matmul_prepare(query, TUTTI_GEMM_PLAIN, &plan));
@@ -25,7 +25,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return TUTTI_OK;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status matmul_tiles_run(const tutti_kernel_call *call)
 {
     tutti__matmul_run(call, call->plan, &call->inputs[0], &call->inputs[1],
                       (tutti_matmul_finish){0});
@@ -39,10 +39,10 @@ const tutti_kernel tutti_kernel_matmul_tiles = {
     .target = "cpu",
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = matmul_tiles_score,
+    .workspace = matmul_tiles_workspace,
+    .prepare = matmul_tiles_prepare,
     .discard = tutti__matmul_discard,
     .reads = tutti__matmul_reads,
-    .run = run,
+    .run = matmul_tiles_run,
 };

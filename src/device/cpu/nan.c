@@ -19,7 +19,7 @@ typedef struct range {
     bool any; /* floats whose size is known */
 } range;
 
-static double element(const tutti_view *view, int64_t i)
+static double nan_element(const tutti_view *view, int64_t i)
 {
     if (view->dtype == TUTTI_F64)
         return ((const double *)view->data)[i];
@@ -51,7 +51,7 @@ static range look(const tutti_view *view)
         return r;
     r.any = true;
     for (int64_t i = 0; i < count; i++) {
-        double x = element(view, i);
+        double x = nan_element(view, i);
         r.nans += isnan(x);
         r.infinite += isinf(x) != 0;
         r.low = x < r.low ? x : r.low;
@@ -84,7 +84,7 @@ static tutti_status blame(const tutti_instruction *instruction, const tutti_kern
 /* Whether the value comes from outside: fed, or a variable. */
 static bool is_given(const tutti_program *program, int32_t value)
 {
-    tutti_space space = program->values[program->values[value].root].space;
+    tutti_tile_space space = program->values[program->values[value].root].space;
     return program->values[value].maker < 0 &&
            (space == TUTTI_IN_INPUT || space == TUTTI_IN_VARIABLE);
 }

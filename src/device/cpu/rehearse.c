@@ -31,14 +31,14 @@ static bool misses_input(const rehearsal *r, const tutti_instruction *instructio
     for (int i = 0; i < instruction->input_count; i++) {
         const tutti_program_value *value = &values[values[instruction->inputs[i]].root];
         if (value->space == TUTTI_IN_DYNAMIC && value->maker >= 0 &&
-            r->timed[value->maker].left_out && !tutti_type_is_static(value->type))
+            r->timed[value->maker].skipped && !tutti_type_is_static(value->type))
             return true;
     }
     return false;
 }
 
 /* Values that are left out are zeros, where their size is known: others may read them. */
-static void choose(rehearsal *r)
+static void rehearse_choose(rehearsal *r)
 {
     const uint32_t alone = TUTTI_OP_COLLECTIVE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL;
     for (size_t i = 0; i < r->program->instruction_count; i++) {
@@ -48,8 +48,8 @@ static void choose(rehearsal *r)
         bool copies = instruction->run == tutti__copy_bytes; /* whatever its node is */
         r->timed[i] = (tutti_timed){.node = copies ? NULL : instruction->node,
                                     .seconds = INFINITY,
-                                    .left_out = !copies && ((flags & alone) || effects)};
-        r->timed[i].left_out = r->timed[i].left_out || misses_input(r, instruction);
+                                    .skipped = !copies && ((flags & alone) || effects)};
+        r->timed[i].skipped = r->timed[i].skipped || misses_input(r, instruction);
     }
 }
 
@@ -70,7 +70,7 @@ static tutti_status copy_variable(const rehearsal *r, tutti_state *state, int v)
     return TUTTI_OK;
 }
 
-static tutti_status bind(rehearsal *r, tutti_run *run)
+static tutti_status rehearse_bind(rehearsal *r, tutti_run *run)
 {
     const tutti_program *program = r->program;
     tutti_cpu_frame *f = r->frame;
@@ -107,7 +107,7 @@ static void play(rehearsal *r)
     uint64_t start = tutti__ticks();
     for (size_t i = 0; i < r->program->instruction_count; i++) {
         tutti_timed *timed = &r->timed[i];
-        if (timed->left_out) {
+        if (timed->skipped) {
             double aside = tutti__cpu_rehearse_aside(r->program->instructions[i].node, &calls[i]);
             timed->seconds = fmin(timed->seconds, aside);
             start = tutti__ticks();
@@ -117,10 +117,10 @@ static void play(rehearsal *r)
         bool is_long = alone && timed->seconds > LONG_SECONDS && isfinite(timed->seconds);
         int64_t used = is_long ? tutti__thread_ns() : 0;
         if (r->program->instructions[i].run(&calls[i]) != TUTTI_OK) {
-            timed->left_out = true;
+            timed->skipped = true;
             for (size_t k = i + 1; k < r->program->instruction_count; k++)
-                r->timed[k].left_out =
-                    r->timed[k].left_out || misses_input(r, &r->program->instructions[k]);
+                r->timed[k].skipped =
+                    r->timed[k].skipped || misses_input(r, &r->program->instructions[k]);
         }
         uint64_t end = tutti__ticks();
         timed->seconds = fmin(timed->seconds, (double)(end - start) * tick);
@@ -151,15 +151,15 @@ static double total(const rehearsal *r)
 {
     double sum = 0;
     for (size_t i = 0; i < r->program->instruction_count; i++)
-        sum += r->timed[i].left_out ? 0 : r->timed[i].seconds;
+        sum += r->timed[i].skipped ? 0 : r->timed[i].seconds;
     return sum;
 }
 
 static tutti_status rehearse(rehearsal *r, tutti_run *run)
 {
     tutti_error before;
-    TUTTI_TRY(bind(r, run));
-    choose(r);
+    TUTTI_TRY(rehearse_bind(r, run));
+    rehearse_choose(r);
     tutti__error_capture(TUTTI_OK, &before);
     int64_t began = tutti__now_ns();
     double sum = INFINITY;
@@ -178,7 +178,7 @@ static tutti_status rehearse(rehearsal *r, tutti_run *run)
     }
     free(bytes);
     for (size_t i = 0; i < r->program->instruction_count; i++)
-        if (r->timed[i].left_out && !isfinite(r->timed[i].seconds))
+        if (r->timed[i].skipped && !isfinite(r->timed[i].seconds))
             r->timed[i].seconds = 0;
     return tutti__error_restore(&before);
 }

@@ -37,7 +37,7 @@ typedef struct filler {
 } filler;
 
 /* Puts what the call gives into the queue, element by element. */
-static void *fill(void *context)
+static void *rehearse_aside_fill(void *context)
 {
     filler *f = context;
     tutti_tensor *batch[TUTTI_QUEUE_MAX_COMPONENTS] = {0};
@@ -90,7 +90,7 @@ static double time_dequeue(const tutti_node *node, const tutti_kernel_call *call
     double seconds = INFINITY;
     if (tutti__queue_create("rehearsal", room, count, NULL, &f.queue) != TUTTI_OK)
         return INFINITY;
-    if (pthread_create(&thread, NULL, fill, &f) == 0) {
+    if (pthread_create(&thread, NULL, rehearse_aside_fill, &f) == 0) {
         while (tutti__queue_size(f.queue) < room && !atomic_load(&f.done))
             nanosleep(&a_moment, NULL);
         nanosleep(&a_moment, NULL);

@@ -33,7 +33,7 @@ VEC_INLINE dvec rounded(const work *w, dvec x)
     return dvec_select(dvec_ne(x, x), x, dvec_copysign(y, x));
 }
 
-static void piece(void *context, int64_t index)
+static void round_float_piece(void *context, int64_t index)
 {
     const work *w = context;
     const int64_t end = (index + 1) * PIECE < w->count ? (index + 1) * PIECE : w->count;
@@ -59,14 +59,14 @@ static double bounded(int64_t value, int64_t low, int64_t high)
     return (double)(value < low ? low : value > high ? high : value);
 }
 
-static int score(const tutti_kernel_query *query)
+static int round_float_score(const tutti_kernel_query *query)
 {
     return query->node.inputs[0].dtype == TUTTI_F32 && query->node.outputs[0].dtype == TUTTI_F32
                ? 100
                : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status round_float_run(const tutti_kernel_call *call)
 {
     const bool saturate = tutti_attr_int(call->attrs, call->attr_count, "saturate") != 0;
     const bool infinite = tutti_attr_int(call->attrs, call->attr_count, "infinite") != 0;
@@ -77,7 +77,7 @@ static tutti_status run(const tutti_kernel_call *call)
               .mantissa = bounded(tutti_attr_int(call->attrs, call->attr_count, "mantissa"), 0, 52),
               .most = tutti_attr_float(call->attrs, call->attr_count, "most")};
     w.beyond = saturate ? w.most : infinite ? (double)INFINITY : (double)NAN;
-    tutti_parallel(call, (w.count + PIECE - 1) / PIECE, piece, &w);
+    tutti_parallel(call, (w.count + PIECE - 1) / PIECE, round_float_piece, &w);
     return TUTTI_OK;
 }
 
@@ -89,6 +89,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_round_float) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1,
-    .score = score,
-    .run = run,
+    .score = round_float_score,
+    .run = round_float_run,
 };

@@ -6,8 +6,8 @@
 #include "device/cpu/nan.h"
 #include "program/trace.h"
 
-static tutti_status bind(const tutti_program *program, tutti_cpu_frame *f, tutti_run *run,
-                         tutti_tensor *const *inputs, tutti_tensor **results)
+static tutti_status run_bind(const tutti_program *program, tutti_cpu_frame *f, tutti_run *run,
+                             tutti_tensor *const *inputs, tutti_tensor **results)
 {
     f->context.run = run;
     f->context.host.cancelled = run->watched;
@@ -140,7 +140,7 @@ static tutti_status run_frame(const tutti_cpu_executable *e, tutti_cpu_frame *f,
                               tutti_tensor *const *inputs, tutti_tensor **results)
 {
     const tutti_program *program = e->program;
-    tutti_status status = bind(program, f, run, inputs, results);
+    tutti_status status = run_bind(program, f, run, inputs, results);
     if (status == TUTTI_OK)
         status = execute(e, f, 0, program->commit_at);
     if (status == TUTTI_OK)

@@ -55,7 +55,7 @@ static tutti_kernel_query shard_query(const tutti_kernel_query *query, const tut
     return shard;
 }
 
-static void discard(void *made)
+static void segmented_discard(void *made)
 {
     plan *p = made;
     for (int i = 0; p && i < p->count; i++)
@@ -83,7 +83,7 @@ static tutti_status add_size(plan *p, const tutti_kernel_query *query, int64_t r
     return TUTTI_OK;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status segmented_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     plan *p = calloc(1, sizeof *p);
     if (!p)
@@ -95,7 +95,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
         if (p->s.bounds[i + 1] > p->s.bounds[i])
             status = add_size(p, query, p->s.bounds[i + 1] - p->s.bounds[i]);
     if (status != TUTTI_OK)
-        discard(p);
+        segmented_discard(p);
     else
         *ret_plan = p;
     return status;
@@ -123,13 +123,13 @@ static tutti_status run_shard(void *context, tutti_kernel_call *shard, int64_t r
     return tutti_fail(TUTTI_INTERNAL, "no plan for a shard of %lld rows", (long long)rows);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status segmented_run(const tutti_kernel_call *call)
 {
     plan *p = call->plan;
     return tutti__segmented(call, &p->s, call->workspace, run_shard, p);
 }
 
-static int score(const tutti_kernel_query *query)
+static int segmented_score(const tutti_kernel_query *query)
 {
     TUTTI_UNUSED(query);
     return 100;
@@ -142,9 +142,9 @@ const tutti_kernel tutti_kernel_segmented = {
     .target = "cpu",
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .prepare = prepare,
+    .score = segmented_score,
+    .prepare = segmented_prepare,
     .room = room,
-    .discard = discard,
-    .run = run,
+    .discard = segmented_discard,
+    .run = segmented_run,
 };

@@ -26,7 +26,7 @@ typedef struct plan {
     size_t gemm_bytes, slot_bytes;
 } plan;
 
-static bool fits(const tutti_kernel_query *query, tutti_segments *s)
+static bool segmented_matmul_fits(const tutti_kernel_query *query, tutti_segments *s)
 {
     const tutti_infer *node = &query->node;
     tutti__segments_of(node->attrs, node->attr_count, s);
@@ -39,10 +39,10 @@ static bool fits(const tutti_kernel_query *query, tutti_segments *s)
            node->inputs[s->inputs[1]].rank == 2;
 }
 
-static int score(const tutti_kernel_query *query)
+static int segmented_matmul_score(const tutti_kernel_query *query)
 {
     tutti_segments s;
-    return fits(query, &s) ? 200 : 0;
+    return segmented_matmul_fits(query, &s) ? 200 : 0;
 }
 
 static tutti_gemm_plan product(const plan *p, int64_t rows, int64_t inner)
@@ -64,9 +64,9 @@ static bool is_shallow(int64_t rows)
     return rows <= SHALLOW_ROWS;
 }
 
-static void make(const tutti_kernel_query *query, plan *p)
+static void segmented_matmul_make(const tutti_kernel_query *query, plan *p)
 {
-    fits(query, &p->s);
+    segmented_matmul_fits(query, &p->s);
     p->m = p->s.inner->types[0].dims[0];
     p->n = p->s.inner->types[0].dims[1];
     p->threads = query->threads;
@@ -93,20 +93,20 @@ static void make(const tutti_kernel_query *query, plan *p)
         p->gemm_bytes + (size_t)levels(&p->s) * (size_t)(p->block * p->n) * sizeof(float);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status segmented_matmul_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     plan *p = calloc(1, sizeof *p);
     if (!p)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sum over shards");
-    make(query, p);
+    segmented_matmul_make(query, p);
     *ret_plan = p;
     return TUTTI_OK;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t segmented_matmul_workspace(const tutti_kernel_query *query)
 {
     plan p = {0};
-    make(query, &p);
+    segmented_matmul_make(query, &p);
     return tutti__slot_bytes(p.slot_bytes) * (size_t)(p.threads > 0 ? p.threads : 1) + 64;
 }
 
@@ -158,7 +158,7 @@ static void run_shard(const block *k, int shard, bool add, float *into)
     tutti__gemm_run(&one, NULL, &gemm, k->slot);
 }
 
-static void fold(const block *k, int a, int b, int level, float *into)
+static void segmented_matmul_fold(const block *k, int a, int b, int level, float *into)
 {
     const plan *p = k->p;
     if (b - a == 1) {
@@ -166,12 +166,12 @@ static void fold(const block *k, int a, int b, int level, float *into)
         return;
     }
     float *right = (float *)(void *)(k->slot + p->gemm_bytes) + level * p->block * p->n;
-    fold(k, a, (a + b) / 2, level + 1, into);
+    segmented_matmul_fold(k, a, (a + b) / 2, level + 1, into);
     if (b - (a + b) / 2 == 1 && adds_at_once(k, b - 1 - p->s.first)) {
         run_shard(k, b - 1 - p->s.first, true, into);
         return;
     }
-    fold(k, (a + b) / 2, b, level + 1, right);
+    segmented_matmul_fold(k, (a + b) / 2, b, level + 1, right);
     for (int64_t i = 0; i < k->rows * p->n; i++)
         into[i] += right[i];
 }
@@ -185,7 +185,7 @@ static void fold_nodes(const block *k, int a, int b, float *output, int *number)
     if (low <= a && b <= high) {
         float *node = output + (int64_t)*number * p->m * p->n;
         ++*number;
-        fold(k, a, b, 0, node + k->first * p->n);
+        segmented_matmul_fold(k, a, b, 0, node + k->first * p->n);
         return;
     }
     fold_nodes(k, a, (a + b) / 2, output, number);
@@ -198,7 +198,7 @@ typedef struct job {
     tutti_slots slots;
 } job;
 
-static void run_block(void *context, int64_t index)
+static void segmented_matmul_run_block(void *context, int64_t index)
 {
     job *j = context;
     const plan *p = j->p;
@@ -212,12 +212,12 @@ static void run_block(void *context, int64_t index)
     tutti__slot_give(&j->slots, k.slot);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status segmented_matmul_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     job j = {.p = p, .call = call};
     tutti__slots_start(&j.slots, call->workspace, p->slot_bytes, p->threads > 0 ? p->threads : 1);
-    tutti_parallel(call, (p->m + p->block - 1) / p->block, run_block, &j);
+    tutti_parallel(call, (p->m + p->block - 1) / p->block, segmented_matmul_run_block, &j);
     return TUTTI_OK;
 }
 
@@ -228,9 +228,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_segmented_matmul) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = segmented_matmul_score,
+    .workspace = segmented_matmul_workspace,
+    .prepare = segmented_matmul_prepare,
     .discard = free,
-    .run = run,
+    .run = segmented_matmul_run,
 };

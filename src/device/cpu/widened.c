@@ -70,7 +70,7 @@ static bool may_widen(const tutti_infer *node)
 }
 
 /* The kernel of f32, or NULL. */
-static const tutti_kernel *find(const tutti_kernel_query *query, wide_query *ret)
+static const tutti_kernel *widened_find(const tutti_kernel_query *query, wide_query *ret)
 {
     const tutti_infer *node = &query->node;
     if (!may_widen(node))
@@ -87,12 +87,12 @@ static const tutti_kernel *find(const tutti_kernel_query *query, wide_query *ret
 }
 
 /* Above the reference, below every kernel of the type itself. */
-static int score(const tutti_kernel_query *query)
+static int widened_score(const tutti_kernel_query *query)
 {
     wide_query wide;
     if (strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) != 0)
         return 0;
-    return find(query, &wide) != NULL ? 10 : 0;
+    return widened_find(query, &wide) != NULL ? 10 : 0;
 }
 
 /* Gives every converted value its place, and what the kernel works in the one behind them. */
@@ -119,13 +119,13 @@ static size_t room(const void *self)
     return ((const widened_plan *)self)->bytes;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status widened_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     wide_query wide;
     widened_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    plan->kernel = find(query, &wide);
+    plan->kernel = widened_find(query, &wide);
     tutti_status status = TUTTI_OK;
     if (plan->kernel == NULL) /* it bid before, when there was memory to find out */
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
@@ -141,7 +141,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return TUTTI_OK;
 }
 
-static void discard(void *self)
+static void widened_discard(void *self)
 {
     widened_plan *plan = self;
     if (plan != NULL && plan->kernel->discard != NULL)
@@ -179,7 +179,7 @@ static void widen(const tutti_kernel_call *call, const widened_plan *plan, tutti
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status widened_run(const tutti_kernel_call *call)
 {
     const widened_plan *plan = call->plan;
     tutti_view inputs[MOST], outputs[MOST];
@@ -213,9 +213,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_widened) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_WIDENS,
     .covers = covers,
-    .score = score,
-    .prepare = prepare,
+    .score = widened_score,
+    .prepare = widened_prepare,
     .room = room,
-    .discard = discard,
-    .run = run,
+    .discard = widened_discard,
+    .run = widened_run,
 };

@@ -11,7 +11,7 @@ static tutti_status fail(tutti_status status, const char *message)
     return (tutti_fail)(status, "%s", message);
 }
 
-static const tutti_cuda_module *find(void)
+static const tutti_cuda_module *front_find(void)
 {
     static tutti_cuda_host host = {
         .version = TUTTI_CUDA_MODULE_VERSION,
@@ -41,7 +41,7 @@ tutti_status tutti__cuda_module(const tutti_cuda_module **ret)
     static const tutti_cuda_module *found;
     pthread_mutex_lock(&lock);
     if (!found)
-        found = find();
+        found = front_find();
     pthread_mutex_unlock(&lock);
     if (!found)
         return tutti_fail(TUTTI_UNSUPPORTED,

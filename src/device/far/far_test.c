@@ -42,9 +42,9 @@ TUTTI_TEST(far_errors)
 }
 TUTTI_TEST(far_late)
 {
-    tutti__suite_late("far:0", "far:1");
-    tutti__suite_late("far:0", "cpu:0");
-    tutti__suite_late("cpu:0", "far:0");
+    tutti__suite_delayed("far:0", "far:1");
+    tutti__suite_delayed("far:0", "cpu:0");
+    tutti__suite_delayed("cpu:0", "far:0");
 }
 TUTTI_TEST(far_control)
 {

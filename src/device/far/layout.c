@@ -53,7 +53,7 @@ bool tutti__far_layout_offset(const tutti_far_layout *layout, const tutti_progra
 }
 
 /* Inputs and results lie behind the arena. */
-static tutti_status place(maker *m)
+static tutti_status layout_place(maker *m)
 {
     const tutti_program *program = m->program;
     tutti_far_layout *layout = m->layout;
@@ -218,7 +218,7 @@ static tutti_status make_arrays(maker *m)
 tutti_status tutti__far_layout_make(const tutti_program *program, tutti_far_layout *ret)
 {
     maker m = {.program = program, .layout = ret};
-    TUTTI_TRY(place(&m));
+    TUTTI_TRY(layout_place(&m));
     TUTTI_TRY(make_cells(&m));
     TUTTI_TRY(make_arrays(&m));
     for (size_t i = 0; i < program->instruction_count; i++)

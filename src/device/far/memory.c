@@ -135,7 +135,7 @@ void tutti__far_protect(char *at, size_t size, tutti_far_access access)
         (void)mprotect(at, size, protections[access]);
 }
 
-static tutti_status allocate(void *self, size_t size, void **ret)
+static tutti_status memory_allocate(void *self, size_t size, void **ret)
 {
     tutti_far_region *region;
     TUTTI_TRY(tutti__far_region_create(self, size, 0, &region));
@@ -182,7 +182,7 @@ tutti_status tutti__far_memory_create(const char *name, tutti_far_memory **ret)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for device %s", name);
     snprintf(memory->name, sizeof memory->name, "%s", name);
     memory->memory = (tutti_memory){.name = memory->name,
-                                    .allocate = allocate,
+                                    .allocate = memory_allocate,
                                     .release = release,
                                     .copy_in = copy_in,
                                     .copy_out = copy_out,

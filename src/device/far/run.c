@@ -85,7 +85,7 @@ static tutti_status copy_inputs(tutti_far_frame *f, tutti_tensor *const *inputs)
     return TUTTI_OK;
 }
 
-static tutti_status bind(tutti_far_frame *f, tutti_tensor *const *inputs)
+static tutti_status run_bind(tutti_far_frame *f, tutti_tensor *const *inputs)
 {
     const tutti_program *program = f->executable->program;
     TUTTI_TRY(tutti__program_snapshot(program, f->run, f->snapshots));
@@ -105,7 +105,7 @@ static void launch(tutti_far_frame *f, size_t from, size_t to)
 
 /* Past the deadline the kernels that still run are waited for without one: their memory must not go
  * while they use it, and those that block have the same deadline. */
-static tutti_status finish(tutti_far_frame *f)
+static tutti_status run_finish(tutti_far_frame *f)
 {
     pthread_mutex_lock(&f->lock);
     bool in_time = true;
@@ -184,16 +184,16 @@ static tutti_status commit(tutti_far_frame *f)
     for (int s = 0; s < TUTTI_FAR_STREAMS; s++)
         f->now[0][s] = (int32_t)program->commit_at;
     launch(f, program->commit_at, program->instruction_count);
-    return finish(f);
+    return run_finish(f);
 }
 
 static tutti_status run_frame(tutti_far_frame *f, tutti_run *run, tutti_tensor *const *inputs,
                               tutti_tensor **results)
 {
-    tutti_status status = bind(f, inputs);
+    tutti_status status = run_bind(f, inputs);
     if (status == TUTTI_OK) {
         launch(f, 0, f->executable->program->commit_at);
-        status = finish(f);
+        status = run_finish(f);
     }
     if (status == TUTTI_OK)
         status = copy_results(f, false, inputs, results);

@@ -4,13 +4,13 @@
 
 #include <stdlib.h>
 
-#include "base/tiny.h"
+#include "base/denormals.h"
 
 static void *serve(void *argument)
 {
     tutti_far_stream *stream = argument;
     tutti_far_streams *set = stream->set;
-    tutti__tiny_to_zero();
+    tutti__denormals_to_zero();
     pthread_mutex_lock(&set->lock);
     for (;;) {
         while (stream->next == stream->limit && !set->stop)

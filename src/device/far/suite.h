@@ -44,7 +44,7 @@ void tutti__suite_results(const char *device);
 void tutti__suite_errors(const char *device);
 /* What an update gives on one device is written on the other: after the commit when nothing can
  * fail any more, before it when something can; a failure then changes neither. */
-void tutti__suite_late(const char *first, const char *second);
+void tutti__suite_delayed(const char *first, const char *second);
 /* cond and while, their gradients, and one inside the other. */
 void tutti__suite_control(const char *device, double tolerance);
 /* Runs from several threads: every update of a counter counts, readers see whole steps. */

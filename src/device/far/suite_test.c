@@ -106,7 +106,7 @@ void tutti__suite_errors(const char *device)
     tutti_graph_destroy(g);
 }
 
-void tutti__suite_late(const char *first, const char *second)
+void tutti__suite_delayed(const char *first, const char *second)
 {
     tutti_graph *g;
     tutti_session *s;

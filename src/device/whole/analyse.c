@@ -188,7 +188,7 @@ tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partiti
     e->graph = tutti__graph_retain(partition->graph);
     TUTTI_TRY(make_arrays(e));
     TUTTI_TRY(bind_variables(e, partition->state));
-    tutti__find_late(e->graph, e->late);
+    tutti__find_after_update(e->graph, e->late);
     for (size_t n = 0; n < e->graph->nodes.count; n++) {
         const tutti_node *node = e->graph->nodes.data[n];
         bool floats = tutti__is(node, "parameter") || tutti__is(node, "constant");
@@ -202,6 +202,6 @@ tutti_status tutti__whole_analyse(tutti_whole_executable *e, const tutti_partiti
     }
     TUTTI_TRY(tutti__whole_lifetimes(e));
     name_for_trace(e);
-    e->shadows = partition->shadows || tutti__fails_late(e->graph, e->late);
+    e->shadows = partition->shadows || tutti__fails_after_update(e->graph, e->late);
     return TUTTI_OK;
 }

@@ -84,8 +84,8 @@ static tutti_status holds(tutti_whole_run *r, const tutti_node *node, tutti_tens
 }
 
 /* One round: the loop variables, the first of the state, take the body's results; captures stay. */
-static tutti_status advance(tutti_whole_run *r, const tutti_node *node, tutti_tensor **state,
-                            tutti_tensor **next)
+static tutti_status control_advance(tutti_whole_run *r, const tutti_node *node,
+                                    tutti_tensor **state, tutti_tensor **next)
 {
     if (tutti__now_ns() > r->run->deadline)
         return tutti_fail(TUTTI_DEADLINE, "%s '%s': it was still looping at the run's deadline",
@@ -114,7 +114,7 @@ static tutti_status run_while(tutti_whole_run *r, const tutti_node *node,
         status = holds(r, node, state, &more);
         if (status != TUTTI_OK || !more)
             break;
-        status = advance(r, node, state, state + count);
+        status = control_advance(r, node, state, state + count);
     }
     for (int i = 0; status == TUTTI_OK && i < node->output_count; i++)
         ret_outputs[i] = tutti_tensor_retain(state[i]);

@@ -206,7 +206,8 @@ static tutti_status is_initialized(const tutti_whole_run *r, const tutti_node *n
 /* ---- the partition ---- */
 
 /* Inputs borrowed from the values of other nodes; NULL where a variable's handle stands. */
-static void gather(const tutti_node *node, tutti_tensor ***values, tutti_tensor **ret_inputs)
+static void evaluate_gather(const tutti_node *node, tutti_tensor ***values,
+                            tutti_tensor **ret_inputs)
 {
     for (int i = 0; i < node->input_count; i++) {
         tutti_tensor **from = values[node->inputs[i].node->id];
@@ -244,7 +245,7 @@ static tutti_status evaluate_node(tutti_whole_run *r, const tutti_node *node)
         outputs[0] = tutti_tensor_retain(
             tutti_attr_find(node->attrs, node->attr_count, "value")->value.tensor);
     } else if (status == TUTTI_OK && !(node->op->flags & TUTTI_OP_HANDLE)) {
-        gather(node, r->values, inputs);
+        evaluate_gather(node, r->values, inputs);
         status = evaluate_with(r, node, inputs, outputs);
     }
     free(inputs);

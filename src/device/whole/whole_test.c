@@ -41,9 +41,9 @@ TUTTI_TEST(whole_errors)
 }
 TUTTI_TEST(whole_late)
 {
-    tutti__suite_late("whole:0", "whole:1");
-    tutti__suite_late("whole:0", "cpu:0");
-    tutti__suite_late("far:0", "whole:0");
+    tutti__suite_delayed("whole:0", "whole:1");
+    tutti__suite_delayed("whole:0", "cpu:0");
+    tutti__suite_delayed("far:0", "whole:0");
 }
 TUTTI_TEST(whole_control)
 {

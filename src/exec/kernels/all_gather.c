@@ -1,7 +1,7 @@
 /* all_gather.c: everybody gets all inputs, joined along dimension "dim" in the order of ranks. */
 #include "exec/kernels/collective.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status all_gather_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *output = NULL;
@@ -27,5 +27,5 @@ const tutti_kernel tutti_kernel_all_gather = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = all_gather_run,
 };

@@ -2,8 +2,8 @@
  */
 #include <stdlib.h>
 
+#include "exec/kernels/axis_group.h"
 #include "exec/kernels/collective.h"
-#include "exec/kernels/team.h"
 
 /* Blocks as they arrive, [replica][…], put where they belong along a dimension that is not the
  * first. */
@@ -34,8 +34,9 @@ static tutti_status put_in_place(const tutti_kernel_call *call, int dim, const i
     return status;
 }
 
-static tutti_status gather(const tutti_kernel_call *call, tutti_team_meeting *meeting,
-                           int64_t *counts, const int64_t *dims, char *blocks)
+static tutti_status all_gather_uneven_gather(const tutti_kernel_call *call,
+                                             tutti_axis_group_meeting *meeting, int64_t *counts,
+                                             const int64_t *dims, char *blocks)
 {
     const tutti_view *out = &call->outputs[0];
     int dim = tutti__dim_attr(call, "dim", out->rank), size = (int)tutti__call_int(call, "size");
@@ -44,21 +45,22 @@ static tutti_status gather(const tutti_kernel_call *call, tutti_team_meeting *me
         rest *= i == dim ? 1 : out->dims[i];
     for (int r = 0; r < size; r++)
         counts[r] = dims[r] * rest;
-    TUTTI_TRY(tutti__team_all_gather(meeting->team, meeting->local, call->inputs[0].data, counts,
-                                     blocks ? blocks : out->data, out->dtype, &meeting->call));
+    TUTTI_TRY(tutti__axis_group_all_gather(
+        meeting->axis_group, meeting->local, call->inputs[0].data, counts,
+        blocks ? blocks : out->data, out->dtype, &meeting->call));
     return blocks ? put_in_place(call, dim, dims, blocks) : TUTTI_OK;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status all_gather_uneven_run(const tutti_kernel_call *call)
 {
-    tutti_team_meeting meeting;
+    tutti_axis_group_meeting meeting;
     const int64_t *dims;
     int size = tutti_attr_ints(call->attrs, call->attr_count, "counts", &dims);
     const tutti_view *out = &call->outputs[0];
     size_t bytes = (size_t)tutti_view_count(out) * tutti_dtype_size(out->dtype);
     if (tutti__call_int(call, "size") == 1)
         return call->op->reference(call);
-    TUTTI_TRY(tutti__team_begin(call, &meeting));
+    TUTTI_TRY(tutti__axis_group_begin(call, &meeting));
     bool first = true; /* nothing but ones before the dimension: blocks lie behind each other */
     for (int i = 0; i < tutti__dim_attr(call, "dim", out->rank); i++)
         first = first && out->dims[i] == 1;
@@ -66,10 +68,10 @@ static tutti_status run(const tutti_kernel_call *call)
     char *blocks = first ? NULL : malloc(bytes + 1);
     tutti_status status = !counts || (!first && !blocks)
                               ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective")
-                              : gather(call, &meeting, counts, dims, blocks);
+                              : all_gather_uneven_gather(call, &meeting, counts, dims, blocks);
     free(blocks);
     free(counts);
-    return tutti__team_done(call, &meeting, status, (int64_t)bytes);
+    return tutti__axis_group_done(call, &meeting, status, (int64_t)bytes);
 }
 
 const tutti_kernel tutti_kernel_all_gather_uneven = {
@@ -80,5 +82,5 @@ const tutti_kernel tutti_kernel_all_gather_uneven = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = all_gather_uneven_run,
 };

@@ -1,12 +1,12 @@
 /* all_reduce.c: everybody gets the reduction of all inputs. */
+#include "exec/kernels/axis_group.h"
 #include "exec/kernels/collective.h"
-#include "exec/kernels/team.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status all_reduce_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *sum = NULL;
-    if (tutti__call_team(call))
+    if (tutti__call_axis_group(call))
         return tutti__call_reduce(call);
     TUTTI_TRY(tutti__meet(call, &meeting));
     tutti_status status = tutti__meeting_reduce(call, &meeting, &sum);
@@ -26,5 +26,5 @@ const tutti_kernel tutti_kernel_all_reduce = {
     .inplace = 1,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = all_reduce_run,
 };

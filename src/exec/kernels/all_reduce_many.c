@@ -1,5 +1,5 @@
 /* all_reduce_many.c: the replicas' values of a bucket, each reduced. */
-#include "exec/kernels/team.h"
+#include "exec/kernels/axis_group.h"
 
 const tutti_kernel tutti_kernel_all_reduce_many = {
     .name = "all_reduce_many.team",

@@ -1,7 +1,7 @@
 /* all_reduce_shards.c: nodes of the tree over a batch's shards, of all replicas, folded. */
 #include <string.h>
 
-#include "exec/kernels/team.h"
+#include "exec/kernels/axis_group.h"
 
 static size_t input_bytes(const tutti_kernel_call *call, int i)
 {
@@ -9,7 +9,7 @@ static size_t input_bytes(const tutti_kernel_call *call, int i)
 }
 
 /* Room for all blocks side by side: [blocks][everything]. */
-static size_t workspace(const tutti_kernel_query *query)
+static size_t all_reduce_shards_workspace(const tutti_kernel_query *query)
 {
     size_t bytes = 64;
     for (int i = 0; i < query->node.input_count; i++) {
@@ -19,13 +19,13 @@ static size_t workspace(const tutti_kernel_query *query)
     return bytes;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status all_reduce_shards_run(const tutti_kernel_call *call)
 {
-    tutti_team_meeting meeting;
+    tutti_axis_group_meeting meeting;
     int64_t blocks = tutti__call_int(call, "blocks");
     if (tutti__call_int(call, "size") == 1)
         return call->op->reference(call);
-    TUTTI_TRY(tutti__team_begin(call, &meeting));
+    TUTTI_TRY(tutti__axis_group_begin(call, &meeting));
     size_t element = tutti_dtype_size(call->inputs[0].dtype), all = 0, at = 0;
     for (int i = 0; i < call->input_count; i++)
         all += input_bytes(call, i) / (size_t)blocks;
@@ -41,8 +41,8 @@ static tutti_status run(const tutti_kernel_call *call)
     tutti_comm_piece piece = {memory, (int64_t)(all / element)};
     tutti_status status = TUTTI_OK;
     if (all > 0)
-        status = tutti__team_all_reduce(meeting.team, meeting.local, 1, &piece,
-                                        call->inputs[0].dtype, TUTTI_SUM, &meeting.call);
+        status = tutti__axis_group_all_reduce(meeting.axis_group, meeting.local, 1, &piece,
+                                              call->inputs[0].dtype, TUTTI_SUM, &meeting.call);
     at = 0;
     for (int i = 0; i < call->output_count; i++) {
         size_t bytes = input_bytes(call, i) / (size_t)blocks;
@@ -50,7 +50,7 @@ static tutti_status run(const tutti_kernel_call *call)
             memcpy(call->outputs[i].data, memory + at, bytes);
         at += bytes;
     }
-    return tutti__team_done(call, &meeting, status, (int64_t)all);
+    return tutti__axis_group_done(call, &meeting, status, (int64_t)all);
 }
 
 const tutti_kernel tutti_kernel_all_reduce_shards = {
@@ -61,6 +61,6 @@ const tutti_kernel tutti_kernel_all_reduce_shards = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .workspace = workspace,
-    .run = run,
+    .workspace = all_reduce_shards_workspace,
+    .run = all_reduce_shards_run,
 };

@@ -15,7 +15,7 @@ static tutti_status exchange(const tutti_kernel_call *call, const tutti_meeting 
     return TUTTI_OK;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status all_to_all_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *output;
@@ -37,5 +37,5 @@ const tutti_kernel tutti_kernel_all_to_all = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = all_to_all_run,
 };

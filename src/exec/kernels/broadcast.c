@@ -1,7 +1,7 @@
 /* broadcast.c: everybody gets the root's input. */
 #include "exec/kernels/collective.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status broadcast_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     TUTTI_TRY(tutti__meet(call, &meeting));
@@ -18,5 +18,5 @@ const tutti_kernel tutti_kernel_broadcast = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = broadcast_run,
 };

@@ -1,8 +1,8 @@
-/* bucket.c: values that travel together as one message; see team.h. */
+/* bucket.c: values that travel together as one message; see axis_group.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/kernels/team.h"
+#include "exec/kernels/axis_group.h"
 
 static size_t value_bytes(const tutti_view *view)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/rendezvous.h"
+#include "exec/run/rendezvous.h"
 #include "ops/comm/comm.h"
 
 /* The device's rank along `axis`, and the place of the first of the group that it meets. */

@@ -3,7 +3,7 @@
 
 #include "exec/kernels/sub_graph.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status cond_run(const tutti_kernel_call *call)
 {
     bool yes = *(const uint8_t *)call->inputs[0].data != 0;
     const tutti_attr *body =
@@ -27,5 +27,5 @@ const tutti_kernel tutti_kernel_cond = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = cond_run,
 };

@@ -1,6 +1,6 @@
 /* recv.c: waits for what the send of the same channel leaves. */
 #include "exec/kernels/host.h"
-#include "exec/rendezvous.h"
+#include "exec/run/rendezvous.h"
 
 /* What was sent must be what is expected, as far as that is known. */
 static tutti_status check_type(const tutti_kernel_call *call, const tutti_type *sent)
@@ -20,7 +20,7 @@ static tutti_status check_type(const tutti_kernel_call *call, const tutti_type *
                       tutti_type_text(sent, there), tutti_type_text(&expected, here));
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status recv_run(const tutti_kernel_call *call)
 {
     tutti_tensor *value;
     TUTTI_TRY(tutti__rendezvous_recv(
@@ -41,5 +41,5 @@ const tutti_kernel tutti_kernel_recv = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = recv_run,
 };

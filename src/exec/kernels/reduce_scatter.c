@@ -13,7 +13,7 @@ static tutti_status scatter(const tutti_kernel_call *call, const tutti_meeting *
     return status;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status reduce_scatter_run(const tutti_kernel_call *call)
 {
     tutti_meeting meeting;
     tutti_tensor *sum = NULL;
@@ -34,5 +34,5 @@ const tutti_kernel tutti_kernel_reduce_scatter = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = reduce_scatter_run,
 };

@@ -1,8 +1,8 @@
 /* send.c: leaves a copy of its input for the recv of the same channel. */
 #include "exec/kernels/host.h"
-#include "exec/rendezvous.h"
+#include "exec/run/rendezvous.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status send_run(const tutti_kernel_call *call)
 {
     tutti_tensor *copy;
     TUTTI_TRY(tutti__copy_input(call, 0, &copy));
@@ -21,5 +21,5 @@ const tutti_kernel tutti_kernel_send = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = send_run,
 };

@@ -49,7 +49,7 @@ tutti_status tutti__values_call(const tutti_kernel_call *call, tutti_graph *body
 }
 
 /* The loop variables take the body's results; the captures stay. */
-static void advance(tutti_values *state, tutti_values *results)
+static void sub_graph_advance(tutti_values *state, tutti_values *results)
 {
     for (int i = 0; i < results->count; i++) {
         tutti_tensor_release(state->list[i]);
@@ -99,7 +99,7 @@ tutti_status tutti__loop_run(const tutti_kernel_call *call,
         if (status == TUTTI_OK)
             status = tutti__values_call(call, body, &state, &next);
         if (status == TUTTI_OK)
-            advance(&state, &next);
+            sub_graph_advance(&state, &next);
     }
     if (status != TUTTI_OK)
         tutti__values_free(&state);

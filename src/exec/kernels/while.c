@@ -1,7 +1,7 @@
 /* while.c: runs a sub-graph until its condition no longer holds. */
 #include "exec/kernels/sub_graph.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status while_run(const tutti_kernel_call *call)
 {
     tutti_values last = {0};
     TUTTI_TRY(tutti__loop_run(call, NULL, NULL, &last));
@@ -20,5 +20,5 @@ const tutti_kernel tutti_kernel_while = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = while_run,
 };

@@ -40,7 +40,7 @@ static tutti_status give(const tutti_kernel_call *call, const history *h, int va
     return status;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status while_history_run(const tutti_kernel_call *call)
 {
     history h = {.variables = (int)tutti__call_int(call, "loop_count")};
     tutti_values last = {0};
@@ -66,5 +66,5 @@ const tutti_kernel tutti_kernel_while_history = {
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = run,
+    .run = while_history_run,
 };

@@ -44,7 +44,7 @@ static void clear(const backup *b, int64_t except)
 }
 
 /* The one before stays until the new one is whole: saving waits for it to be. */
-static tutti_status save(backup *b, tutti_event *event)
+static tutti_status backup_save(backup *b, tutti_event *event)
 {
     char path[4096];
     if (b->saved == event->step)
@@ -57,7 +57,7 @@ static tutti_status save(backup *b, tutti_event *event)
     return TUTTI_OK;
 }
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status backup_train_begin(void *self, tutti_event *event)
 {
     backup *b = self;
     bool found;
@@ -76,37 +76,37 @@ static bool is_due(void *self, const tutti_event *event)
            event->step / b->every_steps > b->passed / b->every_steps;
 }
 
-static tutti_status batch_end(void *self, tutti_event *event)
+static tutti_status backup_batch_end(void *self, tutti_event *event)
 {
     backup *b = self;
     bool due = is_due(self, event);
     b->passed = event->step;
-    return due ? save(b, event) : TUTTI_OK;
+    return due ? backup_save(b, event) : TUTTI_OK;
 }
 
-static tutti_status epoch_begin(void *self, tutti_event *event)
+static tutti_status backup_epoch_begin(void *self, tutti_event *event)
 {
     backup *b = self;
     b->passed = tutti_model_steps(event->model);
     return TUTTI_OK;
 }
 
-static tutti_status epoch_end(void *self, tutti_event *event)
+static tutti_status backup_epoch_end(void *self, tutti_event *event)
 {
-    return save(self, event);
+    return backup_save(self, event);
 }
 
-static tutti_status train_end(void *self, tutti_event *event)
+static tutti_status backup_train_end(void *self, tutti_event *event)
 {
     backup *b = self;
     if (event->interrupted && event->step > 0)
-        TUTTI_TRY(save(b, event));
+        TUTTI_TRY(backup_save(b, event));
     TUTTI_TRY(tutti_checkpoint_wait(event->model));
     clear(b, event->interrupted || b->keep ? b->saved : -1);
     return TUTTI_OK;
 }
 
-static void destroy(void *self)
+static void backup_destroy(void *self)
 {
     backup *b = self;
     free(b->folder);
@@ -116,12 +116,12 @@ static void destroy(void *self)
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "backup",
-    .train_begin = train_begin,
-    .train_end = train_end,
-    .epoch_begin = epoch_begin,
-    .epoch_end = epoch_end,
-    .batch_end = batch_end,
-    .destroy = destroy,
+    .train_begin = backup_train_begin,
+    .train_end = backup_train_end,
+    .epoch_begin = backup_epoch_begin,
+    .epoch_end = backup_epoch_end,
+    .batch_end = backup_batch_end,
+    .destroy = backup_destroy,
     .saves = true,
     .due = is_due,
 };

@@ -1,4 +1,4 @@
-/* checkpoint.c: saves the training every epoch or every so many steps. */
+/* checkpoint_file.c: saves the training every epoch or every so many steps. */
 #define _GNU_SOURCE
 #include "nn/callbacks/checkpoint.h"
 
@@ -6,7 +6,7 @@
 
 #include "base/world.h"
 #include "io/safetensors_files.h"
-#include "nn/spread.h"
+#include "nn/model/model_strategy.h"
 #include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
 
@@ -23,7 +23,8 @@ typedef struct saving {
 } saving;
 
 /* {epoch} and {step} replaced. */
-static tutti_status expand(const saving *s, const tutti_event *event, char *ret, size_t size)
+static tutti_status checkpoint_expand(const saving *s, const tutti_event *event, char *ret,
+                                      size_t size)
 {
     tutti_text text = {0};
     for (const char *at = s->pattern; *at;) {
@@ -66,7 +67,7 @@ static void forget(saving *s, int keep)
 }
 
 /* Notes a path as the newest; removes what is too old. */
-static tutti_status note(saving *s, const char *path)
+static tutti_status checkpoint_note(saving *s, const char *path)
 {
     for (size_t i = 0; i < s->saved.count; i++)
         if (strcmp(s->saved.data[i], path) == 0) {
@@ -166,7 +167,7 @@ static tutti_status adopt_older(saving *s, const tutti_event *event)
     return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for checkpoints' paths");
 }
 
-static tutti_status save(saving *s, tutti_event *event)
+static tutti_status checkpoint_save(saving *s, tutti_event *event)
 {
     char path[4000];
     if (s->saved_step == event->step)
@@ -174,21 +175,21 @@ static tutti_status save(saving *s, tutti_event *event)
     if (!s->looked && s->options.keep > 0 && event->model->trainer->restored)
         TUTTI_TRY(adopt_older(s, event));
     s->looked = true;
-    TUTTI_TRY(expand(s, event, path, sizeof path));
+    TUTTI_TRY(checkpoint_expand(s, event, path, sizeof path));
     TUTTI_TRY(s->options.weights_only ? tutti_save_weights(event->model, path)
                                       : tutti_save_checkpoint_async(event->model, path));
     s->saved_step = event->step;
-    return note(s, path);
+    return checkpoint_note(s, path);
 }
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status checkpoint_train_begin(void *self, tutti_event *event)
 {
     saving *s = self;
     char path[4000];
     if (s->options.best_only)
         TUTTI_TRY(tutti__monitor_check(&s->monitor, event->model));
     /* That nothing can be written there is found out before the training. */
-    TUTTI_TRY(expand(s, event, path, sizeof path));
+    TUTTI_TRY(checkpoint_expand(s, event, path, sizeof path));
     return tutti__model_speaks(event->model) ? tutti__checkpoint_try(path) : TUTTI_OK;
 }
 
@@ -200,43 +201,43 @@ static bool is_due(void *self, const tutti_event *event)
            event->step / every > s->passed / every;
 }
 
-static tutti_status batch_end(void *self, tutti_event *event)
+static tutti_status checkpoint_batch_end(void *self, tutti_event *event)
 {
     saving *s = self;
     bool due = is_due(self, event);
     s->passed = event->step;
-    return due ? save(s, event) : TUTTI_OK;
+    return due ? checkpoint_save(s, event) : TUTTI_OK;
 }
 
 /* Steps of which none was told, since gradients were only gathered, may have been due. */
-static tutti_status epoch_begin(void *self, tutti_event *event)
+static tutti_status checkpoint_epoch_begin(void *self, tutti_event *event)
 {
     saving *s = self;
     s->passed = tutti_model_steps(event->model);
     return TUTTI_OK;
 }
 
-static tutti_status epoch_end(void *self, tutti_event *event)
+static tutti_status checkpoint_epoch_end(void *self, tutti_event *event)
 {
     saving *s = self;
     bool better = true;
     if (s->options.best_only)
-        return tutti__monitor_see(&s->monitor, event, &better) && better ? save(s, event)
+        return tutti__monitor_see(&s->monitor, event, &better) && better ? checkpoint_save(s, event)
                                                                          : TUTTI_OK;
-    return s->options.every_steps > 0 ? TUTTI_OK : save(s, event);
+    return s->options.every_steps > 0 ? TUTTI_OK : checkpoint_save(s, event);
 }
 
-static tutti_status train_end(void *self, tutti_event *event)
+static tutti_status checkpoint_train_end(void *self, tutti_event *event)
 {
     saving *s = self;
     if (event->interrupted && !s->options.best_only && event->step > 0)
-        TUTTI_TRY(save(s, event));
+        TUTTI_TRY(checkpoint_save(s, event));
     TUTTI_TRY(tutti_checkpoint_wait(event->model));
     forget(s, s->options.keep);
     return TUTTI_OK;
 }
 
-static void destroy(void *self)
+static void checkpoint_destroy(void *self)
 {
     saving *s = self;
     for (size_t i = 0; i < s->saved.count; i++)
@@ -265,12 +266,12 @@ static tutti_status recall(void *self, tutti_event *event, const tutti_logs *mem
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "checkpoint",
-    .train_begin = train_begin,
-    .train_end = train_end,
-    .epoch_begin = epoch_begin,
-    .epoch_end = epoch_end,
-    .batch_end = batch_end,
-    .destroy = destroy,
+    .train_begin = checkpoint_train_begin,
+    .train_end = checkpoint_train_end,
+    .epoch_begin = checkpoint_epoch_begin,
+    .epoch_end = checkpoint_epoch_end,
+    .batch_end = checkpoint_batch_end,
+    .destroy = checkpoint_destroy,
     .saves = true,
     .remember = remember,
     .recall = recall,

@@ -41,9 +41,9 @@ tutti_status tutti__keep_going(tutti_job *job, tutti_status status);
  * `folder` (or NULL) or with the one beside `path` (or NULL), whichever is farther. That one is
  * saved when training is interrupted, and without a folder also after each epoch and by its pace.
  */
-tutti_callback *tutti__training_keeper(const char *path, bool resume, const char *folder,
-                                       int64_t every);
+tutti_callback *tutti__training_save_resume(const char *path, bool resume, const char *folder,
+                                            int64_t every);
 /* Saves the model when training ends. */
-tutti_callback *tutti__model_keeper(const char *path);
+tutti_callback *tutti__model_save_resume(const char *path);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nn/callback.h"
+#include "nn/training/callback.h"
 #include "tutti/callbacks.h"
 
 /* A log whose best value is known. */

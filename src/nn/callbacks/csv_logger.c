@@ -5,8 +5,8 @@
 
 #include "io/number.h"
 #include "io/stream.h"
-#include "nn/callback.h"
 #include "nn/callbacks/common.h"
+#include "nn/training/callback.h"
 
 typedef struct csv {
     char *path;
@@ -18,7 +18,7 @@ typedef struct csv {
     const char *names[TUTTI_LOGS];
 } csv;
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status csv_logger_train_begin(void *self, tutti_event *event)
 {
     csv *c = self;
     (void)event;
@@ -71,7 +71,7 @@ static tutti_status begin_file(csv *c, const tutti_event *event)
     return tutti__sink_file(c->path, TUTTI_FILE_APPEND, &c->sink);
 }
 
-static tutti_status epoch_begin(void *self, tutti_event *event)
+static tutti_status csv_logger_epoch_begin(void *self, tutti_event *event)
 {
     return begin_file(self, event);
 }
@@ -90,7 +90,7 @@ static void choose_columns(csv *c, const tutti_event *event)
     qsort(c->names, (size_t)c->count, sizeof *c->names, by_name);
 }
 
-static tutti_status epoch_end(void *self, tutti_event *event)
+static tutti_status csv_logger_epoch_end(void *self, tutti_event *event)
 {
     csv *c = self;
     tutti_text line = {0};
@@ -116,7 +116,7 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     return tutti__sink_flush(c->sink);
 }
 
-static tutti_status train_end(void *self, tutti_event *event)
+static tutti_status csv_logger_train_end(void *self, tutti_event *event)
 {
     csv *c = self;
     tutti_sink *sink = c->sink;
@@ -125,7 +125,7 @@ static tutti_status train_end(void *self, tutti_event *event)
     return tutti__sink_commit(sink);
 }
 
-static void destroy(void *self)
+static void csv_logger_destroy(void *self)
 {
     csv *c = self;
     tutti__sink_end(c->sink, TUTTI_OK);
@@ -137,11 +137,11 @@ static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .writes = true,
     .name = "csv_logger",
-    .train_begin = train_begin,
-    .train_end = train_end,
-    .epoch_begin = epoch_begin,
-    .epoch_end = epoch_end,
-    .destroy = destroy,
+    .train_begin = csv_logger_train_begin,
+    .train_end = csv_logger_train_end,
+    .epoch_begin = csv_logger_epoch_begin,
+    .epoch_end = csv_logger_epoch_end,
+    .destroy = csv_logger_destroy,
 };
 
 tutti_callback *tutti_csv_logger_with(const char *path, const tutti_csv_logger_options *options)

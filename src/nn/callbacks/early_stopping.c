@@ -12,7 +12,7 @@ typedef struct stopping {
     tutti_kept_weights best;
 } stopping;
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status early_stopping_train_begin(void *self, tutti_event *event)
 {
     stopping *s = self;
     return tutti__monitor_check(&s->monitor, event->model);
@@ -69,13 +69,13 @@ static void forget_best(const stopping *s, tutti_model *model)
 
 /* ---- events ---- */
 
-static void stop(stopping *s, tutti_model *model)
+static void early_stopping_stop(stopping *s, tutti_model *model)
 {
     s->stopped = true;
     tutti_stop_training(model);
 }
 
-static tutti_status epoch_end(void *self, tutti_event *event)
+static tutti_status early_stopping_epoch_end(void *self, tutti_event *event)
 {
     stopping *s = self;
     bool better;
@@ -87,11 +87,11 @@ static tutti_status epoch_end(void *self, tutti_event *event)
         return s->restore_best ? keep_best(s, event->model) : TUTTI_OK;
     }
     if (++s->waited >= s->patience)
-        stop(s, event->model);
+        early_stopping_stop(s, event->model);
     return TUTTI_OK;
 }
 
-static tutti_status train_end(void *self, tutti_event *event)
+static tutti_status early_stopping_train_end(void *self, tutti_event *event)
 {
     stopping *s = self;
     if (s->stopped)
@@ -120,11 +120,11 @@ static tutti_status recall(void *self, tutti_event *event, const tutti_logs *mem
     s->waited = (int)tutti_logs_get(memory, "waited");
     s->best_epoch = (int)tutti_logs_get(memory, "best_epoch");
     if (s->waited > 0 && s->waited >= s->patience)
-        stop(s, event->model);
+        early_stopping_stop(s, event->model);
     return s->restore_best ? find_best(s, event->model) : TUTTI_OK;
 }
 
-static void destroy(void *self)
+static void early_stopping_destroy(void *self)
 {
     stopping *s = self;
     tutti__weights_drop(&s->best);
@@ -134,10 +134,10 @@ static void destroy(void *self)
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "early_stopping",
-    .train_begin = train_begin,
-    .train_end = train_end,
-    .epoch_end = epoch_end,
-    .destroy = destroy,
+    .train_begin = early_stopping_train_begin,
+    .train_end = early_stopping_train_end,
+    .epoch_end = early_stopping_epoch_end,
+    .destroy = early_stopping_destroy,
     .remember = remember,
     .recall = recall,
 };

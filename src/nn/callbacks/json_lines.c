@@ -51,7 +51,7 @@ static void put_speed(tutti_json_writer *w, double seconds, int64_t examples, do
     tutti__json_put_real(w, trained > 0 ? round(10 * (double)examples / trained) / 10 : 0);
 }
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status json_lines_train_begin(void *self, tutti_event *event)
 {
     lines *l = self;
     (void)event;
@@ -66,7 +66,7 @@ static void put_number(tutti_json_writer *w, const char *name, double value)
 }
 
 /* With the setting forecast=on: what a step will take, before the first one. */
-static tutti_status batch_begin(void *self, tutti_event *event)
+static tutti_status json_lines_batch_begin(void *self, tutti_event *event)
 {
     lines *l = self;
     tutti_text text = {0};
@@ -106,7 +106,7 @@ static void put_account(tutti_json_writer *w, const tutti_fit_account *a)
     put_number(w, "slowest_share", a->for_slowest);
 }
 
-static tutti_status epoch_begin(void *self, tutti_event *event)
+static tutti_status json_lines_epoch_begin(void *self, tutti_event *event)
 {
     lines *l = self;
     (void)event;
@@ -115,7 +115,7 @@ static tutti_status epoch_begin(void *self, tutti_event *event)
     return TUTTI_OK;
 }
 
-static tutti_status batch_end(void *self, tutti_event *event)
+static tutti_status json_lines_batch_end(void *self, tutti_event *event)
 {
     lines *l = self;
     if (!event->validating)
@@ -131,7 +131,7 @@ static void add_epoch(lines *l, const tutti_event *event)
     l->begun = false;
 }
 
-static tutti_status epoch_end(void *self, tutti_event *event)
+static tutti_status json_lines_epoch_end(void *self, tutti_event *event)
 {
     lines *l = self;
     tutti_text text = {0};
@@ -147,7 +147,7 @@ static tutti_status epoch_end(void *self, tutti_event *event)
 
 /* Epochs, steps and samples of the whole training, also before --resume; seconds and speed of this
  * process. */
-static tutti_status train_end(void *self, tutti_event *event)
+static tutti_status json_lines_train_end(void *self, tutti_event *event)
 {
     lines *l = self;
     const tutti_fit *fit = (const tutti_fit *)(const void *)event;
@@ -180,12 +180,12 @@ static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .writes = true,
     .name = "json_lines",
-    .train_begin = train_begin,
-    .train_end = train_end,
-    .epoch_begin = epoch_begin,
-    .epoch_end = epoch_end,
-    .batch_begin = batch_begin,
-    .batch_end = batch_end,
+    .train_begin = json_lines_train_begin,
+    .train_end = json_lines_train_end,
+    .epoch_begin = json_lines_epoch_begin,
+    .epoch_end = json_lines_epoch_end,
+    .batch_begin = json_lines_batch_begin,
+    .batch_end = json_lines_batch_end,
     .destroy = free,
 };
 

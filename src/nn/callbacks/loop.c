@@ -3,10 +3,10 @@
 
 #include "base/job.h"
 #include "base/world.h"
-#include "exec/eager.h"
-#include "exec/share.h"
+#include "exec/plan/share.h"
+#include "exec/tape/eager.h"
 #include "nn/callbacks/loop.h"
-#include "nn/spread.h"
+#include "nn/model/model_strategy.h"
 #include "tutti/strategy.h"
 
 static void tell(tutti_progress *p, size_t which)
@@ -17,8 +17,9 @@ static void tell(tutti_progress *p, size_t which)
 /* The strategy of processes that take the steps of the loop together, or NULL. */
 static tutti_strategy *shared_by(const tutti_progress *p)
 {
-    tutti_strategy *s = p->keeper.engine ? tutti__engine_strategy(p->keeper.engine) : NULL;
-    return s && tutti_strategy_workers(s) > 1 && s->team && s->team->world ? s : NULL;
+    tutti_strategy *s =
+        p->save_resume.engine ? tutti__engine_strategy(p->save_resume.engine) : NULL;
+    return s && tutti_strategy_workers(s) > 1 && s->axis_group && s->axis_group->world ? s : NULL;
 }
 
 static void hear_own_signal(void)
@@ -51,7 +52,7 @@ static void listen(tutti_progress *p, bool on)
  */
 static bool went_well(tutti_progress *p)
 {
-    const tutti_loop_keeper *k = &p->keeper;
+    const tutti_loop_saving *k = &p->save_resume;
     const tutti_eager *eager = k->model && k->model->eager ? k->model->eager : k->eager;
     if (tutti__job_able(p->job) && eager)
         tutti_job_fail(p->job, tutti__eager_failure(eager));
@@ -68,15 +69,15 @@ static void ask(tutti_progress *p)
     if (!strategy)
         return;
     p->asked = p->fit.event.step + TUTTI_STEPS_UNASKED;
-    tutti_job_fail(p->job, tutti__ask_processes(strategy, &all));
+    tutti_job_fail(p->job, tutti__poll_processes(strategy, &all));
 }
 
-static void destroy(void *object)
+static void loop_destroy(void *object)
 {
     tutti_progress *p = object;
     listen(p, false);
     tutti__fit_end(&p->fit);
-    tutti__loop_keeper_free(&p->keeper);
+    tutti__loop_saving_free(&p->save_resume);
     free(p);
 }
 
@@ -110,7 +111,7 @@ tutti_progress *tutti_progress_open_with(tutti_job *job, int epochs, int64_t ste
     p->fit.event.epoch = -1;
     p->fit.event.logs = &p->logs;
     tutti_job_fail(job, add_callbacks(p));
-    if (!tutti_job_own(job, p, destroy))
+    if (!tutti_job_own(job, p, loop_destroy))
         return NULL;
     if (tutti_job_fail(job, tutti__loop_keep(p, options)) != TUTTI_OK)
         return NULL;
@@ -200,7 +201,7 @@ bool tutti_progress_step(tutti_progress *p, int64_t examples)
 }
 
 /* Place of a name in the logs, made when it is new; -1 when they are full. */
-static int place(tutti_progress *p, const char *name)
+static int loop_place(tutti_progress *p, const char *name)
 {
     for (int i = 0; i < p->logs.count; i++)
         if (strcmp(p->logs.items[i].name, name) == 0)
@@ -230,14 +231,14 @@ void tutti_progress_mean(tutti_progress *p, const char *name, double value)
                                "an example is not finite; try a smaller learning rate or clip "
                                "gradients, or leave such examples out with tutti_filter",
                                (long long)p->fit.event.step + 1, p->fit.event.epoch + 1, name));
-    int at = p ? place(p, name) : -1;
+    int at = p ? loop_place(p, name) : -1;
     if (at >= 0)
         p->logs.items[at].value += (value - p->logs.items[at].value) / (double)++p->counts[at];
 }
 
 void tutti_progress_set(tutti_progress *p, const char *name, double value)
 {
-    int at = p ? place(p, name) : -1;
+    int at = p ? loop_place(p, name) : -1;
     if (at >= 0)
         p->logs.items[at].value = value;
 }

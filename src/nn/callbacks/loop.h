@@ -2,12 +2,12 @@
 #ifndef TUTTI_NN_CALLBACKS_LOOP_H
 #define TUTTI_NN_CALLBACKS_LOOP_H
 
-#include "exec/plan.h"
+#include "exec/plan/plan.h"
 #include "nn/callbacks/checkpoint.h"
-#include "nn/saver.h"
+#include "nn/model/saver.h"
 
 /* What --save and --resume keep of a loop. */
-typedef struct tutti_loop_keeper {
+typedef struct tutti_loop_saving {
     tutti_engine *engine; /* whose state; NULL: nothing is kept */
     tutti_model *model;   /* whose engine it is, or NULL */
     tutti_eager *eager;   /* the same */
@@ -15,7 +15,7 @@ typedef struct tutti_loop_keeper {
     char *checkpoint;     /* "<path>.checkpoint" */
     tutti_saver *saver;   /* made when the first is saved */
     tutti_pace pace;
-} tutti_loop_keeper;
+} tutti_loop_saving;
 
 /* What is said of its steps before they are taken. */
 enum { TUTTI_LOOP_PROGRAMS = 8 };
@@ -41,7 +41,7 @@ struct tutti_progress {
     bool halted;    /* it was interrupted inside an epoch, and saved there */
     tutti_logs logs;
     int64_t counts[TUTTI_LOGS]; /* values in the mean; 0: set */
-    tutti_loop_keeper keeper;
+    tutti_loop_saving save_resume;
     tutti_loop_forecast forecast;
 };
 
@@ -60,6 +60,6 @@ tutti_status tutti__loop_kept_step(tutti_progress *progress);
 tutti_status tutti__loop_kept_epoch(tutti_progress *progress);
 /* Waits for what is being written, and writes the weights. */
 tutti_status tutti__loop_kept_end(tutti_progress *progress);
-void tutti__loop_keeper_free(tutti_loop_keeper *keeper);
+void tutti__loop_saving_free(tutti_loop_saving *save_resume);
 
 #endif

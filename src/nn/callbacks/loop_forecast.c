@@ -7,10 +7,10 @@
 
 #include "base/job.h"
 #include "base/log.h"
-#include "exec/eager.h"
-#include "exec/share.h"
+#include "exec/plan/share.h"
+#include "exec/tape/eager.h"
 #include "nn/callbacks/loop.h"
-#include "nn/spread.h"
+#include "nn/model/model_strategy.h"
 
 /* A program that trains is shown once, however often it is compiled. */
 static bool is_known(const tutti_loop_forecast *l, const tutti_plan *plan)

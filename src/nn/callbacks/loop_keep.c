@@ -7,19 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/job.h"
 #include "base/log.h"
-#include "base/plain.h"
 #include "base/world.h"
 #include "data/dataset.h"
-#include "exec/eager.h"
-#include "exec/share.h"
+#include "exec/plan/share.h"
+#include "exec/tape/eager.h"
 #include "io/number.h"
 #include "io/safetensors.h"
 #include "io/safetensors_files.h"
-#include "nn/alike.h"
 #include "nn/callbacks/loop.h"
-#include "nn/spread.h"
+#include "nn/model/model_strategy.h"
+#include "nn/training/consistency.h"
 #include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
 #include "tutti/files.h"
@@ -32,7 +32,7 @@ static tutti_status no_memory(void)
 /* The first process of a job writes; all read. */
 static bool writes(const tutti_progress *p)
 {
-    return p->keeper.engine && p->keeper.path &&
+    return p->save_resume.engine && p->save_resume.path &&
            tutti_strategy_rank(tutti_job_strategy(p->job)) <= 0;
 }
 
@@ -58,7 +58,7 @@ static void free_record(record *r)
     free(r);
 }
 
-static void add(record *r, const char *key, const char *value)
+static void loop_keep_add(record *r, const char *key, const char *value)
 {
     r->pairs[r->count++] = (tutti_text_pair){key, value};
 }
@@ -69,18 +69,18 @@ static tutti_status collect_texts(const tutti_progress *p, record *r)
     for (int i = 0; i < counts.count; i++)
         counts.items[i].value = (double)p->counts[i];
     TUTTI_TRY(tutti__loops_save(p->job, &r->texts[0]));
-    add(r, "tutti.loops", r->texts[0]);
+    loop_keep_add(r, "tutti.loops", r->texts[0]);
     TUTTI_TRY(tutti__logs_write(&p->logs, &r->texts[1]));
-    add(r, "tutti.logs", r->texts[1]);
+    loop_keep_add(r, "tutti.logs", r->texts[1]);
     TUTTI_TRY(tutti__logs_write(&counts, &r->texts[2]));
-    add(r, "tutti.counts", r->texts[2]);
+    loop_keep_add(r, "tutti.counts", r->texts[2]);
     return TUTTI_OK;
 }
 
 static tutti_status collect(const tutti_progress *p, bool ended, record *r)
 {
     const tutti_event *event = &p->fit.event;
-    const tutti_trainer *trainer = p->keeper.model ? p->keeper.model->trainer : NULL;
+    const tutti_trainer *trainer = p->save_resume.model ? p->save_resume.model->trainer : NULL;
     const struct {
         const char *key;
         int64_t value;
@@ -92,18 +92,18 @@ static tutti_status collect(const tutti_progress *p, bool ended, record *r)
                  {"tutti.samples", p->fit.samples},
                  {"tutti.updates", trainer ? trainer->updates : 0},
                  {"tutti.gathered", trainer ? trainer->gathered : 0}};
-    add(r, "format", "pt");
-    add(r, "tutti.kind", "checkpoint");
+    loop_keep_add(r, "format", "pt");
+    loop_keep_add(r, "tutti.kind", "checkpoint");
     for (size_t i = 0; i < TUTTI_COUNT(facts); i++) {
         snprintf(r->numbers[i], sizeof r->numbers[i], "%" PRId64, facts[i].value);
-        add(r, facts[i].key, r->numbers[i]);
+        loop_keep_add(r, facts[i].key, r->numbers[i]);
     }
     if (trainer) {
         tutti__number_text(trainer->rate, false, r->numbers[NUMBERS - 1]);
-        add(r, "tutti.learning_rate", r->numbers[NUMBERS - 1]);
+        loop_keep_add(r, "tutti.learning_rate", r->numbers[NUMBERS - 1]);
     }
     TUTTI_TRY(collect_texts(p, r));
-    return tutti__snapshot_take(tutti__engine_state(p->keeper.engine), &r->snapshot);
+    return tutti__snapshot_take(tutti__engine_state(p->save_resume.engine), &r->snapshot);
 }
 
 static tutti_status write_record(void *context)
@@ -116,9 +116,9 @@ static tutti_status write_record(void *context)
 }
 
 /* Where the loop stands; its own thread writes it. */
-static tutti_status save(tutti_progress *p, bool ended)
+static tutti_status loop_keep_save(tutti_progress *p, bool ended)
 {
-    tutti_loop_keeper *k = &p->keeper;
+    tutti_loop_saving *k = &p->save_resume;
     if (!k->saver)
         TUTTI_TRY(tutti__saver_create(&k->saver));
     TUTTI_TRY(tutti__saver_wait(k->saver));
@@ -138,48 +138,48 @@ static tutti_status save(tutti_progress *p, bool ended)
 
 /* Values that are each process's own (.on_read) are put together before the first one saves them,
  * and what compressed gradients left out is fetched: whether it is about to, all hear from it. */
-static tutti_status join(const tutti_progress *p, bool saves)
+static tutti_status loop_keep_join(const tutti_progress *p, bool saves)
 {
-    const tutti_loop_keeper *k = &p->keeper;
+    const tutti_loop_saving *k = &p->save_resume;
     const tutti_trainer *trainer = k->model ? k->model->trainer : NULL;
     bool slots = !trainer || trainer->gathered > 0;
     if (!k->engine || !k->path ||
-        (!tutti__engine_apart(k->engine, slots) && !tutti__engine_leaves_out(k->engine)))
+        (!tutti__engine_apart(k->engine, slots) && !tutti__engine_has_error_feedback(k->engine)))
         return TUTTI_OK;
     int32_t due = saves;
-    tutti_comm *world = tutti__engine_strategy(k->engine)->team->world;
+    tutti_comm *world = tutti__engine_strategy(k->engine)->axis_group->world;
     if (world)
         TUTTI_TRY(tutti_comm_all_reduce(world, &due, &due, 1, TUTTI_I32, TUTTI_MAX, NULL));
     if (!due)
         return TUTTI_OK;
     TUTTI_TRY(tutti__engine_join(k->engine, slots));
-    return tutti__engine_gather_left_out(k->engine);
+    return tutti__engine_gather_error_feedback(k->engine);
 }
 
 tutti_status tutti__loop_kept_step(tutti_progress *p)
 {
     p->halted = tutti_interrupted();
-    bool due = writes(p) && (tutti__pace_due(&p->keeper.pace, p->fit.event.step) || p->halted);
-    TUTTI_TRY(join(p, due));
+    bool due = writes(p) && (tutti__pace_due(&p->save_resume.pace, p->fit.event.step) || p->halted);
+    TUTTI_TRY(loop_keep_join(p, due));
     if (!due)
         return TUTTI_OK;
-    tutti_status status = save(p, false);
+    tutti_status status = loop_keep_save(p, false);
     if (p->halted)
-        return status == TUTTI_OK ? tutti__saver_wait(p->keeper.saver) : status;
+        return status == TUTTI_OK ? tutti__saver_wait(p->save_resume.saver) : status;
     return tutti__keep_going(p->job, status);
 }
 
 tutti_status tutti__loop_kept_epoch(tutti_progress *p)
 {
     bool due = writes(p) && !p->halted;
-    TUTTI_TRY(join(p, due));
-    return due ? tutti__keep_going(p->job, save(p, true)) : TUTTI_OK;
+    TUTTI_TRY(loop_keep_join(p, due));
+    return due ? tutti__keep_going(p->job, loop_keep_save(p, true)) : TUTTI_OK;
 }
 
 /* ---- the end ---- */
 
 /* What is trained of the state, under its names. */
-static tutti_status save_weights(const tutti_loop_keeper *k)
+static tutti_status save_weights(const tutti_loop_saving *k)
 {
     tutti_state *state = tutti__engine_state(k->engine);
     char path[4096];
@@ -210,23 +210,23 @@ static tutti_status save_weights(const tutti_loop_keeper *k)
 
 tutti_status tutti__loop_kept_end(tutti_progress *p)
 {
-    const tutti_loop_keeper *k = &p->keeper;
+    const tutti_loop_saving *k = &p->save_resume;
     if (k->saver)
         TUTTI_TRY(tutti__keep_going(p->job, tutti__saver_wait(k->saver)));
     if (tutti_job_check(p->job) != TUTTI_OK)
         return TUTTI_OK;
     if (k->model && k->path)
         return tutti_save_model(k->model, k->path);
-    TUTTI_TRY(join(p, true));
+    TUTTI_TRY(loop_keep_join(p, true));
     return writes(p) ? save_weights(k) : TUTTI_OK;
 }
 
-void tutti__loop_keeper_free(tutti_loop_keeper *k)
+void tutti__loop_saving_free(tutti_loop_saving *k)
 {
     tutti__saver_destroy(k->saver);
     free(k->path);
     free(k->checkpoint);
-    *k = (tutti_loop_keeper){0};
+    *k = (tutti_loop_saving){0};
 }
 
 /* ---- going on ---- */
@@ -265,16 +265,17 @@ static void restore_trainer(tutti_model *model, const tutti_safetensors *file)
         trainer->rate = trainer->optimizer.learning_rate = tutti__strtod(rate, NULL);
 }
 
-static tutti_status restore(tutti_progress *p, const tutti_safetensors *file, const char *path)
+static tutti_status loop_keep_restore(tutti_progress *p, const tutti_safetensors *file,
+                                      const char *path)
 {
     tutti_event *event = &p->fit.event;
     const char *loops = tutti__safetensors_metadata(file, "tutti.loops");
     if (!loops)
         return tutti_fail(TUTTI_INVALID, "%s is no checkpoint of a loop written by hand", path);
     TUTTI_TRY(tutti__loops_restore(p->job, loops));
-    TUTTI_TRY(tutti__checkpoint_restore(file, tutti__engine_state(p->keeper.engine)));
+    TUTTI_TRY(tutti__checkpoint_restore(file, tutti__engine_state(p->save_resume.engine)));
     TUTTI_TRY(restore_shown(p, file));
-    restore_trainer(p->keeper.model, file);
+    restore_trainer(p->save_resume.model, file);
     bool ended = number(file, "tutti.epoch_ended") != 0;
     event->step = number(file, "tutti.step");
     event->epoch = (int)number(file, "tutti.epoch") - !ended;
@@ -284,21 +285,21 @@ static tutti_status restore(tutti_progress *p, const tutti_safetensors *file, co
     p->fit.resumed = event->step;
     p->fit.goes_on = true;
     p->goes_on = !ended;
-    p->keeper.pace.last = tutti__now_ns();
-    p->keeper.pace.step = event->step;
+    p->save_resume.pace.last = tutti__now_ns();
+    p->save_resume.pace.step = event->step;
     tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path, (long long)event->step);
     return TUTTI_OK;
 }
 
 /* Of several processes all have to have found the same. */
-static tutti_status compare(const tutti_progress *p, const char *path, uint64_t identity)
+static tutti_status loop_keep_compare(const tutti_progress *p, const char *path, uint64_t identity)
 {
     char place[4200];
     snprintf(place, sizeof place, "at %s", path);
-    return tutti__found_alike(tutti__engine_strategy(p->keeper.engine),
-                              &(tutti_found){.place = place,
-                                             .identity = identity,
-                                             .step = identity ? p->fit.event.step : 0});
+    return tutti__found_consistent(tutti__engine_strategy(p->save_resume.engine),
+                                   &(tutti_found){.place = place,
+                                                  .identity = identity,
+                                                  .step = identity ? p->fit.event.step : 0});
 }
 
 static tutti_status resume(tutti_progress *p)
@@ -306,26 +307,26 @@ static tutti_status resume(tutti_progress *p)
     char path[4096];
     tutti_safetensors *file;
     tutti_error before;
-    if (!p->keeper.path)
+    if (!p->save_resume.path)
         return tutti_fail(TUTTI_INVALID, "--resume: nothing says where the checkpoint is; add "
                                          "--save FILE, as it was given before");
-    TUTTI_TRY(tutti__checkpoint_path(p->keeper.checkpoint, path, sizeof path));
+    TUTTI_TRY(tutti__checkpoint_path(p->save_resume.checkpoint, path, sizeof path));
     tutti__error_capture(TUTTI_OK, &before);
     tutti_status status = tutti__checkpoint_open(path, true, &file);
     if (status == TUTTI_NOT_FOUND) {
         tutti__error_restore(&before);
-        TUTTI_TRY(compare(p, path, 0));
+        TUTTI_TRY(loop_keep_compare(p, path, 0));
         tutti__log(TUTTI_LOG_INFO, "--resume: there is no %s yet, training begins anew", path);
         return TUTTI_OK;
     }
     TUTTI_TRY(status);
     uint64_t identity = tutti__checkpoint_identity(file);
-    status = restore(p, file, path);
+    status = loop_keep_restore(p, file, path);
     tutti__safetensors_close(file);
-    return status == TUTTI_OK ? compare(p, path, identity) : status;
+    return status == TUTTI_OK ? loop_keep_compare(p, path, identity) : status;
 }
 
-static tutti_status find_engine(tutti_loop_keeper *k, const tutti_progress_options *options)
+static tutti_status find_engine(tutti_loop_saving *k, const tutti_progress_options *options)
 {
     k->model = options->model;
     k->eager = options->eager;
@@ -344,7 +345,7 @@ static tutti_status find_engine(tutti_loop_keeper *k, const tutti_progress_optio
 
 tutti_status tutti__loop_keep(tutti_progress *p, const tutti_progress_options *options)
 {
-    tutti_loop_keeper *k = &p->keeper;
+    tutti_loop_saving *k = &p->save_resume;
     TUTTI_TRY(find_engine(k, options));
     if (!k->engine)
         return TUTTI_OK;

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "nn/callback.h"
 #include "nn/callbacks/common.h"
+#include "nn/training/callback.h"
 
 static bool larger_is_better(const char *name)
 {

@@ -4,9 +4,9 @@
 
 #include "base/job.h"
 #include "nn/callbacks/common.h"
-#include "nn/forecast.h"
+#include "nn/training/forecast.h"
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status plan_train_begin(void *self, tutti_event *event)
 {
     char *text;
     const tutti_fit *fit = (const tutti_fit *)(const void *)event;
@@ -23,7 +23,7 @@ static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .writes = true,
     .name = "plan",
-    .train_begin = train_begin,
+    .train_begin = plan_train_begin,
 };
 
 tutti_callback *tutti__plan_printer(void)

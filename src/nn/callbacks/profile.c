@@ -21,7 +21,7 @@ void tutti__profile_free(tutti_profile *profile)
     TUTTI_VEC_FREE(&profile->spans);
 }
 
-static void add(tutti_profile *profile, tutti_span span)
+static void profile_add(tutti_profile *profile, tutti_profile_span span)
 {
     if (profile->spans.count < TUTTI_PROFILE_SPANS)
         (void)TUTTI_VEC_PUSH(&profile->spans, span); /* without memory it is left out */
@@ -31,31 +31,33 @@ static void add_operator(void *context, const tutti_trace_item *item)
 {
     tutti_profile *p = context;
     double ns = tutti__tick_ns();
-    add(p, (tutti_span){.begin = p->begin + (int64_t)((double)(item->start - p->ticks) * ns),
-                        .end = p->begin + (int64_t)((double)(item->end - p->ticks) * ns),
-                        .name = item->name,
-                        .op = item->op ? item->op : "",
-                        .step = -1,
-                        .thread = item->thread});
+    profile_add(p, (tutti_profile_span){
+                       .begin = p->begin + (int64_t)((double)(item->start - p->ticks) * ns),
+                       .end = p->begin + (int64_t)((double)(item->end - p->ticks) * ns),
+                       .name = item->name,
+                       .op = item->op ? item->op : "",
+                       .step = -1,
+                       .thread = item->thread});
 }
 
 void tutti__profile_step(tutti_profile *profile, const tutti_event *event)
 {
     int64_t now = tutti__now_ns(), begin = now - (int64_t)(1e9 * event->step_seconds);
     const tutti_trace *mine = tutti__trace_mine();
-    tutti_span span = {.name = "step", .thread = mine ? mine->thread : 0};
+    tutti_profile_span span = {.name = "step", .thread = mine ? mine->thread : 0};
     if (profile->steps++ >= TUTTI_PROFILE_STEPS)
         return;
     if (profile->ended > 0 && begin > profile->ended) {
-        tutti_span between = {.name = "input and callbacks", .thread = span.thread, .step = -1};
+        tutti_profile_span between = {
+            .name = "input and callbacks", .thread = span.thread, .step = -1};
         between.begin = profile->ended;
         between.end = begin;
-        add(profile, between);
+        profile_add(profile, between);
     }
     span.begin = begin;
     span.end = profile->ended = now;
     span.step = event->step;
-    add(profile, span);
+    profile_add(profile, span);
     uint64_t since = profile->since;
     profile->since = tutti__ticks();
     tutti__trace_visit(since, add_operator, profile);
@@ -66,7 +68,7 @@ void tutti__profile_step(tutti_profile *profile, const tutti_event *event)
 /* By thread, then time; what encloses comes before what it encloses. */
 static int in_order(const void *left, const void *right)
 {
-    const tutti_span *a = left, *b = right;
+    const tutti_profile_span *a = left, *b = right;
     if (a->thread != b->thread)
         return a->thread < b->thread ? -1 : 1;
     if (a->begin != b->begin)
@@ -81,7 +83,7 @@ static void put_text(tutti_json_writer *w, const char *key, const char *text)
 }
 
 /* A complete event ("ph": "X"); times in microseconds. */
-static void put_span(tutti_json_writer *w, const tutti_span *span, int64_t start)
+static void put_span(tutti_json_writer *w, const tutti_profile_span *span, int64_t start)
 {
     tutti__json_begin(w, '{');
     put_text(w, "name", span->name);

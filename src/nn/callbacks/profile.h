@@ -9,17 +9,17 @@
 #define TUTTI_PROFILE_STEPS 200
 #define TUTTI_PROFILE_SPANS 100000
 
-typedef struct tutti_span {
+typedef struct tutti_profile_span {
     int64_t begin, end; /* ns */
     const char *name;
     const char *op; /* of an operator; else NULL */
     int64_t step;   /* of a step; else -1 */
     int thread;
-} tutti_span;
+} tutti_profile_span;
 
 /* Zeroed is empty. */
 typedef struct tutti_profile {
-    TUTTI_VEC(tutti_span) spans;
+    TUTTI_VEC(tutti_profile_span) spans;
     int64_t ended;         /* the last step, ns; 0: none yet */
     uint64_t ticks, since; /* at the begin; of what was not taken yet */
     int64_t begin;         /* ns, at `ticks` */

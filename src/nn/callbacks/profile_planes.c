@@ -23,7 +23,7 @@
 enum { STAT_ROOT = 1, STAT_STEP = 2 };
 
 /* "dense/matmul+add" of "matmul_bias" as "dense/matmul.add:MatmulBias". */
-static void full_name(const tutti_span *span, char *ret, size_t size)
+static void full_name(const tutti_profile_span *span, char *ret, size_t size)
 {
     size_t used = 0;
     bool capital = true;
@@ -64,7 +64,7 @@ static void put_stat(tutti_text *text, int stat, int64_t value)
     tutti__proto_close(text, at);
 }
 
-static tutti_status put_event(const tutti_profile *profile, const tutti_span *span,
+static tutti_status put_event(const tutti_profile *profile, const tutti_profile_span *span,
                               tutti_map *numbers, tutti_text *text)
 {
     char name[400];
@@ -87,7 +87,7 @@ static tutti_status put_event(const tutti_profile *profile, const tutti_span *sp
 static tutti_status put_line(const tutti_profile *profile, size_t first, int64_t wall,
                              tutti_map *numbers, tutti_text *text, size_t *ret_end)
 {
-    const tutti_span *spans = profile->spans.data;
+    const tutti_profile_span *spans = profile->spans.data;
     char name[40];
     size_t at = tutti__proto_open(text, 3), i = first;
     snprintf(name, sizeof name, "thread %d", spans[first].thread);

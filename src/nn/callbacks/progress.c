@@ -13,8 +13,8 @@
 
 #include "base/world.h"
 #include "nn/callbacks/common.h"
-#include "nn/forecast.h"
-#include "nn/spread.h"
+#include "nn/model/model_strategy.h"
+#include "nn/training/forecast.h"
 
 #define WIDTH 20
 #define REFRESH_NS 100000000
@@ -91,7 +91,7 @@ static void add_steps(tutti_text *line, int64_t done, int64_t count)
 }
 
 /* Cuts the line to so many characters. */
-static void cut(tutti_text *line, int columns)
+static void progress_cut(tutti_text *line, int columns)
 {
     int seen = 0;
     for (size_t i = 0; columns > 0 && i < line->size; i++) {
@@ -104,11 +104,11 @@ static void cut(tutti_text *line, int columns)
 }
 
 /* Draws the line over the one that is there, or under it. */
-static tutti_status show(progress *p, bool ends)
+static tutti_status progress_show(progress *p, bool ends)
 {
     tutti_status status = TUTTI_OK;
     if (p->terminal && !ends)
-        cut(&p->line, p->columns - 1);
+        progress_cut(&p->line, p->columns - 1);
     if (p->line.failed)
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a line");
     else if (p->into)
@@ -122,7 +122,7 @@ static tutti_status show(progress *p, bool ends)
     return status;
 }
 
-static tutti_status epoch_begin(void *self, tutti_event *event)
+static tutti_status progress_epoch_begin(void *self, tutti_event *event)
 {
     progress *p = self;
     struct winsize size;
@@ -132,7 +132,7 @@ static tutti_status epoch_begin(void *self, tutti_event *event)
     if (p->terminal && !p->into && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         p->columns = size.ws_col;
     tutti__text_add(&p->line, "Epoch %d/%d", event->epoch + 1, event->epochs);
-    return show(p, true);
+    return progress_show(p, true);
 }
 
 /* What was chosen for the limit of memory: known from the first step on. */
@@ -146,10 +146,10 @@ static tutti_status say_memory(progress *p, tutti_event *event)
     if (!stats.note[0])
         return TUTTI_OK;
     tutti__text_add(&p->line, "%s", stats.note);
-    return show(p, true);
+    return progress_show(p, true);
 }
 
-static tutti_status batch_end(void *self, tutti_event *event)
+static tutti_status progress_batch_end(void *self, tutti_event *event)
 {
     progress *p = self;
     TUTTI_TRY(say_memory(p, event));
@@ -173,10 +173,10 @@ static tutti_status batch_end(void *self, tutti_event *event)
     add_logs(&p->line, tutti_event_logs(event));
     if (!event->validating && event->model) /* a hand-written loop has none */
         tutti__text_add(&p->line, "  lr %.4g", tutti_get_learning_rate(event->model));
-    return show(p, false);
+    return progress_show(p, false);
 }
 
-static tutti_status epoch_end(void *self, tutti_event *event)
+static tutti_status progress_epoch_end(void *self, tutti_event *event)
 {
     progress *p = self;
     int64_t done = event->batch > 0 ? event->batch : 1, here = event->batch - p->before;
@@ -191,7 +191,7 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     if (p->trained > 0 && event->waited_seconds > 0.1 * p->trained)
         tutti__text_add(&p->line, "  waited %.0f%% for data",
                         100 * event->waited_seconds / p->trained);
-    return show(p, true);
+    return progress_show(p, true);
 }
 
 /* How processes share the data. */
@@ -209,7 +209,7 @@ static tutti_status add_sharing(tutti_text *line, const tutti_fit *fit)
 }
 
 /* What a step will take, before the first one. */
-static tutti_status batch_begin(void *self, tutti_event *event)
+static tutti_status progress_batch_begin(void *self, tutti_event *event)
 {
     progress *p = self;
     char *text;
@@ -226,23 +226,23 @@ static tutti_status batch_begin(void *self, tutti_event *event)
     free(text);
     if (event->model)
         TUTTI_TRY(add_sharing(&p->line, fit));
-    return show(p, true);
+    return progress_show(p, true);
 }
 
-static tutti_status train_end(void *self, tutti_event *event)
+static tutti_status progress_train_end(void *self, tutti_event *event)
 {
     progress *p = self;
     if (event->model)
         tutti__fit_account_text((const tutti_fit *)(const void *)event, &p->line);
     if (p->line.size > 0)
-        TUTTI_TRY(show(p, true));
+        TUTTI_TRY(progress_show(p, true));
     if (!event->interrupted)
         return TUTTI_OK;
     tutti__text_add(&p->line, "interrupted after step %lld", (long long)event->step);
-    return show(p, true);
+    return progress_show(p, true);
 }
 
-static void destroy(void *self)
+static void progress_destroy(void *self)
 {
     progress *p = self;
     tutti__text_free(&p->line);
@@ -253,12 +253,12 @@ static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .writes = true,
     .name = "progress_bar",
-    .train_end = train_end,
-    .epoch_begin = epoch_begin,
-    .batch_begin = batch_begin,
-    .batch_end = batch_end,
-    .epoch_end = epoch_end,
-    .destroy = destroy,
+    .train_end = progress_train_end,
+    .epoch_begin = progress_epoch_begin,
+    .batch_begin = progress_batch_begin,
+    .batch_end = progress_batch_end,
+    .epoch_end = progress_epoch_end,
+    .destroy = progress_destroy,
 };
 
 tutti_callback *tutti__progress_into(tutti_text *into, bool terminal, int columns)

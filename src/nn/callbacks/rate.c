@@ -18,7 +18,7 @@ static tutti_status set_rate(tutti_event *event, double rate)
     return tutti_model_check(event->model);
 }
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status rate_train_begin(void *self, tutti_event *event)
 {
     rating *r = self;
     (void)event;
@@ -28,13 +28,13 @@ static tutti_status train_begin(void *self, tutti_event *event)
                            : tutti_fail(TUTTI_INVALID, "there is no function to ask");
 }
 
-static tutti_status epoch_begin(void *self, tutti_event *event)
+static tutti_status rate_epoch_begin(void *self, tutti_event *event)
 {
     rating *r = self;
     return r->fn ? set_rate(event, r->fn(event->epoch)) : TUTTI_OK;
 }
 
-static tutti_status batch_begin(void *self, tutti_event *event)
+static tutti_status rate_batch_begin(void *self, tutti_event *event)
 {
     rating *r = self;
     if (r->fn || event->validating)
@@ -45,13 +45,13 @@ static tutti_status batch_begin(void *self, tutti_event *event)
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "schedule",
-    .train_begin = train_begin,
-    .epoch_begin = epoch_begin,
-    .batch_begin = batch_begin,
+    .train_begin = rate_train_begin,
+    .epoch_begin = rate_epoch_begin,
+    .batch_begin = rate_batch_begin,
     .destroy = free,
 };
 
-static tutti_callback *make(tutti_learning_rate_fn *fn, const tutti_schedule *schedule)
+static tutti_callback *rate_make(tutti_learning_rate_fn *fn, const tutti_schedule *schedule)
 {
     rating *r = calloc(1, sizeof *r);
     if (!r)
@@ -64,10 +64,10 @@ static tutti_callback *make(tutti_learning_rate_fn *fn, const tutti_schedule *sc
 
 tutti_callback *tutti_learning_rate_by_epoch(tutti_learning_rate_fn *fn)
 {
-    return make(fn, NULL);
+    return rate_make(fn, NULL);
 }
 
 tutti_callback *tutti_learning_rate_by_step(tutti_schedule schedule)
 {
-    return make(NULL, &schedule);
+    return rate_make(NULL, &schedule);
 }

@@ -9,7 +9,7 @@ typedef struct reducing {
     int waited, cooling;
 } reducing;
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status reduce_lr_train_begin(void *self, tutti_event *event)
 {
     reducing *r = self;
     if (!(r->factor > 0 && r->factor < 1))
@@ -17,7 +17,7 @@ static tutti_status train_begin(void *self, tutti_event *event)
     return tutti__monitor_check(&r->monitor, event->model);
 }
 
-static void reduce(reducing *r, tutti_event *event)
+static void reduce_lr_reduce(reducing *r, tutti_event *event)
 {
     double old = tutti_get_learning_rate(event->model), rate = old * r->factor;
     rate = rate < r->min_lr ? r->min_lr : rate;
@@ -30,7 +30,7 @@ static void reduce(reducing *r, tutti_event *event)
     }
 }
 
-static tutti_status epoch_end(void *self, tutti_event *event)
+static tutti_status reduce_lr_epoch_end(void *self, tutti_event *event)
 {
     reducing *r = self;
     bool better;
@@ -43,7 +43,7 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     if (better)
         r->waited = 0;
     else if (r->cooling == 0 && ++r->waited >= r->patience)
-        reduce(r, event);
+        reduce_lr_reduce(r, event);
     return TUTTI_OK;
 }
 
@@ -68,8 +68,8 @@ static tutti_status recall(void *self, tutti_event *event, const tutti_logs *mem
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "reduce_lr_on_plateau",
-    .train_begin = train_begin,
-    .epoch_end = epoch_end,
+    .train_begin = reduce_lr_train_begin,
+    .epoch_end = reduce_lr_epoch_end,
     .destroy = free,
     .remember = remember,
     .recall = recall,

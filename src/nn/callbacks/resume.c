@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "nn/alike.h"
 #include "nn/callbacks/checkpoint.h"
+#include "nn/training/consistency.h"
 #include "tutti/checkpoint.h"
 
 /* Looks for the step of one file; what is wrong with it is noted. */
@@ -21,8 +21,8 @@ static int64_t look_at(const char *file, tutti_error *damage)
 }
 
 /* The farthest good one. *ret_step is -1 where there is none at all. */
-static tutti_status find(const char *folder, const char *file, size_t size, char *ret_path,
-                         int64_t *ret_step)
+static tutti_status resume_find(const char *folder, const char *file, size_t size, char *ret_path,
+                                int64_t *ret_step)
 {
     tutti_error before, damage = {.status = TUTTI_OK};
     tutti__error_capture(TUTTI_OK, &before);
@@ -47,8 +47,8 @@ static tutti_status find(const char *folder, const char *file, size_t size, char
 }
 
 /* Of several processes all have to have found the same. */
-static tutti_status compare(const tutti_model *model, const char *folder, const char *file,
-                            bool found)
+static tutti_status resume_compare(const tutti_model *model, const char *folder, const char *file,
+                                   bool found)
 {
     char place[4096];
     const tutti_trainer *trainer = model->trainer;
@@ -57,10 +57,10 @@ static tutti_status compare(const tutti_model *model, const char *folder, const 
              : folder ? " or at "
                       : "at ",
              file ? file : "", file ? ".safetensors" : "");
-    return tutti__found_alike(tutti__model_strategy(model),
-                              &(tutti_found){.place = place,
-                                             .identity = found ? trainer->identity : 0,
-                                             .step = found ? trainer->steps : 0});
+    return tutti__found_consistent(tutti__model_strategy(model),
+                                   &(tutti_found){.place = place,
+                                                  .identity = found ? trainer->identity : 0,
+                                                  .step = found ? trainer->steps : 0});
 }
 
 tutti_status tutti__resume_from(tutti_model *model, const char *folder, const char *file,
@@ -68,11 +68,11 @@ tutti_status tutti__resume_from(tutti_model *model, const char *folder, const ch
 {
     char path[4096];
     int64_t step;
-    TUTTI_TRY(find(folder, file, sizeof path, path, &step));
+    TUTTI_TRY(resume_find(folder, file, sizeof path, path, &step));
     *ret_found = step >= 0;
     if (*ret_found)
         TUTTI_TRY(tutti_restore_checkpoint(model, path));
-    TUTTI_TRY(compare(model, folder, file, *ret_found));
+    TUTTI_TRY(resume_compare(model, folder, file, *ret_found));
     if (*ret_found)
         tutti__log(TUTTI_LOG_INFO, "training goes on from %s, step %lld", path,
                    (long long)tutti_model_steps(model));

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/test.h"
-#include "dist/workers.h"
-#include "nn/examples_test.h"
+#include "nn/training/examples_test.h"
+#include "parallel/strategies/workers.h"
 
 enum { WIDTH = 4, CLASSES = 3, ROWS = 16, BATCH = 8, STEPS = ROWS / BATCH };
 

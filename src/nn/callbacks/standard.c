@@ -66,10 +66,10 @@ tutti_status tutti__fit_add_standard(tutti_fit *fit, bool quiet)
         bool found = find_folder(fit, sizeof folder, folder);
         int64_t every = save ? tutti_flag_int(job, "save_every", 0) : 0;
         TUTTI_TRY(tutti__fit_add(
-            fit, tutti__training_keeper(save, resume, found ? folder : NULL, every)));
+            fit, tutti__training_save_resume(save, resume, found ? folder : NULL, every)));
     }
     if (save)
-        TUTTI_TRY(tutti__fit_add(fit, tutti__model_keeper(save)));
+        TUTTI_TRY(tutti__fit_add(fit, tutti__model_save_resume(save)));
     if (logs && !has_board_in(fit, logs))
         TUTTI_TRY(tutti__fit_add(fit, tutti_tensorboard(logs)));
     TUTTI_TRY(add_display(fit, quiet));

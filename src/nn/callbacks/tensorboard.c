@@ -47,7 +47,7 @@ static tutti_status put_summary(board *b, tutti_model *model)
     return status;
 }
 
-static tutti_status train_begin(void *self, tutti_event *event)
+static tutti_status tensorboard_train_begin(void *self, tutti_event *event)
 {
     board *b = self;
     TUTTI_TRY(open_events(b, "train", &b->train));
@@ -93,7 +93,7 @@ static tutti_status put_histograms(board *b, const tutti_event *event)
     return TUTTI_OK;
 }
 
-static tutti_status batch_end(void *self, tutti_event *event)
+static tutti_status tensorboard_batch_end(void *self, tutti_event *event)
 {
     board *b = self;
     if (event->validating)
@@ -112,7 +112,7 @@ static tutti_status batch_end(void *self, tutti_event *event)
                                 tutti_get_learning_rate(event->model));
 }
 
-static tutti_status epoch_end(void *self, tutti_event *event)
+static tutti_status tensorboard_epoch_end(void *self, tutti_event *event)
 {
     board *b = self;
     for (int i = 0; i < event->logs->count; i++)
@@ -127,7 +127,7 @@ static tutti_status epoch_end(void *self, tutti_event *event)
     return b->validation.sink ? tutti__events_flush(&b->validation) : TUTTI_OK;
 }
 
-static tutti_status train_end(void *self, tutti_event *event)
+static tutti_status tensorboard_train_end(void *self, tutti_event *event)
 {
     board *b = self;
     (void)event;
@@ -137,7 +137,7 @@ static tutti_status train_end(void *self, tutti_event *event)
     return train != TUTTI_OK ? train : validation;
 }
 
-static void destroy(void *self)
+static void tensorboard_destroy(void *self)
 {
     board *b = self;
     tutti__events_close(&b->train);
@@ -151,11 +151,11 @@ static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .writes = true,
     .name = "tensorboard",
-    .train_begin = train_begin,
-    .train_end = train_end,
-    .epoch_end = epoch_end,
-    .batch_end = batch_end,
-    .destroy = destroy,
+    .train_begin = tensorboard_train_begin,
+    .train_end = tensorboard_train_end,
+    .epoch_end = tensorboard_epoch_end,
+    .batch_end = tensorboard_batch_end,
+    .destroy = tensorboard_destroy,
 };
 
 tutti_callback *tutti_tensorboard_with(const char *folder, const tutti_tensorboard_options *options)

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "nn/callbacks/common.h"
 
-static tutti_status batch_end(void *self, tutti_event *event)
+static tutti_status terminate_on_nan_batch_end(void *self, tutti_event *event)
 {
     (void)self;
     if (event->validating || isfinite(tutti_logs_get(tutti_event_logs(event), "loss")))
@@ -19,7 +19,7 @@ static tutti_status batch_end(void *self, tutti_event *event)
 static const tutti_callback_kind kind = {
     .struct_size = sizeof(tutti_callback_kind),
     .name = "terminate_on_nan",
-    .batch_end = batch_end,
+    .batch_end = terminate_on_nan_batch_end,
 };
 
 tutti_callback *tutti_terminate_on_nan(void)

@@ -1,7 +1,7 @@
 /* activation.c: y = activation(x). */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym activation_call(tutti_layer_call *call)
 {
     const tutti_activation_settings *s = call->settings;
     return tutti_nn_activation(tutti_identity(call->inputs[0]), s->activation);
@@ -19,5 +19,5 @@ const tutti_layer_kind tutti_layer_activation = {
     .settings_size = sizeof(tutti_activation_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = activation_call,
 };

@@ -1,7 +1,7 @@
 /* average.c: y = the mean of its inputs, element by element. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym average_call(tutti_layer_call *call)
 {
     call->ret_mask = tutti__layer_masks_and(call);
     tutti_sym sum = tutti__merge_fold(call->input_count, call->inputs, tutti_add);
@@ -15,5 +15,5 @@ const tutti_layer_kind tutti_layer_average = {
     .settings_size = sizeof(tutti_layer_settings),
     .min_inputs = 1,
     .max_inputs = -1,
-    .call = call,
+    .call = average_call,
 };

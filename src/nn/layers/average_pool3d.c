@@ -1,7 +1,7 @@
 /* average_pool3d.c: the mean of each window of a volume. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym average_pool3d_call(tutti_layer_call *call)
 {
     const tutti_pool3d_settings *s = call->settings;
     int64_t window[3], strides[3];
@@ -22,5 +22,5 @@ const tutti_layer_kind tutti_layer_average_pool3d = {
     .doc = "average_pool3d(size): the mean of each window of depth, height and width",
     .settings_size = sizeof(tutti_pool3d_settings),
     .fields = tutti__pool3d_fields,
-    .call = call,
+    .call = average_pool3d_call,
 };

@@ -18,7 +18,7 @@ static void move(tutti_layer_call *call, tutti_sym state, tutti_sym value, doubl
     tutti_layer_update(call, tutti_assign_sub(state, tutti_stop_gradient(step)));
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym batch_norm_call(tutti_layer_call *call)
 {
     const tutti_batch_norm_settings *s = call->settings;
     tutti_type type = tutti_sym_type(call->inputs[0]);
@@ -83,5 +83,5 @@ const tutti_layer_kind tutti_layer_batch_norm = {
     .settings_size = sizeof(tutti_batch_norm_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = batch_norm_call,
 };

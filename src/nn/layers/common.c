@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/plain.h"
-#include "nn/model.h"
+#include "base/c_locale.h"
+#include "nn/model/model.h"
 
 bool tutti__layer_takes(tutti_layer_call *call, int rank, const char *what)
 {

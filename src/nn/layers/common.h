@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "nn/layer.h"
+#include "nn/model/layer.h"
 #include "ops/build.h"
 #include "tutti/layers.h"
 

@@ -25,7 +25,7 @@ static void join_masks(tutti_layer_call *call, int64_t axis)
     call->ret_mask = tutti_concatenate(call->input_count, all, .axis = 1);
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym concatenate_call(tutti_layer_call *call)
 {
     const tutti_concatenate_settings *s = call->settings;
     int rank = tutti_sym_type(call->inputs[0]).rank;
@@ -50,5 +50,5 @@ const tutti_layer_kind tutti_layer_concatenate = {
     .fields = fields,
     .min_inputs = 1,
     .max_inputs = -1,
-    .call = call,
+    .call = concatenate_call,
 };

@@ -1,7 +1,7 @@
 /* conv1d.c: y = activation(conv1d(x, kernel) + bias). */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym conv1d_call(tutti_layer_call *call)
 {
     const tutti_conv1d_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -52,5 +52,5 @@ const tutti_layer_kind tutti_layer_conv1d = {
     .doc = "conv1d(filters, size): y = activation(conv1d(x, kernel) + bias)",
     .settings_size = sizeof(tutti_conv1d_settings),
     .fields = fields,
-    .call = call,
+    .call = conv1d_call,
 };

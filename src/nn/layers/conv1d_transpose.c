@@ -1,7 +1,7 @@
 /* conv1d_transpose.c: y = activation(conv1d_transpose(x, kernel) + bias). */
 #include "nn/layers/convolution.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym conv1d_transpose_call(tutti_layer_call *call)
 {
     const tutti_conv1d_transpose_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -43,5 +43,5 @@ const tutti_layer_kind tutti_layer_conv1d_transpose = {
     .doc = "conv1d_transpose(filters, size): y = activation(conv1d_transpose(x, kernel) + bias)",
     .settings_size = sizeof(tutti_conv1d_transpose_settings),
     .fields = fields,
-    .call = call,
+    .call = conv1d_transpose_call,
 };

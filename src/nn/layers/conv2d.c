@@ -1,7 +1,7 @@
 /* conv2d.c: y = activation(conv2d(x, kernel) + bias). */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym conv2d_call(tutti_layer_call *call)
 {
     const tutti_conv2d_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -60,5 +60,5 @@ const tutti_layer_kind tutti_layer_conv2d = {
     .doc = "conv2d(filters, size): y = activation(conv2d(x, kernel) + bias)",
     .settings_size = sizeof(tutti_conv2d_settings),
     .fields = fields,
-    .call = call,
+    .call = conv2d_call,
 };

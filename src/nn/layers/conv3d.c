@@ -1,7 +1,7 @@
 /* conv3d.c: y = activation(conv3d(x, kernel) + bias). */
 #include "nn/layers/convolution.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym conv3d_call(tutti_layer_call *call)
 {
     const tutti_conv3d_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -46,5 +46,5 @@ const tutti_layer_kind tutti_layer_conv3d = {
     .doc = "conv3d(filters, size): y = activation(conv3d(x, kernel) + bias)",
     .settings_size = sizeof(tutti_conv3d_settings),
     .fields = fields,
-    .call = call,
+    .call = conv3d_call,
 };

@@ -1,7 +1,7 @@
 /* cropping1d.c: without the ends of time. */
 #include "nn/layers/border.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym cropping1d_call(tutti_layer_call *call)
 {
     const tutti_border1d_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -25,5 +25,5 @@ const tutti_layer_kind tutti_layer_cropping1d = {
     .doc = "cropping1d(amount): without so much of the ends of time",
     .settings_size = sizeof(tutti_border1d_settings),
     .fields = tutti__border1d_fields,
-    .call = call,
+    .call = cropping1d_call,
 };

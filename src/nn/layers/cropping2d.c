@@ -1,7 +1,7 @@
 /* cropping2d.c: without the sides of images. */
 #include "nn/layers/border.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym cropping2d_call(tutti_layer_call *call)
 {
     const tutti_border2d_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -25,5 +25,5 @@ const tutti_layer_kind tutti_layer_cropping2d = {
     .doc = "cropping2d(amount): without so much of the sides of images",
     .settings_size = sizeof(tutti_border2d_settings),
     .fields = tutti__border2d_fields,
-    .call = call,
+    .call = cropping2d_call,
 };

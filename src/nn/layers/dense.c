@@ -1,7 +1,7 @@
 /* dense.c: y = activation(x kernel + bias). */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym dense_call(tutti_layer_call *call)
 {
     const tutti_dense_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -45,5 +45,5 @@ const tutti_layer_kind tutti_layer_dense = {
     .settings_size = sizeof(tutti_dense_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = dense_call,
 };

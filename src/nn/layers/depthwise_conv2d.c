@@ -1,7 +1,7 @@
 /* depthwise_conv2d.c: a convolution of each channel by itself. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym depthwise_conv2d_call(tutti_layer_call *call)
 {
     const tutti_depthwise_conv2d_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -49,5 +49,5 @@ const tutti_layer_kind tutti_layer_depthwise_conv2d = {
     .doc = "depthwise_conv2d(size): y[c m + j] = activation(conv2d(x[c], kernel[c, j]) + bias)",
     .settings_size = sizeof(tutti_depthwise_conv2d_settings),
     .fields = fields,
-    .call = call,
+    .call = depthwise_conv2d_call,
 };

@@ -22,7 +22,7 @@ static tutti_sym unit_length(tutti_sym x, int axis)
     return tutti_div(x, tutti_maximum(norm, 1e-6));
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym dot_call(tutti_layer_call *call)
 {
     const tutti_dot_settings *s = call->settings;
     tutti_sym inputs[2] = {call->inputs[0], call->inputs[1]};
@@ -64,5 +64,5 @@ const tutti_layer_kind tutti_layer_dot = {
     .fields = fields,
     .min_inputs = 2,
     .max_inputs = 2,
-    .call = call,
+    .call = dot_call,
 };

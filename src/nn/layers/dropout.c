@@ -1,7 +1,7 @@
 /* dropout.c: in training some elements are zero. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym dropout_call(tutti_layer_call *call)
 {
     const tutti_dropout_settings *s = call->settings;
     return tutti__layer_dropout(call, tutti_identity(call->inputs[0]), s->rate, s->seed, "");
@@ -14,5 +14,5 @@ const tutti_layer_kind tutti_layer_dropout = {
     .settings_size = sizeof(tutti_dropout_settings),
     .fields = tutti__dropout_fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = dropout_call,
 };

@@ -1,7 +1,7 @@
 /* elu.c: exponential below zero. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym elu_call(tutti_layer_call *call)
 {
     const tutti_elu_settings *s = call->settings;
     return tutti_elu(call->inputs[0], tutti__number_or(s->alpha, 1));
@@ -19,5 +19,5 @@ const tutti_layer_kind tutti_layer_elu = {
     .settings_size = sizeof(tutti_elu_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = elu_call,
 };

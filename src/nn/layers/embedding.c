@@ -1,7 +1,7 @@
 /* embedding.c: a vector for each id. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym embedding_call(tutti_layer_call *call)
 {
     const tutti_embedding_settings *s = call->settings;
     const tutti_building *building = call->graph->building;
@@ -46,5 +46,5 @@ const tutti_layer_kind tutti_layer_embedding = {
     .settings_size = sizeof(tutti_embedding_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = embedding_call,
 };

@@ -1,7 +1,7 @@
 /* gaussian_noise.c: in training normal noise is added. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym gaussian_noise_call(tutti_layer_call *call)
 {
     const tutti_gaussian_noise_settings *s = call->settings;
     tutti_building *building = call->graph->building;
@@ -27,5 +27,5 @@ const tutti_layer_kind tutti_layer_gaussian_noise = {
     .settings_size = sizeof(tutti_gaussian_noise_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = gaussian_noise_call,
 };

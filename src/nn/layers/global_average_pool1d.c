@@ -11,7 +11,7 @@ static tutti_sym mean_of_shown(tutti_sym x, tutti_sym mask)
     return tutti_div(total, tutti_maximum(count, 1));
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym global_average_pool1d_call(tutti_layer_call *call)
 {
     const tutti_global_pool_settings *s = call->settings;
     tutti_sym x = call->inputs[0];
@@ -28,5 +28,5 @@ const tutti_layer_kind tutti_layer_global_average_pool1d = {
     .doc = "global_average_pool1d(): [batch, time, features] to [batch, features] by the mean",
     .settings_size = sizeof(tutti_global_pool_settings),
     .fields = tutti__global_pool_fields,
-    .call = call,
+    .call = global_average_pool1d_call,
 };

@@ -11,7 +11,7 @@ static tutti_sym maximum_of_shown(tutti_sym x, tutti_sym mask)
     return tutti_where(tutti_any(shown, .axes = TUTTI_AXES(1)), y, 0);
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym global_max_pool1d_call(tutti_layer_call *call)
 {
     const tutti_global_pool_settings *s = call->settings;
     tutti_sym x = call->inputs[0];
@@ -27,5 +27,5 @@ const tutti_layer_kind tutti_layer_global_max_pool1d = {
     .doc = "global_max_pool1d(): [batch, time, features] to [batch, features] by the maximum",
     .settings_size = sizeof(tutti_global_pool_settings),
     .fields = tutti__global_pool_fields,
-    .call = call,
+    .call = global_max_pool1d_call,
 };

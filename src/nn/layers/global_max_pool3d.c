@@ -1,7 +1,7 @@
 /* global_max_pool3d.c: the maximum of each channel of a volume. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym global_max_pool3d_call(tutti_layer_call *call)
 {
     const tutti_global_pool_settings *s = call->settings;
     if (!tutti__layer_takes(call, 5, TUTTI_VOLUMES))
@@ -20,5 +20,5 @@ const tutti_layer_kind tutti_layer_global_max_pool3d = {
         "maximum",
     .settings_size = sizeof(tutti_global_pool_settings),
     .fields = tutti__global_pool_fields,
-    .call = call,
+    .call = global_max_pool3d_call,
 };

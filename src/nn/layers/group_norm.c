@@ -1,7 +1,7 @@
 /* group_norm.c: groups of channels of an example with mean 0 and variance 1. */
 #include "nn/layers/norm.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym group_norm_call(tutti_layer_call *call)
 {
     const tutti_norm_settings *s = call->settings;
     tutti_type type = tutti_sym_type(call->inputs[0]);
@@ -27,5 +27,5 @@ const tutti_layer_kind tutti_layer_group_norm = {
     .settings_size = sizeof(tutti_norm_settings),
     .fields = tutti__norm_fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = group_norm_call,
 };

@@ -1,16 +1,16 @@
 /* gru.c: gated recurrent units. */
 #include "nn/layers/common.h"
 
-static tutti_sym run(tutti_sym x, const tutti_sym *states, const tutti_sym *weights,
-                     const tutti_rnn_options *options)
+static tutti_sym gru_run(tutti_sym x, const tutti_sym *states, const tutti_sym *weights,
+                         const tutti_rnn_options *options)
 {
     return tutti_nn_gru_with(x, states[0], weights[0], weights[1], weights[2], options);
 }
 
 static const tutti_recurrence recurrence = {
-    .gates = 3, .states = 1, .two_biases = true, .run = run};
+    .gates = 3, .states = 1, .two_biases = true, .run = gru_run};
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym gru_call(tutti_layer_call *call)
 {
     return tutti__layer_recurrent(call, &recurrence);
 }
@@ -23,5 +23,5 @@ const tutti_layer_kind tutti_layer_gru = {
     .fields = tutti__rnn_fields,
     .min_inputs = 1,
     .max_inputs = 3,
-    .call = call,
+    .call = gru_call,
 };

@@ -1,7 +1,7 @@
 /* input.c: the shape of one example, said by the first layer of a sequential model. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym input_call(tutti_layer_call *call)
 {
     const tutti_input_settings *s = call->settings;
     tutti_type type = tutti_sym_type(call->inputs[0]);
@@ -33,5 +33,5 @@ const tutti_layer_kind tutti_layer_input = {
     .settings_size = sizeof(tutti_input_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = input_call,
 };

@@ -1,7 +1,7 @@
 /* instance_norm.c: each channel of an example with mean 0 and variance 1. */
 #include "nn/layers/norm.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym instance_norm_call(tutti_layer_call *call)
 {
     const tutti_norm_settings *s = call->settings;
     tutti_type type = tutti_sym_type(call->inputs[0]);
@@ -22,5 +22,5 @@ const tutti_layer_kind tutti_layer_instance_norm = {
         "of each example",
     .settings_size = sizeof(tutti_norm_settings),
     .fields = tutti__norm_fields,
-    .call = call,
+    .call = instance_norm_call,
 };

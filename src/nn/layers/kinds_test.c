@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/test.h"
-#include "nn/layer.h"
+#include "nn/model/layer.h"
 #include "tables/layer_kind.h"
 #include "tutti/tutti.h"
 
@@ -98,12 +98,12 @@ TUTTI_TEST(layers_copy_their_settings_through_the_fields)
         CHECK(layer != NULL && layer->error.status == TUTTI_OK);
         for (const tutti_field *field = kind->fields; field && field->key; field++) {
             void *copy = (char *)layer->settings + field->offset;
-            void *given = settings + field->offset;
+            void *arg = settings + field->offset;
             if (field->kind != TUTTI_FIELD_TEXT) {
-                CHECK(memcmp(copy, given, field_size(field)) == 0);
+                CHECK(memcmp(copy, arg, field_size(field)) == 0);
                 continue;
             }
-            CHECK(*(char **)copy != *(char **)given);
+            CHECK(*(char **)copy != *(char **)arg);
             CHECK_STR(*(char **)copy, "some text");
         }
         tutti_layer_release(layer);

@@ -1,7 +1,7 @@
 /* lambda.c: the user's function. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym lambda_call(tutti_layer_call *call)
 {
     const tutti_lambda_settings *s = call->settings;
     if (!s->fn)
@@ -25,5 +25,5 @@ const tutti_layer_kind tutti_layer_lambda = {
     .settings_size = sizeof(tutti_lambda_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = lambda_call,
 };

@@ -1,7 +1,7 @@
 /* layer_norm.c: each row with mean 0 and variance 1. */
 #include "nn/layers/norm.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym layer_norm_call(tutti_layer_call *call)
 {
     const tutti_norm_settings *s = call->settings;
     tutti_type type = tutti_sym_type(call->inputs[0]);
@@ -20,5 +20,5 @@ const tutti_layer_kind tutti_layer_layer_norm = {
     .settings_size = sizeof(tutti_norm_settings),
     .fields = tutti__norm_fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = layer_norm_call,
 };

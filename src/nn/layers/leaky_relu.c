@@ -1,7 +1,7 @@
 /* leaky_relu.c: a smaller slope below zero. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym leaky_relu_call(tutti_layer_call *call)
 {
     const tutti_leaky_relu_settings *s = call->settings;
     return tutti_leaky_relu(call->inputs[0], tutti__number_or(s->negative_slope, 0.3));
@@ -19,5 +19,5 @@ const tutti_layer_kind tutti_layer_leaky_relu = {
     .settings_size = sizeof(tutti_leaky_relu_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = leaky_relu_call,
 };

@@ -1,7 +1,7 @@
 /* masking.c: hides steps of time that hold one value only. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym masking_call(tutti_layer_call *call)
 {
     const tutti_masking_settings *s = call->settings;
     tutti_sym x = call->inputs[0];
@@ -23,5 +23,5 @@ const tutti_layer_kind tutti_layer_masking = {
     .doc = "masking(): steps whose features all are mask_value become 0 and are passed over",
     .settings_size = sizeof(tutti_masking_settings),
     .fields = fields,
-    .call = call,
+    .call = masking_call,
 };

@@ -1,7 +1,7 @@
 /* max_pool1d.c: the maximum of each window of time. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym max_pool1d_call(tutti_layer_call *call)
 {
     const tutti_pool1d_settings *s = call->settings;
     int64_t window = s->pool_size > 0 ? s->pool_size : 2;
@@ -18,5 +18,5 @@ const tutti_layer_kind tutti_layer_max_pool1d = {
     .doc = "max_pool1d(size): the maximum of each window of time",
     .settings_size = sizeof(tutti_pool1d_settings),
     .fields = tutti__pool1d_fields,
-    .call = call,
+    .call = max_pool1d_call,
 };

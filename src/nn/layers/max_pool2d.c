@@ -1,7 +1,7 @@
 /* max_pool2d.c: the maximum of each window. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym max_pool2d_call(tutti_layer_call *call)
 {
     const tutti_pool2d_settings *s = call->settings;
     int64_t height = tutti__pair(s->pool_size, 0, 2), width = tutti__pair(s->pool_size, 1, 2);
@@ -19,5 +19,5 @@ const tutti_layer_kind tutti_layer_max_pool2d = {
     .doc = "max_pool2d(size): the maximum of each window",
     .settings_size = sizeof(tutti_pool2d_settings),
     .fields = tutti__pool2d_fields,
-    .call = call,
+    .call = max_pool2d_call,
 };

@@ -1,7 +1,7 @@
 /* maximum.c: y = the largest of its inputs, element by element. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym maximum_call(tutti_layer_call *call)
 {
     call->ret_mask = tutti__layer_masks_and(call);
     return tutti__merge_fold(call->input_count, call->inputs, tutti_maximum);
@@ -14,5 +14,5 @@ const tutti_layer_kind tutti_layer_maximum = {
     .settings_size = sizeof(tutti_layer_settings),
     .min_inputs = 1,
     .max_inputs = -1,
-    .call = call,
+    .call = maximum_call,
 };

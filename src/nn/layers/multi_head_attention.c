@@ -1,7 +1,7 @@
 /* multi_head_attention.c: softmax(q k^T / sqrt(key_dim)) v by heads. */
 #include "nn/layers/common.h"
 
-static bool check(tutti_layer_call *call)
+static bool multi_head_attention_check(tutti_layer_call *call)
 {
     char text[TUTTI_TYPE_TEXT];
     for (int i = 0; i < call->input_count && i < 3; i++) {
@@ -24,11 +24,11 @@ static bool check(tutti_layer_call *call)
     return false;
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym multi_head_attention_call(tutti_layer_call *call)
 {
     const tutti_multi_head_attention_settings *s = call->settings;
     int value = call->input_count > 1 ? 1 : 0, key = call->input_count > 2 ? 2 : value;
-    if (!check(call))
+    if (!multi_head_attention_check(call))
         return TUTTI_NO_SYM;
     tutti_heads heads = {.prefix = "",
                          .query = call->inputs[0],
@@ -68,5 +68,5 @@ const tutti_layer_kind tutti_layer_multi_head_attention = {
     .min_inputs = 1,
     .max_inputs = 4,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = multi_head_attention_call,
 };

@@ -1,7 +1,7 @@
 /* multiply.c: y = a b …, element by element. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym multiply_call(tutti_layer_call *call)
 {
     call->ret_mask = tutti__layer_masks_and(call);
     return tutti__merge_fold(call->input_count, call->inputs, tutti_mul);
@@ -14,5 +14,5 @@ const tutti_layer_kind tutti_layer_multiply = {
     .settings_size = sizeof(tutti_layer_settings),
     .min_inputs = 1,
     .max_inputs = -1,
-    .call = call,
+    .call = multiply_call,
 };

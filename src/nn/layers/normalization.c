@@ -22,7 +22,7 @@ static tutti_sym constant(tutti_layer_call *call, const char *text, tutti_sym x,
     return value;
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym normalization_call(tutti_layer_call *call)
 {
     const tutti_normalization_settings *s = call->settings;
     const tutti_building *building = call->graph->building;
@@ -49,7 +49,7 @@ typedef struct sums {
     double *shift, *sum, *square;
 } sums;
 
-static tutti_status begin(sums *all, const tutti_tensor *tensor, int64_t features)
+static tutti_status normalization_begin(sums *all, const tutti_tensor *tensor, int64_t features)
 {
     if (tutti_tensor_dtype(tensor) == TUTTI_STRING)
         return tutti_fail(TUTTI_INVALID, "tutti_adapt_normalization: the data is strings");
@@ -62,13 +62,13 @@ static tutti_status begin(sums *all, const tutti_tensor *tensor, int64_t feature
     return TUTTI_OK;
 }
 
-static tutti_status add(sums *all, const tutti_tensor *tensor)
+static tutti_status normalization_add(sums *all, const tutti_tensor *tensor)
 {
     int rank = tutti_tensor_rank(tensor);
     int64_t features = rank > 0 ? tutti_tensor_dims(tensor)[rank - 1] : 1;
     int64_t count = tutti_tensor_count(tensor);
     if (!all->shift)
-        TUTTI_TRY(begin(all, tensor, features));
+        TUTTI_TRY(normalization_begin(all, tensor, features));
     if (features != all->features)
         return tutti_fail(TUTTI_INVALID,
                           "tutti_adapt_normalization: an element has %lld features, those before "
@@ -93,7 +93,7 @@ static tutti_status read_all(tutti_dataset *data, int component, sums *all)
         if (status != TUTTI_OK || element.count == 0)
             break;
         status = component >= 0 && component < element.count
-                     ? add(all, element.tensors[component])
+                     ? normalization_add(all, element.tensors[component])
                      : tutti_fail(TUTTI_OUT_OF_RANGE, "the data has no component %d", component);
         tutti_element_release(&element);
     }
@@ -101,7 +101,7 @@ static tutti_status read_all(tutti_dataset *data, int component, sums *all)
     return status;
 }
 
-static tutti_status keep(tutti_layer *layer, const sums *all)
+static tutti_status normalization_keep(tutti_layer *layer, const sums *all)
 {
     tutti_text mean = {0}, variance = {0};
     tutti_normalization_settings *s = layer->settings;
@@ -133,7 +133,7 @@ tutti_status tutti_adapt_normalization(tutti_layer *layer, tutti_dataset *data, 
     if (status == TUTTI_OK && all.count == 0)
         status = tutti_fail(TUTTI_INVALID, "tutti_adapt_normalization: the data is empty");
     if (status == TUTTI_OK)
-        status = keep(layer, &all);
+        status = normalization_keep(layer, &all);
     free(all.shift);
     return tutti_job_fail(tutti_dataset_job(data), status);
 }
@@ -151,5 +151,5 @@ const tutti_layer_kind tutti_layer_normalization = {
     .settings_size = sizeof(tutti_normalization_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = normalization_call,
 };

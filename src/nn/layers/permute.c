@@ -1,7 +1,7 @@
 /* permute.c: the axes of each example in another order. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym permute_call(tutti_layer_call *call)
 {
     const tutti_dims_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -29,5 +29,5 @@ const tutti_layer_kind tutti_layer_permute = {
     .doc = "permute(axes): axis i of the output is axis axes[i] of the input; the batch stays",
     .settings_size = sizeof(tutti_dims_settings),
     .fields = tutti__dims_fields,
-    .call = call,
+    .call = permute_call,
 };

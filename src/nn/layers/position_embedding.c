@@ -10,7 +10,7 @@ static tutti_sym steps(tutti_sym x)
     return tutti_cumsum(ones, 0, .exclusive = true);
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym position_embedding_call(tutti_layer_call *call)
 {
     const tutti_position_embedding_settings *s = call->settings;
     tutti_sym x = call->inputs[0];
@@ -41,5 +41,5 @@ const tutti_layer_kind tutti_layer_position_embedding = {
     .settings_size = sizeof(tutti_position_embedding_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = position_embedding_call,
 };

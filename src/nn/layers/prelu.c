@@ -2,7 +2,7 @@
 #include "nn/layers/common.h"
 
 /* x [batch, …, features]; alpha [features], or [1] when all share one */
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym prelu_call(tutti_layer_call *call)
 {
     const tutti_prelu_settings *s = call->settings;
     tutti_type type = tutti_sym_type(call->inputs[0]);
@@ -30,5 +30,5 @@ const tutti_layer_kind tutti_layer_prelu = {
     .settings_size = sizeof(tutti_prelu_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = prelu_call,
 };

@@ -34,8 +34,8 @@ static void read_weights(tutti_layer_call *call, const tutti_recurrence *kind, c
 }
 
 /* One direction, 0 or 1: its sequence, whose other outputs are the final states. */
-static tutti_sym run(tutti_layer_call *call, const tutti_recurrence *kind, tutti_sym x,
-                     tutti_sym lengths, int direction)
+static tutti_sym recurrent_run(tutti_layer_call *call, const tutti_recurrence *kind, tutti_sym x,
+                               tutti_sym lengths, int direction)
 {
     const tutti_rnn_settings *s = call->settings;
     tutti_rnn_options options = {.struct_size = sizeof options,
@@ -53,7 +53,7 @@ static tutti_sym run(tutti_layer_call *call, const tutti_recurrence *kind, tutti
 }
 
 /* Both directions' results as one. */
-static tutti_sym join(tutti_layer_call *call, tutti_sym a, tutti_sym b)
+static tutti_sym recurrent_join(tutti_layer_call *call, tutti_sym a, tutti_sym b)
 {
     const tutti_rnn_settings *s = call->settings;
     const char *mode = tutti__text_or(s->merge_mode, "concat");
@@ -69,7 +69,7 @@ static tutti_sym join(tutti_layer_call *call, tutti_sym a, tutti_sym b)
                             mode);
 }
 
-static bool check(tutti_layer_call *call, const tutti_recurrence *kind)
+static bool recurrent_check(tutti_layer_call *call, const tutti_recurrence *kind)
 {
     const tutti_rnn_settings *s = call->settings;
     int states = kind->states * (s->bidirectional ? 2 : 1);
@@ -142,7 +142,7 @@ static tutti_sym unpack(const packing *p, tutti_sym y, bool backward)
 
 /* The sequence as it leaves the layer: bidirectional ones are 0 where the mask hides, backward ones
  * come in the order they were made. */
-static tutti_sym finish(tutti_layer_call *call, tutti_sym y)
+static tutti_sym recurrent_finish(tutti_layer_call *call, tutti_sym y)
 {
     const tutti_rnn_settings *s = call->settings;
     call->ret_mask = call->mask;
@@ -161,7 +161,7 @@ tutti_sym tutti__layer_recurrent(tutti_layer_call *call, const tutti_recurrence 
     tutti_sym runs[2] = {TUTTI_NO_SYM};
     packing packed = {.order = TUTTI_NO_SYM, .lengths = TUTTI_NO_SYM};
     int directions = s->bidirectional ? 2 : 1;
-    if (!check(call, kind))
+    if (!recurrent_check(call, kind))
         return TUTTI_NO_SYM;
     tutti_sym x = tutti__layer_dropout_shared(call, call->inputs[0], s->dropout, s->seed, 1, 2);
     if (call->mask.node) {
@@ -169,7 +169,7 @@ tutti_sym tutti__layer_recurrent(tutti_layer_call *call, const tutti_recurrence 
         x = take_steps(x, packed.order);
     }
     for (int i = 0; i < directions; i++)
-        runs[i] = run(call, kind, x, packed.lengths, i);
+        runs[i] = recurrent_run(call, kind, x, packed.lengths, i);
     if (!runs[0].node)
         return TUTTI_NO_SYM;
     for (int i = 0; s->return_state && i < directions * kind->states; i++)
@@ -180,6 +180,6 @@ tutti_sym tutti__layer_recurrent(tutti_layer_call *call, const tutti_recurrence 
         y[i] = s->return_sequences
                    ? unpack(&packed, tutti_sym_output(runs[i], 0), i == 1 || s->go_backwards)
                    : tutti_sym_output(runs[i], 1);
-    tutti_sym both = s->bidirectional ? join(call, y[0], y[1]) : y[0];
-    return s->return_sequences ? finish(call, both) : both;
+    tutti_sym both = s->bidirectional ? recurrent_join(call, y[0], y[1]) : y[0];
+    return s->return_sequences ? recurrent_finish(call, both) : both;
 }

@@ -1,7 +1,7 @@
 /* relu.c: the part above a threshold, up to a maximum. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym relu_call(tutti_layer_call *call)
 {
     const tutti_relu_settings *s = call->settings;
     tutti_sym x = call->inputs[0];
@@ -31,5 +31,5 @@ const tutti_layer_kind tutti_layer_relu = {
     .settings_size = sizeof(tutti_relu_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = relu_call,
 };

@@ -1,7 +1,7 @@
 /* repeat_vector.c: one vector as a sequence. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym repeat_vector_call(tutti_layer_call *call)
 {
     const tutti_repeat_vector_settings *s = call->settings;
     if (!tutti__layer_takes(call, 2, "vectors [batch, features]"))
@@ -22,5 +22,5 @@ const tutti_layer_kind tutti_layer_repeat_vector = {
     .doc = "repeat_vector(n): y[b, t] = x[b] for n steps t",
     .settings_size = sizeof(tutti_repeat_vector_settings),
     .fields = fields,
-    .call = call,
+    .call = repeat_vector_call,
 };

@@ -1,7 +1,7 @@
 /* rescaling.c: y = x scale + offset. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym rescaling_call(tutti_layer_call *call)
 {
     const tutti_rescaling_settings *s = call->settings;
     const tutti_building *building = call->graph->building;
@@ -27,5 +27,5 @@ const tutti_layer_kind tutti_layer_rescaling = {
     .settings_size = sizeof(tutti_rescaling_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = rescaling_call,
 };

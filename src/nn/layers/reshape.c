@@ -23,7 +23,7 @@ static int64_t solve(tutti_layer_call *call, const tutti_dims_settings *s)
     return open ? have / given : 1;
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym reshape_call(tutti_layer_call *call)
 {
     const tutti_dims_settings *s = call->settings;
     int64_t dims[TUTTI_MAX_RANK] = {-1};
@@ -49,5 +49,5 @@ const tutti_layer_kind tutti_layer_reshape = {
     .doc = "reshape(dims): the elements of each example under other dimensions",
     .settings_size = sizeof(tutti_dims_settings),
     .fields = tutti__dims_fields,
-    .call = call,
+    .call = reshape_call,
 };

@@ -1,7 +1,7 @@
 /* rms_norm.c: each row with root mean square 1. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym rms_norm_call(tutti_layer_call *call)
 {
     const tutti_norm_settings *s = call->settings;
     tutti_type type = tutti_sym_type(call->inputs[0]);
@@ -24,5 +24,5 @@ const tutti_layer_kind tutti_layer_rms_norm = {
     .settings_size = sizeof(tutti_norm_settings),
     .fields = tutti__norm_fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = rms_norm_call,
 };

@@ -2,7 +2,7 @@
  * of a step. */
 #include "nn/layers/convolution.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym separable_conv1d_call(tutti_layer_call *call)
 {
     const tutti_separable_conv1d_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -41,5 +41,5 @@ const tutti_layer_kind tutti_layer_separable_conv1d = {
            "depthwise_kernel), pointwise_kernel) + bias)",
     .settings_size = sizeof(tutti_separable_conv1d_settings),
     .fields = fields,
-    .call = call,
+    .call = separable_conv1d_call,
 };

@@ -2,7 +2,7 @@
  */
 #include "nn/layers/convolution.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym separable_conv2d_call(tutti_layer_call *call)
 {
     const tutti_separable_conv2d_settings *s = call->settings;
     tutti_type x = tutti_sym_type(call->inputs[0]);
@@ -42,5 +42,5 @@ const tutti_layer_kind tutti_layer_separable_conv2d = {
            "depthwise_kernel), pointwise_kernel) + bias)",
     .settings_size = sizeof(tutti_separable_conv2d_settings),
     .fields = fields,
-    .call = call,
+    .call = separable_conv2d_call,
 };

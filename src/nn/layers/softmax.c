@@ -1,7 +1,7 @@
 /* softmax.c: probabilities along an axis. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym softmax_call(tutti_layer_call *call)
 {
     const tutti_softmax_settings *s = call->settings;
     return tutti_softmax(call->inputs[0], .axes = TUTTI_AXES(s->axis ? (int)s->axis : -1));
@@ -19,5 +19,5 @@ const tutti_layer_kind tutti_layer_softmax = {
     .settings_size = sizeof(tutti_softmax_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = softmax_call,
 };

@@ -1,7 +1,7 @@
 /* spatial_dropout1d.c: in training some channels of an example are zero. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym spatial_dropout1d_call(tutti_layer_call *call)
 {
     const tutti_dropout_settings *s = call->settings;
     if (!tutti__layer_takes(call, 3, TUTTI_SEQUENCES))
@@ -17,5 +17,5 @@ const tutti_layer_kind tutti_layer_spatial_dropout1d = {
     .settings_size = sizeof(tutti_dropout_settings),
     .fields = tutti__dropout_fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = spatial_dropout1d_call,
 };

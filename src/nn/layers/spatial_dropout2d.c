@@ -1,7 +1,7 @@
 /* spatial_dropout2d.c: in training some channels of an example are zero. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym spatial_dropout2d_call(tutti_layer_call *call)
 {
     const tutti_dropout_settings *s = call->settings;
     if (!tutti__layer_takes(call, 4, TUTTI_IMAGES))
@@ -16,5 +16,5 @@ const tutti_layer_kind tutti_layer_spatial_dropout2d = {
     .doc = "spatial_dropout2d(rate): dropout of whole channels of an example",
     .settings_size = sizeof(tutti_dropout_settings),
     .fields = tutti__dropout_fields,
-    .call = call,
+    .call = spatial_dropout2d_call,
 };

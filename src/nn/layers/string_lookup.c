@@ -1,7 +1,7 @@
 /* string_lookup.c: the number of each string in a vocabulary. */
 #include "nn/layers/vocabulary.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym string_lookup_call(tutti_layer_call *call)
 {
     const tutti_string_lookup_settings *s = call->settings;
     tutti_type type = tutti_sym_type(call->inputs[0]);
@@ -31,5 +31,5 @@ const tutti_layer_kind tutti_layer_string_lookup = {
     .doc = "string_lookup(vocabulary): the number of each string, counted from 1; 0 for others",
     .settings_size = sizeof(tutti_string_lookup_settings),
     .fields = fields,
-    .call = call,
+    .call = string_lookup_call,
 };

@@ -1,7 +1,7 @@
 /* subtract.c: y = a - b, element by element. */
 #include "nn/layers/common.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym subtract_call(tutti_layer_call *call)
 {
     call->ret_mask = tutti__layer_masks_and(call);
     return tutti__merge_fold(call->input_count, call->inputs, tutti_sub);
@@ -14,5 +14,5 @@ const tutti_layer_kind tutti_layer_subtract = {
     .settings_size = sizeof(tutti_layer_settings),
     .min_inputs = 2,
     .max_inputs = 2,
-    .call = call,
+    .call = subtract_call,
 };

@@ -1,7 +1,7 @@
 /* text_vectorization.c: the numbers of the words of texts. */
 #include "nn/layers/vocabulary.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym text_vectorization_call(tutti_layer_call *call)
 {
     const tutti_text_vectorization_settings *s = call->settings;
     tutti_sym x = call->inputs[0];
@@ -50,5 +50,5 @@ const tutti_layer_kind tutti_layer_text_vectorization = {
         "text_vectorization(length): the numbers of the first words of each text, counted from 2; 1 for others, 0 behind the last",
     .settings_size = sizeof(tutti_text_vectorization_settings),
     .fields = fields,
-    .call = call,
+    .call = text_vectorization_call,
 };

@@ -55,7 +55,7 @@ static tutti_sym think(tutti_layer_call *call, tutti_sym x)
     return tutti__layer_dropout(call, y, s->dropout, s->seed, "mlp");
 }
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym transformer_block_call(tutti_layer_call *call)
 {
     const tutti_transformer_block_settings *s = call->settings;
     tutti_sym x = call->inputs[0];
@@ -99,5 +99,5 @@ const tutti_layer_kind tutti_layer_transformer_block = {
     .settings_size = sizeof(tutti_transformer_block_settings),
     .fields = fields,
     .flags = TUTTI_LAYER_KEEPS_MASK,
-    .call = call,
+    .call = transformer_block_call,
 };

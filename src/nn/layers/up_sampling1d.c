@@ -1,7 +1,7 @@
 /* up_sampling1d.c: longer sequences. */
 #include "nn/layers/up_sampling.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym up_sampling1d_call(tutti_layer_call *call)
 {
     const tutti_up_sampling1d_settings *s = call->settings;
     int64_t size = s->size > 0 ? s->size : 2;
@@ -23,5 +23,5 @@ const tutti_layer_kind tutti_layer_up_sampling1d = {
     .doc = "up_sampling1d(size): y[t] = x[t / size], or interpolated between centres of steps",
     .settings_size = sizeof(tutti_up_sampling1d_settings),
     .fields = fields,
-    .call = call,
+    .call = up_sampling1d_call,
 };

@@ -1,7 +1,7 @@
 /* up_sampling2d.c: larger images. */
 #include "nn/layers/up_sampling.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym up_sampling2d_call(tutti_layer_call *call)
 {
     const tutti_up_sampling2d_settings *s = call->settings;
     int64_t times[2];
@@ -26,5 +26,5 @@ const tutti_layer_kind tutti_layer_up_sampling2d = {
         "up_sampling2d(size): y[h, w] = x[h / size, w / size], or interpolated between centres of pixels",
     .settings_size = sizeof(tutti_up_sampling2d_settings),
     .fields = fields,
-    .call = call,
+    .call = up_sampling2d_call,
 };

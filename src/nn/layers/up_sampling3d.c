@@ -1,7 +1,7 @@
 /* up_sampling3d.c: larger volumes. */
 #include "nn/layers/up_sampling.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym up_sampling3d_call(tutti_layer_call *call)
 {
     const tutti_up_sampling3d_settings *s = call->settings;
     int64_t times[3];
@@ -26,5 +26,5 @@ const tutti_layer_kind tutti_layer_up_sampling3d = {
         "up_sampling3d(size): y[d, h, w] = x[d / size, h / size, w / size], or interpolated between centres of cells",
     .settings_size = sizeof(tutti_up_sampling3d_settings),
     .fields = fields,
-    .call = call,
+    .call = up_sampling3d_call,
 };

@@ -30,7 +30,7 @@ static void write_word(tutti_text *text, const char *word)
     tutti__text_bytes(text, "\n", 1);
 }
 
-static tutti_status fill(const char *text, tutti_tensor *tensor)
+static tutti_status vocabulary_fill(const char *text, tutti_tensor *tensor)
 {
     tutti_text word = {0};
     tutti_status status = TUTTI_OK;
@@ -53,7 +53,7 @@ tutti_status tutti__vocabulary_parse(const char *text, tutti_tensor **ret)
     for (const char *at = text; *at; at++)
         count += *at != '\n' && (at[1] == '\n' || at[1] == '\0');
     TUTTI_TRY(tutti_tensor_create(TUTTI_STRING, 1, &count, &tensor));
-    tutti_status status = fill(text, tensor);
+    tutti_status status = vocabulary_fill(text, tensor);
     if (status == TUTTI_OK)
         *ret = tensor;
     else
@@ -152,7 +152,7 @@ static int by_count(const void *a, const void *b)
 }
 
 /* Sorts a copy of the entries, because the map finds them by their place. */
-static tutti_status keep(tutti_layer *layer, const tutti_map *counts, const wish *wanted)
+static tutti_status vocabulary_keep(tutti_layer *layer, const tutti_map *counts, const wish *wanted)
 {
     size_t count = counts->count;
     tutti_text text = {0};
@@ -192,7 +192,7 @@ tutti_status tutti_adapt_vocabulary(tutti_layer *layer, tutti_dataset *data, int
     if (status == TUTTI_OK && counts.count == 0)
         status = tutti_fail(TUTTI_INVALID, "tutti_adapt_vocabulary: the data has no words");
     if (status == TUTTI_OK)
-        status = keep(layer, &counts, &wanted);
+        status = vocabulary_keep(layer, &counts, &wanted);
     tutti__map_free(&counts);
     return tutti_job_fail(tutti_dataset_job(data), status);
 }

@@ -1,7 +1,7 @@
 /* zero_padding1d.c: zeros at the ends of time. */
 #include "nn/layers/border.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym zero_padding1d_call(tutti_layer_call *call)
 {
     const tutti_border1d_settings *s = call->settings;
     tutti_axes before, after;
@@ -17,5 +17,5 @@ const tutti_layer_kind tutti_layer_zero_padding1d = {
     .doc = "zero_padding1d(amount): zeros at the ends of time",
     .settings_size = sizeof(tutti_border1d_settings),
     .fields = tutti__border1d_fields,
-    .call = call,
+    .call = zero_padding1d_call,
 };

@@ -1,7 +1,7 @@
 /* zero_padding2d.c: zeros at the sides of images. */
 #include "nn/layers/border.h"
 
-static tutti_sym call(tutti_layer_call *call)
+static tutti_sym zero_padding2d_call(tutti_layer_call *call)
 {
     const tutti_border2d_settings *s = call->settings;
     tutti_axes before, after;
@@ -17,5 +17,5 @@ const tutti_layer_kind tutti_layer_zero_padding2d = {
     .doc = "zero_padding2d(amount): zeros at the sides of images",
     .settings_size = sizeof(tutti_border2d_settings),
     .fields = tutti__border2d_fields,
-    .call = call,
+    .call = zero_padding2d_call,
 };

@@ -3,10 +3,10 @@
 #ifndef TUTTI_NN_LOSSES_COMMON_H
 #define TUTTI_NN_LOSSES_COMMON_H
 
-#include "nn/loss.h"
+#include "nn/losses/loss.h"
 #include "ops/build.h"
 
-#define TUTTI_LOSS_TINY 1e-7
+#define TUTTI_LOSS_EPSILON 1e-7
 
 /* Over the last axis. Outputs that are a vector have one number an example already. */
 static inline tutti_sym tutti__last_mean(tutti_sym x)
@@ -38,7 +38,7 @@ static inline tutti_sym tutti__smooth(tutti_sym truth, double smoothing, double 
 /* -(y log p + (1 - y) log(1 - p)), p held in [e, 1 - e]. */
 static inline tutti_sym tutti__binary_cross(tutti_sym truth, tutti_sym guess)
 {
-    tutti_sym p = tutti_clip(guess, TUTTI_LOSS_TINY, 1 - TUTTI_LOSS_TINY);
+    tutti_sym p = tutti_clip(guess, TUTTI_LOSS_EPSILON, 1 - TUTTI_LOSS_EPSILON);
     tutti_sym yes = tutti_mul(truth, tutti_log(p));
     tutti_sym no = tutti_mul(tutti_add(tutti_neg(truth), 1), tutti_log(tutti_add(tutti_neg(p), 1)));
     return tutti_neg(tutti_add(yes, no));

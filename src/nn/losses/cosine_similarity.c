@@ -5,7 +5,7 @@
 static tutti_sym unit(tutti_sym x)
 {
     tutti_sym squares = tutti_sum(tutti_square(x), .axes = TUTTI_AXES(-1), .keepdims = true);
-    double least = TUTTI_LOSS_TINY * TUTTI_LOSS_TINY;
+    double least = TUTTI_LOSS_EPSILON * TUTTI_LOSS_EPSILON;
     return tutti_mul(x, tutti_rsqrt(tutti__at_least(squares, least)));
 }
 

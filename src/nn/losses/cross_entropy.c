@@ -15,7 +15,7 @@ static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
     if (loss->from_logits)
         return tutti_nn_softmax_cross_entropy(truth, guess);
     tutti_sym all = tutti_sum(guess, .axes = TUTTI_AXES(-1), .keepdims = true);
-    tutti_sym p = tutti_clip(tutti_div(guess, all), TUTTI_LOSS_TINY, 1 - TUTTI_LOSS_TINY);
+    tutti_sym p = tutti_clip(tutti_div(guess, all), TUTTI_LOSS_EPSILON, 1 - TUTTI_LOSS_EPSILON);
     return tutti_neg(tutti__last_sum(tutti_mul(truth, tutti_log(p))));
 }
 

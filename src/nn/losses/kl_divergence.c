@@ -4,8 +4,8 @@
 static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     (void)loss;
-    tutti_sym is = tutti_clip(truth, TUTTI_LOSS_TINY, 1);
-    tutti_sym said = tutti_clip(guess, TUTTI_LOSS_TINY, 1);
+    tutti_sym is = tutti_clip(truth, TUTTI_LOSS_EPSILON, 1);
+    tutti_sym said = tutti_clip(guess, TUTTI_LOSS_EPSILON, 1);
     return tutti__last_sum(tutti_mul(is, tutti_log(tutti_div(is, said))));
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/test.h"
-#include "nn/loss.h"
+#include "nn/losses/loss.h"
 #include "tutti/tutti.h"
 
 enum { ROWS = 4, COLUMNS = 3, COUNT = ROWS * COLUMNS };

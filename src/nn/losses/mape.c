@@ -4,7 +4,7 @@
 static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     (void)loss;
-    tutti_sym size = tutti__at_least(tutti_abs(truth), TUTTI_LOSS_TINY);
+    tutti_sym size = tutti__at_least(tutti_abs(truth), TUTTI_LOSS_EPSILON);
     tutti_sym error = tutti_abs(tutti_div(tutti_sub(truth, guess), size));
     return tutti_mul(tutti__last_mean(error), 100);
 }

@@ -4,8 +4,8 @@
 static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     (void)loss;
-    tutti_sym is = tutti_log1p(tutti__at_least(truth, TUTTI_LOSS_TINY));
-    tutti_sym said = tutti_log1p(tutti__at_least(guess, TUTTI_LOSS_TINY));
+    tutti_sym is = tutti_log1p(tutti__at_least(truth, TUTTI_LOSS_EPSILON));
+    tutti_sym said = tutti_log1p(tutti__at_least(guess, TUTTI_LOSS_EPSILON));
     return tutti__last_mean(tutti_square(tutti_sub(said, is)));
 }
 

@@ -4,7 +4,7 @@
 static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
     (void)loss;
-    tutti_sym likely = tutti_mul(truth, tutti_log(tutti_add(guess, TUTTI_LOSS_TINY)));
+    tutti_sym likely = tutti_mul(truth, tutti_log(tutti_add(guess, TUTTI_LOSS_EPSILON)));
     return tutti__last_mean(tutti_sub(guess, likely));
 }
 

@@ -1,5 +1,5 @@
 /* sparse_cross_entropy.c: -log of the probability that the outputs give to the right class. */
-#include "nn/loss.h"
+#include "nn/losses/loss.h"
 
 static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {

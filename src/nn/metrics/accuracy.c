@@ -1,7 +1,7 @@
 /* accuracy.c: the share of right answers, of the kind that the shapes call for. */
-#include "nn/metric.h"
+#include "nn/metrics/metric.h"
 
-static void build(tutti_metric_build *build)
+static void accuracy_build(tutti_metric_build *build)
 {
     tutti_type truth = tutti_sym_type(build->truth), guess = tutti_sym_type(build->guess);
     bool one = guess.rank > 0 && guess.dims[guess.rank - 1] == 1;
@@ -17,5 +17,5 @@ static void build(tutti_metric_build *build)
 const tutti_metric_def tutti_metric_accuracy = {
     .name = "accuracy",
     .doc = "sparse, categorical or binary accuracy, by the shapes of targets and outputs",
-    .build = build,
+    .build = accuracy_build,
 };

@@ -11,7 +11,7 @@ static int64_t thresholds(const tutti_metric *metric)
     return metric->thresholds > 2 ? metric->thresholds : 200;
 }
 
-static void build(tutti_metric_build *build)
+static void auc_build(tutti_metric_build *build)
 {
     int64_t count = thresholds(build->metric);
     tutti_yes_no of = tutti__yes_no(build);
@@ -22,7 +22,7 @@ static void build(tutti_metric_build *build)
     build->adds[1] = tutti__tally(place, tutti_mul(tutti__rest(of.is), of.weight), count);
 }
 
-static double value(const tutti_metric *metric, tutti_tensor *const *sums)
+static double auc_value(const tutti_metric *metric, tutti_tensor *const *sums)
 {
     (void)metric;
     int64_t count = tutti_tensor_count(sums[0]);
@@ -43,6 +43,6 @@ static double value(const tutti_metric *metric, tutti_tensor *const *sums)
 const tutti_metric_def tutti_metric_auc = {
     .name = "auc",
     .doc = "area under the ROC curve, by trapezoids between thresholds",
-    .build = build,
-    .value = value,
+    .build = auc_build,
+    .value = auc_value,
 };

@@ -1,9 +1,9 @@
 /* binary_accuracy.c: how often an output is on the target's side of the threshold. */
 #include <math.h>
 
-#include "nn/metric.h"
+#include "nn/metrics/metric.h"
 
-static void build(tutti_metric_build *build)
+static void binary_accuracy_build(tutti_metric_build *build)
 {
     const tutti_metric *metric = build->metric;
     double threshold = metric->threshold != 0 ? metric->threshold : 0.5;
@@ -18,5 +18,5 @@ static void build(tutti_metric_build *build)
 const tutti_metric_def tutti_metric_binary_accuracy = {
     .name = "binary_accuracy",
     .doc = "mean((outputs > threshold) = targets)",
-    .build = build,
+    .build = binary_accuracy_build,
 };

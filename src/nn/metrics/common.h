@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "nn/metric.h"
+#include "nn/metrics/metric.h"
 
 /* The threshold of yes, in what the outputs are: sigmoid(x) > t where x > log(t / (1 - t)). */
 static inline double tutti__metric_threshold(const tutti_metric *metric)

@@ -1,7 +1,7 @@
 /* confusion_matrix.c: how often each class was taken for which: counts [truth, guess]. */
 #include "nn/metrics/common.h"
 
-static void build(tutti_metric_build *build)
+static void confusion_matrix_build(tutti_metric_build *build)
 {
     tutti_type type = tutti_sym_type(build->guess);
     bool binary = type.rank > 0 && type.dims[type.rank - 1] == 1;
@@ -32,7 +32,7 @@ static void build(tutti_metric_build *build)
         tutti_reshape(tutti__tally(place, weight, classes * classes), classes, classes);
 }
 
-static double value(const tutti_metric *metric, tutti_tensor *const *sums)
+static double confusion_matrix_value(const tutti_metric *metric, tutti_tensor *const *sums)
 {
     (void)metric;
     int64_t classes = tutti_tensor_dims(sums[0])[0];
@@ -49,6 +49,6 @@ const tutti_metric_def tutti_metric_confusion_matrix = {
     .name = "confusion_matrix",
     .doc = "counts of (right class, answer); shown as the share on the diagonal",
     .sums = 1,
-    .build = build,
-    .value = value,
+    .build = confusion_matrix_build,
+    .value = confusion_matrix_value,
 };

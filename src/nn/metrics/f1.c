@@ -1,7 +1,7 @@
 /* f1.c: the harmonic mean of precision and recall. */
 #include "nn/metrics/common.h"
 
-static void build(tutti_metric_build *build)
+static void f1_build(tutti_metric_build *build)
 {
     tutti_yes_no of = tutti__yes_no(build);
     build->adds[0] = tutti__count_both(of.said, of.is, of.weight);
@@ -9,7 +9,7 @@ static void build(tutti_metric_build *build)
     build->adds[2] = tutti_sum(tutti_mul(of.is, of.weight));
 }
 
-static double value(const tutti_metric *metric, tutti_tensor *const *sums)
+static double f1_value(const tutti_metric *metric, tutti_tensor *const *sums)
 {
     (void)metric;
     return tutti__share(2 * tutti_tensor_get(sums[0], 0),
@@ -20,6 +20,6 @@ const tutti_metric_def tutti_metric_f1 = {
     .name = "f1",
     .doc = "2 precision recall / (precision + recall), over all outputs together",
     .sums = 3,
-    .build = build,
-    .value = value,
+    .build = f1_build,
+    .value = f1_value,
 };

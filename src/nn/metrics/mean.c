@@ -1,7 +1,7 @@
 /* mean.c: the mean of the outputs. */
 #include "nn/metrics/common.h"
 
-static void build(tutti_metric_build *build)
+static void mean_build(tutti_metric_build *build)
 {
     tutti__metric_mean(build, build->guess);
 }
@@ -9,5 +9,5 @@ static void build(tutti_metric_build *build)
 const tutti_metric_def tutti_metric_mean = {
     .name = "mean",
     .doc = "mean(p)",
-    .build = build,
+    .build = mean_build,
 };

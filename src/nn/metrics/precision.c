@@ -1,14 +1,14 @@
 /* precision.c: of what was said to be yes, the share that is. */
 #include "nn/metrics/common.h"
 
-static void build(tutti_metric_build *build)
+static void precision_build(tutti_metric_build *build)
 {
     tutti_yes_no of = tutti__yes_no(build);
     build->adds[0] = tutti__count_both(of.said, of.is, of.weight);
     build->adds[1] = tutti_sum(tutti_mul(of.said, of.weight));
 }
 
-static double value(const tutti_metric *metric, tutti_tensor *const *sums)
+static double precision_value(const tutti_metric *metric, tutti_tensor *const *sums)
 {
     (void)metric;
     return tutti__share(tutti_tensor_get(sums[0], 0), tutti_tensor_get(sums[1], 0));
@@ -17,6 +17,6 @@ static double value(const tutti_metric *metric, tutti_tensor *const *sums)
 const tutti_metric_def tutti_metric_precision = {
     .name = "precision",
     .doc = "true positives / (true positives + false positives)",
-    .build = build,
-    .value = value,
+    .build = precision_build,
+    .value = precision_value,
 };

@@ -1,7 +1,7 @@
 /* sparse_accuracy.c: how often the largest output is that of the right class. */
-#include "nn/metric.h"
+#include "nn/metrics/metric.h"
 
-static void build(tutti_metric_build *build)
+static void sparse_accuracy_build(tutti_metric_build *build)
 {
     tutti_sym truth = tutti__metric_targets(build, true);
     tutti_sym answer = tutti_argmax(build->guess, -1);
@@ -13,5 +13,5 @@ static void build(tutti_metric_build *build)
 const tutti_metric_def tutti_metric_sparse_accuracy = {
     .name = "sparse_accuracy",
     .doc = "mean(argmax(outputs) = class)",
-    .build = build,
+    .build = sparse_accuracy_build,
 };

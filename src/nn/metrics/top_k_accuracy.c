@@ -3,7 +3,7 @@
  * counts as larger: outputs that are all NaN are wrong ones. */
 #include "nn/metrics/common.h"
 
-static void build(tutti_metric_build *build)
+static void top_k_accuracy_build(tutti_metric_build *build)
 {
     int64_t k = build->metric->k > 0 ? build->metric->k : 5;
     tutti_sym classes = tutti__classes(build->truth, build->guess);
@@ -17,5 +17,5 @@ static void build(tutti_metric_build *build)
 const tutti_metric_def tutti_metric_top_k_accuracy = {
     .name = "top_k_accuracy",
     .doc = "mean(fewer than k outputs are larger than that of the right class)",
-    .build = build,
+    .build = top_k_accuracy_build,
 };

@@ -1,5 +1,5 @@
 /* adadelta.c: Adadelta: moves in proportion to the moves before. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_adadelta_settings, rho, 0.95, 0.95),
@@ -7,7 +7,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int adadelta_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     (void)optimizer;
     ret[0] = (tutti_optimizer_slot){"gradient_square", 0};
@@ -29,5 +29,5 @@ const tutti_optimizer_def tutti_optimizer_adadelta = {
     .op = "adadelta_update",
     .learning_rate = 0.001,
     .fields = fields,
-    .slots = slots,
+    .slots = adadelta_slots,
 };

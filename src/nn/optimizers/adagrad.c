@@ -1,5 +1,5 @@
 /* adagrad.c: Adagrad: rates that fall with the squares seen so far. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_adagrad_settings, initial_accumulator, 0.1, 0),
@@ -8,7 +8,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int adagrad_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     ret[0] = (tutti_optimizer_slot){"accumulator",
                                     tutti__optimizer_number(optimizer, "initial_accumulator")};
@@ -28,5 +28,5 @@ const tutti_optimizer_def tutti_optimizer_adagrad = {
     .op = "adagrad_update",
     .learning_rate = 0.001,
     .fields = fields,
-    .slots = slots,
+    .slots = adagrad_slots,
 };

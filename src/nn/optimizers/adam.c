@@ -1,5 +1,5 @@
 /* adam.c: Adam, in Keras' form or PyTorch's. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_adam_settings, beta1, 0.9, 0.9),
@@ -10,7 +10,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int adam_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     ret[0] = (tutti_optimizer_slot){"m", 0};
     ret[1] = (tutti_optimizer_slot){"v", 0};
@@ -33,5 +33,5 @@ const tutti_optimizer_def tutti_optimizer_adam = {
     .counts_steps = true,
     .learning_rate = 0.001,
     .fields = fields,
-    .slots = slots,
+    .slots = adam_slots,
 };

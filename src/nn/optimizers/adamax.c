@@ -1,5 +1,5 @@
 /* adamax.c: Adamax: Adam with the largest magnitude for the second moment. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_adamax_settings, beta1, 0.9, 0.9),
@@ -9,7 +9,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int adamax_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     (void)optimizer;
     ret[0] = (tutti_optimizer_slot){"m", 0};
@@ -31,5 +31,5 @@ const tutti_optimizer_def tutti_optimizer_adamax = {
     .counts_steps = true,
     .learning_rate = 0.001,
     .fields = fields,
-    .slots = slots,
+    .slots = adamax_slots,
 };

@@ -1,5 +1,5 @@
 /* lamb.c: Adam whose step is as long as the variable says. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_lamb_settings, beta1, 0.9, 0.9),
@@ -8,7 +8,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int lamb_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     (void)optimizer;
     ret[0] = (tutti_optimizer_slot){"m", 0};
@@ -30,5 +30,5 @@ const tutti_optimizer_def tutti_optimizer_lamb = {
     .counts_steps = true,
     .learning_rate = 0.001,
     .fields = fields,
-    .slots = slots,
+    .slots = lamb_slots,
 };

@@ -1,5 +1,5 @@
 /* lars.c: momentum at a rate that norms set. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_lars_settings, momentum, 0.9, 0.9),
@@ -9,7 +9,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int lars_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     (void)optimizer;
     ret[0] = (tutti_optimizer_slot){"momentum", 0};
@@ -29,5 +29,5 @@ const tutti_optimizer_def tutti_optimizer_lars = {
     .op = "lars_update",
     .learning_rate = 0.01,
     .fields = fields,
-    .slots = slots,
+    .slots = lars_slots,
 };

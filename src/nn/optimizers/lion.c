@@ -1,5 +1,5 @@
 /* lion.c: the sign of a mean of gradients. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_lion_settings, beta1, 0.9, 0.9),
@@ -7,7 +7,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int lion_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     (void)optimizer;
     ret[0] = (tutti_optimizer_slot){"m", 0};
@@ -27,5 +27,5 @@ const tutti_optimizer_def tutti_optimizer_lion = {
     .op = "lion_update",
     .learning_rate = 0.001,
     .fields = fields,
-    .slots = slots,
+    .slots = lion_slots,
 };

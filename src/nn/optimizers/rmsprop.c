@@ -1,5 +1,5 @@
 /* rmsprop.c: RMSprop, centered or not, with momentum or without. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_rmsprop_settings, rho, 0.9, 0.99),
@@ -10,7 +10,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int rmsprop_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     int count = 0;
     ret[count++] = (tutti_optimizer_slot){"v", 0};
@@ -34,5 +34,5 @@ const tutti_optimizer_def tutti_optimizer_rmsprop = {
     .op = "rmsprop_update",
     .learning_rate = 0.001,
     .fields = fields,
-    .slots = slots,
+    .slots = rmsprop_slots,
 };

@@ -1,5 +1,5 @@
 /* sgd.c: gradient descent, with momentum or without. */
-#include "nn/optimizer.h"
+#include "nn/optimizers/optimizer.h"
 
 static const tutti_optimizer_field fields[] = {
     TUTTI_FIELD(tutti_sgd_settings, momentum, 0, 0),
@@ -8,7 +8,7 @@ static const tutti_optimizer_field fields[] = {
     {NULL},
 };
 
-static int slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
+static int sgd_slots(const tutti_optimizer *optimizer, tutti_optimizer_slot *ret)
 {
     ret[0] = (tutti_optimizer_slot){"momentum", 0};
     return tutti__optimizer_number(optimizer, "momentum") != 0;
@@ -27,5 +27,5 @@ const tutti_optimizer_def tutti_optimizer_sgd = {
     .op = "sgd_update",
     .learning_rate = 0.01,
     .fields = fields,
-    .slots = slots,
+    .slots = sgd_slots,
 };

@@ -1,7 +1,7 @@
 /* all_gather.c: the values of all devices, joined. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status all_gather_infer(tutti_infer *node)
 {
     int dim;
     TUTTI_TRY(tutti__need_axis(node));
@@ -10,7 +10,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__dim_times(node, node->inputs[0].dims[dim], &node->outputs[0].dims[dim]);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status all_gather_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =
@@ -19,7 +19,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int all_gather_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int dim = (int)RULE_INT(node, "dim");
     dim += dim < 0 ? node->inputs[0].rank : 0;
@@ -59,10 +59,10 @@ const tutti_op tutti_op_all_gather = {
     .outputs = 1,
     .flags = TUTTI_OP_COLLECTIVE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = all_gather_infer,
+    .gradient = all_gather_gradient,
     .cost = tutti__cost_comm,
-    .split = split,
+    .split = all_gather_split,
     .reference = tutti__reference_alone,
     .samples = samples,
 };

@@ -2,7 +2,7 @@
  * joined. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status all_gather_uneven_infer(tutti_infer *node)
 {
     int dim;
     int64_t total = 0;
@@ -53,7 +53,7 @@ const tutti_op tutti_op_all_gather_uneven = {
     .outputs = 1,
     .flags = TUTTI_OP_COLLECTIVE | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = all_gather_uneven_infer,
     .cost = tutti__cost_comm,
     .reference = tutti__reference_alone,
     .samples = samples,

@@ -1,7 +1,7 @@
 /* all_reduce.c: a reduction over devices, on all of them. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status all_reduce_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_axis(node));
     TUTTI_TRY(tutti__need_reduction(node));
@@ -9,7 +9,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Every device's x goes into every device's y: the gradients are reduced the same way. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status all_reduce_gradient(tutti_gradient_call *node)
 {
     bool mean;
     TUTTI_TRY(tutti__gradient_reduction(node, &mean));
@@ -20,7 +20,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int all_reduce_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_except(node, -1, -1, capacity, ret);
 }
@@ -59,10 +59,10 @@ const tutti_op tutti_op_all_reduce = {
     .outputs = 1,
     .flags = TUTTI_OP_COLLECTIVE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = all_reduce_infer,
+    .gradient = all_reduce_gradient,
     .cost = tutti__cost_comm,
-    .split = split,
+    .split = all_reduce_split,
     .reference = tutti__reference_alone,
     .samples = samples,
 };

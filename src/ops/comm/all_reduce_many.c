@@ -1,7 +1,7 @@
 /* all_reduce_many.c: sums over devices of several values at once, on all of them. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status all_reduce_many_infer(tutti_infer *node)
 {
     char first[TUTTI_TYPE_TEXT], other[TUTTI_TYPE_TEXT];
     TUTTI_TRY(tutti__need_axis(node));
@@ -47,7 +47,7 @@ const tutti_op tutti_op_all_reduce_many = {
     .outputs = -1,
     .flags = TUTTI_OP_COLLECTIVE | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = all_reduce_many_infer,
     .cost = tutti__cost_comm,
     .reference = tutti__reference_alone_each,
     .samples = samples,

@@ -2,7 +2,7 @@
  * Every input holds "blocks" nodes of the tree, with an axis for them where there are several. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status all_reduce_shards_infer(tutti_infer *node)
 {
     int64_t blocks = RULE_INT(node, "blocks");
     TUTTI_TRY(tutti__need_axis(node));
@@ -48,7 +48,7 @@ const tutti_op tutti_op_all_reduce_shards = {
     .outputs = -1,
     .flags = TUTTI_OP_COLLECTIVE | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = all_reduce_shards_infer,
     .cost = tutti__cost_comm,
     .reference = tutti__reference_alone_each,
     .samples = samples,

@@ -2,13 +2,13 @@
  * after this. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status all_reduce_wait_infer(tutti_infer *node)
 {
     return tutti__need_axis(node);
 }
 
 /* Along an axis of size 1 there is nothing to wait for. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status all_reduce_wait_reference(const tutti_kernel_call *call)
 {
     if (RULE_INT(call, "size") != 1)
         return RULE_FAIL(call, TUTTI_UNSUPPORTED, "waits for devices that are not there");
@@ -31,6 +31,6 @@ const tutti_op tutti_op_all_reduce_wait = {
     .outputs = 0,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = all_reduce_wait_infer,
+    .reference = all_reduce_wait_reference,
 };

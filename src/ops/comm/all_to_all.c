@@ -1,7 +1,7 @@
 /* all_to_all.c: pieces from every device to every device. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status all_to_all_infer(tutti_infer *node)
 {
     int from, to;
     int64_t piece, whole;
@@ -17,7 +17,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The way back: cut where it was joined, join where it was cut. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status all_to_all_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_all_to_all(
@@ -26,7 +26,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int all_to_all_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int split_dim = (int)RULE_INT(node, "split_dim");
     split_dim += split_dim < 0 ? node->inputs[0].rank : 0;
@@ -71,10 +71,10 @@ const tutti_op tutti_op_all_to_all = {
     .outputs = 1,
     .flags = TUTTI_OP_COLLECTIVE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = all_to_all_infer,
+    .gradient = all_to_all_gradient,
     .cost = tutti__cost_comm,
-    .split = split,
+    .split = all_to_all_split,
     .reference = tutti__reference_alone,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* broadcast.c: the root's value, on all devices. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status broadcast_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_axis(node));
     TUTTI_TRY(tutti__need_root(node));
@@ -9,7 +9,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The root's x goes into every y: its gradient is their sum; the other x have none. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status broadcast_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =
@@ -18,7 +18,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int broadcast_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_except(node, -1, -1, capacity, ret);
 }
@@ -56,10 +56,10 @@ const tutti_op tutti_op_broadcast = {
     .outputs = 1,
     .flags = TUTTI_OP_COLLECTIVE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = broadcast_infer,
+    .gradient = broadcast_gradient,
     .cost = tutti__cost_comm,
-    .split = split,
+    .split = broadcast_split,
     .reference = tutti__reference_alone,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* reduce.c: a reduction over devices, on the root. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status reduce_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_axis(node));
     TUTTI_TRY(tutti__need_reduction(node));
@@ -10,7 +10,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Only the root's y counts: its gradient goes to every device. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status reduce_gradient(tutti_gradient_call *node)
 {
     bool mean;
     int64_t size = RULE_INT(node, "size");
@@ -23,7 +23,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int reduce_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_except(node, -1, -1, capacity, ret);
 }
@@ -64,10 +64,10 @@ const tutti_op tutti_op_reduce = {
     .outputs = 1,
     .flags = TUTTI_OP_COLLECTIVE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = reduce_infer,
+    .gradient = reduce_gradient,
     .cost = tutti__cost_comm,
-    .split = split,
+    .split = reduce_split,
     .reference = tutti__reference_alone,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* reduce_scatter.c: a reduction over devices, one piece on each. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status reduce_scatter_infer(tutti_infer *node)
 {
     int dim;
     TUTTI_TRY(tutti__need_axis(node));
@@ -11,7 +11,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__dim_over(node, dim, node->inputs[0].dims[dim], &node->outputs[0].dims[dim]);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status reduce_scatter_gradient(tutti_gradient_call *node)
 {
     bool mean;
     int64_t size = RULE_INT(node, "size");
@@ -24,7 +24,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int reduce_scatter_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int dim = (int)RULE_INT(node, "dim");
     dim += dim < 0 ? node->inputs[0].rank : 0;
@@ -66,10 +66,10 @@ const tutti_op tutti_op_reduce_scatter = {
     .outputs = 1,
     .flags = TUTTI_OP_COLLECTIVE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = reduce_scatter_infer,
+    .gradient = reduce_scatter_gradient,
     .cost = tutti__cost_comm,
-    .split = split,
+    .split = reduce_scatter_split,
     .reference = tutti__reference_alone,
     .samples = samples,
 };

@@ -188,7 +188,7 @@ static void add_piece(void *context, int64_t piece)
 }
 
 /* The node [a, b) into `into`; numbers are those of the job's shards. */
-static tutti_status fold(work *w, int a, int b, int level, char *const *into)
+static tutti_status segmented_fold(work *w, int a, int b, int level, char *const *into)
 {
     const tutti_segments *s = w->s;
     if (b - a == 1)
@@ -197,8 +197,8 @@ static tutti_status fold(work *w, int a, int b, int level, char *const *into)
     for (int i = 0; i < s->inner->output_count; i++)
         if (s->kinds[i] < 0)
             right[i] = w->sums[i] + (size_t)level * padded(w->bytes[i]);
-    TUTTI_TRY(fold(w, a, (a + b) / 2, level + 1, into));
-    TUTTI_TRY(fold(w, (a + b) / 2, b, level + 1, right));
+    TUTTI_TRY(segmented_fold(w, a, (a + b) / 2, level + 1, into));
+    TUTTI_TRY(segmented_fold(w, (a + b) / 2, b, level + 1, right));
     for (int i = 0; i < s->inner->output_count; i++) {
         if (s->kinds[i] >= 0)
             continue;
@@ -224,7 +224,7 @@ static tutti_status fold_nodes(work *w, int a, int b, int *number)
         if (s->kinds[i] < 0)
             into[i] = (char *)w->call->outputs[i].data + (size_t)*number * w->bytes[i];
     ++*number;
-    return fold(w, a, b, 0, into);
+    return segmented_fold(w, a, b, 0, into);
 }
 
 static bool is_scattered(const tutti_type *type, int64_t axis)
@@ -286,7 +286,7 @@ tutti_status tutti__segmented(const tutti_kernel_call *call, const tutti_segment
 
 /* ---- the operator ---- */
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status segmented_infer(tutti_infer *node)
 {
     const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
     const int64_t *bounds;
@@ -307,7 +307,7 @@ static tutti_status by_reference(void *context, tutti_kernel_call *shard, int64_
     return shard->op->reference(shard);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status segmented_reference(const tutti_kernel_call *call)
 {
     tutti_segments s;
     tutti_type inputs[TUTTI_SEGMENT_SLOTS] = {0}, outputs[TUTTI_SEGMENT_SLOTS] = {0};
@@ -331,7 +331,7 @@ static tutti_type cut_type(const tutti_segments *s, const tutti_type *type, int6
 }
 
 /* What the body's operator costs for every shard, and an addition for every sum but the first. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void segmented_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti_segments s;
     tutti__segments_of(node->attrs, node->attr_count, &s);
@@ -380,7 +380,7 @@ const tutti_op tutti_op_segmented = {
     .outputs = -1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .reference = reference,
+    .infer = segmented_infer,
+    .cost = segmented_cost,
+    .reference = segmented_reference,
 };

@@ -1,7 +1,7 @@
 /* send.c: a value to another device. */
 #include "ops/comm/comm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status send_infer(tutti_infer *node)
 {
     if (RULE_STRING(node, "channel")[0] == '\0')
         return RULE_FAIL(node, TUTTI_INVALID, "needs the name of a channel");
@@ -11,7 +11,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The runner carries values between devices and never comes here. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status send_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_UNSUPPORTED, "runs only in a program bound to several devices");
 }
@@ -42,7 +42,7 @@ const tutti_op tutti_op_send = {
     .outputs = 0,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_HOST,
     .attrs = attrs,
-    .infer = infer,
+    .infer = send_infer,
     .cost = tutti__cost_comm,
-    .reference = reference,
+    .reference = send_reference,
 };

@@ -3,7 +3,7 @@
 
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status assert_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     if (node->inputs[0].dtype != TUTTI_BOOL)
@@ -12,7 +12,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status refuse(const tutti_kernel_call *call, int64_t index)
+static tutti_status assert_refuse(const tutti_kernel_call *call, int64_t index)
 {
     tutti_text text = {0};
     for (int i = 1; i < call->input_count; i++) {
@@ -26,12 +26,12 @@ static tutti_status refuse(const tutti_kernel_call *call, int64_t index)
     return status;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status assert_reference(const tutti_kernel_call *call)
 {
     int64_t count = tutti_view_count(&call->inputs[0]);
     for (int64_t i = 0; i < count; i++)
         if (!tutti_view_get_int(&call->inputs[0], i))
-            return refuse(call, i);
+            return assert_refuse(call, i);
     return tutti__reference_copy(call);
 }
 
@@ -71,8 +71,8 @@ const tutti_op tutti_op_assert = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE | TUTTI_OP_HOST | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = assert_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = assert_reference,
     .samples = samples,
 };

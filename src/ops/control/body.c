@@ -147,8 +147,9 @@ tutti_status tutti__body_takes(const tutti_graph *graph, const char *op, int cou
 }
 
 /* Lets `fn` build and takes its results. */
-static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn, void *context,
-                         int arg_count, const tutti_sym *args, int result_count, tutti_sym *results)
+static tutti_status body_fill(tutti_control_body *body, const char *label, tutti_body_fn *fn,
+                              void *context, int arg_count, const tutti_sym *args, int result_count,
+                              tutti_sym *results)
 {
     tutti_type i64 = tutti_type_make(TUTTI_I64, 0, NULL);
     tutti_attr attrs[] = {TUTTI_INT("index", arg_count), TUTTI_INT("dtype", i64.dtype)};
@@ -172,9 +173,10 @@ static tutti_status fill(tutti_body *body, const char *label, tutti_body_fn *fn,
 }
 
 tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *context, int arg_count,
-                               const tutti_type *arg_types, int result_count, tutti_body *ret_body)
+                               const tutti_type *arg_types, int result_count,
+                               tutti_control_body *ret_body)
 {
-    tutti_body body = {0};
+    tutti_control_body body = {0};
     const char *file; /* of the call that the body is for */
     int line;
     tutti__here_get(&file, &line);
@@ -187,7 +189,8 @@ tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *conte
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a body");
     tutti_status status = tutti__subgraph_create(arg_count, arg_types, &body.graph, syms);
     if (status == TUTTI_OK) {
-        status = fill(&body, label, fn, context, arg_count, syms, result_count, syms + arg_count);
+        status =
+            body_fill(&body, label, fn, context, arg_count, syms, result_count, syms + arg_count);
         if (status != TUTTI_OK)
             tutti_graph_destroy(body.graph);
     }
@@ -198,13 +201,13 @@ tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *conte
     return status;
 }
 
-tutti_status tutti__body_drop_counter(tutti_body *body)
+tutti_status tutti__body_drop_counter(tutti_control_body *body)
 {
     body->counter->dead = true;
     return tutti__graph_sort(body->graph);
 }
 
-void tutti__body_move_counter(tutti_body *body, int position)
+void tutti__body_move_counter(tutti_control_body *body, int position)
 {
     for (size_t n = 0; n < body->graph->nodes.count; n++) {
         tutti_node *node = body->graph->nodes.data[n];

@@ -3,7 +3,7 @@
 
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status check_numerics_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     if (!tutti_dtype_is_float(node->inputs[0].dtype))
@@ -25,7 +25,7 @@ static void index_text(const tutti_view *view, int64_t index, tutti_text *text)
     tutti__text_add(text, view->rank > 0 ? "]" : "the value");
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status check_numerics_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = tutti_view_count(x);
@@ -74,10 +74,10 @@ const tutti_op tutti_op_check_numerics = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
+    .infer = check_numerics_infer,
     .gradient = tutti__gradient_pass,
     .cost = tutti__cost_elementwise,
     .split = tutti__split_first,
-    .reference = reference,
+    .reference = check_numerics_reference,
     .samples = samples,
 };

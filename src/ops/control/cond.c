@@ -11,8 +11,8 @@ static tutti_graph *branch_of(const tutti_attr *attrs, int count, bool yes)
 }
 
 /* Result i of both branches: one type; dimensions that differ become unknown. */
-static tutti_status join(const tutti_infer *node, int i, const tutti_type *yes,
-                         const tutti_type *no, tutti_type *ret)
+static tutti_status cond_join(const tutti_infer *node, int i, const tutti_type *yes,
+                              const tutti_type *no, tutti_type *ret)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     if (yes->handle || no->handle || yes->dtype != no->dtype || yes->rank != no->rank)
@@ -28,7 +28,7 @@ static tutti_status join(const tutti_infer *node, int i, const tutti_type *yes,
     return TUTTI_OK;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status cond_infer(tutti_infer *node)
 {
     const tutti_graph *yes = branch_of(node->attrs, node->attr_count, true);
     const tutti_graph *no = branch_of(node->attrs, node->attr_count, false);
@@ -42,8 +42,8 @@ static tutti_status infer(tutti_infer *node)
             "the then branch has %zu results, the else branch %zu, the node %d outputs",
             yes->results.count, no->results.count, node->output_count);
     for (int i = 0; i < node->output_count; i++)
-        TUTTI_TRY(join(node, i, tutti__edge_type(yes->results.data[i]),
-                       tutti__edge_type(no->results.data[i]), &node->outputs[i]));
+        TUTTI_TRY(cond_join(node, i, tutti__edge_type(yes->results.data[i]),
+                            tutti__edge_type(no->results.data[i]), &node->outputs[i]));
     return TUTTI_OK;
 }
 
@@ -137,7 +137,7 @@ static tutti_status gradient_with(tutti_gradient_call *node, branch_gradient *b)
     return status;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status cond_gradient(tutti_gradient_call *node)
 {
     size_t args = (size_t)node->input_count - 1, outputs = (size_t)node->output_count;
     tutti_arena arena = {0};
@@ -156,7 +156,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 
 static tutti_status build_branches(tutti_graph *graph, tutti_body_fn *const fns[2], void *context,
                                    int arg_count, const tutti_type *types, int result_count,
-                                   tutti_body ret_bodies[2])
+                                   tutti_control_body ret_bodies[2])
 {
     static const char *const parts[] = {"then", "else"};
     for (int i = 0; i < 2; i++) {
@@ -172,8 +172,8 @@ static tutti_status build_branches(tutti_graph *graph, tutti_body_fn *const fns[
 }
 
 /* inputs: room for pred, the arguments and the counter. */
-static tutti_status build(tutti_graph *graph, tutti_body *bodies, int arg_count, tutti_sym *inputs,
-                          tutti_sym *ret)
+static tutti_status cond_build(tutti_graph *graph, tutti_control_body *bodies, int arg_count,
+                               tutti_sym *inputs, tutti_sym *ret)
 {
     bool draws = bodies[0].draws || bodies[1].draws;
     for (int i = 0; i < 2 && !draws; i++)
@@ -192,7 +192,7 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
 {
     tutti_graph *graph = tutti_sym_ok(pred) ? pred.node->graph : tutti__graph_of(arg_count, args);
     tutti_body_fn *const fns[] = {then_fn, else_fn};
-    tutti_body bodies[2] = {0};
+    tutti_control_body bodies[2] = {0};
     tutti_arena arena = {0};
     tutti_sym cond = TUTTI_POISON;
     for (int i = 0; i < result_count && ret_results; i++)
@@ -219,7 +219,7 @@ tutti_sym(tutti_cond)(tutti_sym pred, tutti_body_fn *then_fn, tutti_body_fn *els
     }
     status = build_branches(graph, fns, context, arg_count, types, result_count, bodies);
     if (status == TUTTI_OK)
-        status = build(graph, bodies, arg_count, inputs, &cond);
+        status = cond_build(graph, bodies, arg_count, inputs, &cond);
     if (status != TUTTI_OK)
         tutti__poison(graph, status, "%s", tutti_error_message());
     for (int i = 0; tutti_sym_ok(cond) && ret_results && i < result_count; i++)
@@ -247,6 +247,6 @@ const tutti_op tutti_op_cond = {
     .outputs = -1,
     .flags = TUTTI_OP_CONTROL | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = cond_infer,
+    .gradient = cond_gradient,
 };

@@ -7,25 +7,26 @@
 
 /* A sub-graph in the making. Its parameters are the arguments, then one that stands for the random
  * counter (see ops/random/random.h), which is dropped when nothing in the body draws. */
-typedef struct tutti_body {
+typedef struct tutti_control_body {
     tutti_graph *graph;
     tutti_node *counter;
     bool draws; /* the counter is used */
-} tutti_body;
+} tutti_control_body;
 
 /* Calls `fn` to build a body with arguments of these types. Names in it begin with `label`, which
  * no other body shares. A mistake in it is the outer graph's: TUTTI status and message. On failure
  * there is nothing to destroy. */
 tutti_status tutti__body_build(const char *label, tutti_body_fn *fn, void *context, int arg_count,
-                               const tutti_type *arg_types, int result_count, tutti_body *ret_body);
+                               const tutti_type *arg_types, int result_count,
+                               tutti_control_body *ret_body);
 /* Whether these can be arguments of a body of `op`: the graph's values and variables, which are
  * read. */
 tutti_status tutti__body_takes(const tutti_graph *graph, const char *op, int count,
                                const tutti_sym *args);
 /* Drops the counter's parameter. */
-tutti_status tutti__body_drop_counter(tutti_body *body);
+tutti_status tutti__body_drop_counter(tutti_control_body *body);
 /* Makes the counter parameter `position`; parameters from there on move up by one. */
-void tutti__body_move_counter(tutti_body *body, int position);
+void tutti__body_move_counter(tutti_control_body *body, int position);
 /* "scope/cond_2/then": the name that the operator's node will have, and the part. Random numbers go
  * by it, so nothing but others of its kind may change it: in a trace it is the operator and how
  * many of them the step has made. */

@@ -9,7 +9,7 @@ static tutti_graph *body_of(const tutti_attr *attrs, int count)
     return tutti__attr_graph(attrs, count, "body");
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status fused_infer(tutti_infer *node)
 {
     const tutti_graph *body = body_of(node->attrs, node->attr_count);
     TUTTI_TRY(tutti__need_parameters(node, body, "body", node->input_count, node->inputs));
@@ -60,8 +60,8 @@ static tutti_status copy_result(const tutti_kernel_call *call, int index, tutti_
     return status;
 }
 
-static tutti_status run(const tutti_kernel_call *call, const tutti_graph *body,
-                        tutti_reference_feed *feeds, tutti_tensor **values)
+static tutti_status fused_run(const tutti_kernel_call *call, const tutti_graph *body,
+                              tutti_reference_feed *feeds, tutti_tensor **values)
 {
     int feed_count = 0;
     tutti_status status = take_feeds(call, body, feeds, &feed_count);
@@ -77,14 +77,14 @@ static tutti_status run(const tutti_kernel_call *call, const tutti_graph *body,
     return status;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status fused_reference(const tutti_kernel_call *call)
 {
     const tutti_graph *body = body_of(call->attrs, call->attr_count);
     tutti_reference_feed *feeds = calloc(body->nodes.count + 1, sizeof *feeds);
     tutti_tensor **values = calloc((size_t)call->output_count + 1, sizeof *values);
     tutti_status status = TUTTI_NO_MEMORY;
     if (feeds && values)
-        status = run(call, body, feeds, values);
+        status = fused_run(call, body, feeds, values);
     else
         tutti_fail(status, "no memory for a fused body");
     free(feeds);
@@ -93,7 +93,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* The sum of what its nodes cost, with the bytes of inputs and outputs only. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void fused_cost(const tutti_infer *node, tutti_cost *ret)
 {
     const tutti_graph *body = body_of(node->attrs, node->attr_count);
     tutti__cost_move(node, ret);
@@ -134,9 +134,9 @@ const tutti_op tutti_op_fused = {
     .max_inputs = -1,
     .outputs = -1,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .reference = reference,
+    .infer = fused_infer,
+    .cost = fused_cost,
+    .reference = fused_reference,
 };
 
 /* The same of a body that may fail. */
@@ -152,7 +152,7 @@ const tutti_op tutti_op_fused_checked = {
     .outputs = -1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .reference = reference,
+    .infer = fused_infer,
+    .cost = fused_cost,
+    .reference = fused_reference,
 };

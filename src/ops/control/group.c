@@ -2,11 +2,11 @@
 #include "graph/scope.h"
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status group_infer(tutti_infer *node)
 {
     return TUTTI_OK;
 }
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status group_reference(const tutti_kernel_call *call)
 {
     return TUTTI_OK;
 }
@@ -31,7 +31,7 @@ const tutti_op tutti_op_group = {
     .category = "control",
     .outputs = 0,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
-    .reference = reference,
+    .infer = group_infer,
+    .reference = group_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* history.c: see history.h. */
 #include "ops/control/history.h"
 
-bool tutti__history_settled(const tutti_type *type)
+bool tutti__history_fixed(const tutti_type *type)
 {
     for (int i = 0; i < type->rank; i++)
         if (type->dims[i] == TUTTI_ANY)
@@ -58,7 +58,7 @@ static tutti_status block_of(tutti_tensor *stacked, int64_t round, const tutti_t
     return TUTTI_OK;
 }
 
-static tutti_status put(tutti_tensor *stacked, int64_t round, tutti_tensor *value)
+static tutti_status history_put(tutti_tensor *stacked, int64_t round, tutti_tensor *value)
 {
     const tutti_type *type = tutti_tensor_type(value);
     int64_t dims[TUTTI_MAX_RANK] = {1};
@@ -82,7 +82,7 @@ tutti_status tutti__history_stack(int64_t rounds, int step, tutti_tensor *const 
     TUTTI_TRY(list_shapes(rounds, step, values, last, &shapes));
     tutti_status status = make_room(rounds, tutti_tensor_dtype(last), shapes, &stacked);
     for (int64_t r = 0; status == TUTTI_OK && r < rounds; r++)
-        status = put(stacked, r, values[r * step]);
+        status = history_put(stacked, r, values[r * step]);
     if (status == TUTTI_OK) {
         *ret_stacked = stacked;
         *ret_shapes = shapes;

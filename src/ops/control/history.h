@@ -10,7 +10,7 @@
 #include "ops/shape/move.h"
 
 /* Whether a loop variable of this type has the same shape in every round. */
-bool tutti__history_settled(const tutti_type *type);
+bool tutti__history_fixed(const tutti_type *type);
 
 /* values[round * step] is the value at the start of each round. Without rounds the shape is that of
  * `last`. */

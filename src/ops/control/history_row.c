@@ -2,12 +2,12 @@
  * loops whose variables may change their shapes. */
 #include "ops/control/history.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status history_row_infer(tutti_infer *node)
 {
     return tutti__history_infer(node, 0, &node->outputs[0]);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status history_row_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_history_row_grad;
     if (node->wanted[0])
@@ -18,7 +18,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status history_row_reference(const tutti_kernel_call *call)
 {
     tutti_move move;
     int64_t start;
@@ -62,9 +62,9 @@ const tutti_op tutti_op_history_row = {
     .outputs = 1,
     .flags = TUTTI_OP_DYNAMIC | TUTTI_OP_FALLIBLE | TUTTI_OP_LINEAR_FIRST,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = history_row_infer,
+    .gradient = history_row_gradient,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = history_row_reference,
     .samples = samples,
 };

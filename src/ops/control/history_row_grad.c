@@ -3,7 +3,7 @@
 #include "ops/control/control.h"
 #include "ops/control/history.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status history_row_grad_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     tutti_type value;
@@ -15,7 +15,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status history_row_grad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_history_row;
     if (node->wanted[0])
@@ -26,7 +26,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status history_row_grad_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_move move;
@@ -71,9 +71,9 @@ const tutti_op tutti_op_history_row_grad = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE | TUTTI_OP_LINEAR_FIRST,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = history_row_grad_infer,
+    .gradient = history_row_grad_gradient,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = history_row_grad_reference,
     .samples = samples,
 };

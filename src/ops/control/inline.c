@@ -18,7 +18,7 @@ static tutti_edge mapped(const inliner *in, tutti_edge edge)
     return at;
 }
 
-static tutti_status copy(inliner *in, const tutti_node *node)
+static tutti_status inline_copy(inliner *in, const tutti_node *node)
 {
     tutti_node *made;
     tutti_edge *inputs =
@@ -43,7 +43,7 @@ static tutti_status copy(inliner *in, const tutti_node *node)
                                         : tutti_fail(TUTTI_NO_MEMORY, "no memory for a node");
 }
 
-static tutti_status bind(inliner *in, const tutti_node *parameter)
+static tutti_status inline_bind(inliner *in, const tutti_node *parameter)
 {
     int64_t index = tutti__int(parameter, "index");
     if (index >= in->count)
@@ -64,7 +64,7 @@ tutti_status tutti__inline(tutti_graph *to, const tutti_graph *from, int count,
     for (size_t n = 0; status == TUTTI_OK && n < from->nodes.count; n++) {
         const tutti_node *node = from->nodes.data[n];
         if (!node->dead)
-            status = tutti__is(node, "parameter") ? bind(&in, node) : copy(&in, node);
+            status = tutti__is(node, "parameter") ? inline_bind(&in, node) : inline_copy(&in, node);
     }
     for (size_t i = 0; status == TUTTI_OK && i < from->results.count; i++) {
         tutti_edge edge = mapped(&in, from->results.data[i]);

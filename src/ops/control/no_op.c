@@ -1,11 +1,11 @@
 /* no_op.c: a node to wait for. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status no_op_infer(tutti_infer *node)
 {
     return TUTTI_OK;
 }
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status no_op_reference(const tutti_kernel_call *call)
 {
     return TUTTI_OK;
 }
@@ -27,7 +27,7 @@ const tutti_op tutti_op_no_op = {
     .category = "control",
     .outputs = 0,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
-    .reference = reference,
+    .infer = no_op_infer,
+    .reference = no_op_reference,
     .samples = samples,
 };

@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "ops/state/state.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status print_reference(const tutti_kernel_call *call)
 {
     tutti_text text = {0};
     const char *message = RULE_STRING(call, "message");
@@ -48,6 +48,6 @@ const tutti_op tutti_op_print = {
     .infer = tutti_infer_same,
     .gradient = tutti__gradient_pass,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = print_reference,
     .samples = samples,
 };

@@ -39,7 +39,8 @@ static const tutti_type *parameter_type(const tutti_graph *graph, int64_t i)
 
 /* What a loop variable is after any number of rounds: dimensions that both sides know. Where the
  * step takes a dimension that it does not know, rounds may differ in it. */
-static tutti_status settle(const tutti_infer *node, int i, const tutti_graph *body, tutti_type *ret)
+static tutti_status rules_settle(const tutti_infer *node, int i, const tutti_graph *body,
+                                 tutti_type *ret)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     const tutti_type *start = &node->inputs[i], *step = tutti__edge_type(body->results.data[i]),
@@ -85,6 +86,6 @@ tutti_status tutti__infer_loop(tutti_infer *node)
         return RULE_FAIL(node, TUTTI_INVALID, "the step has %zu results for %lld loop variables",
                          body->results.count, (long long)loop_count);
     for (int i = 0; i < loop_count; i++)
-        TUTTI_TRY(settle(node, i, body, &node->outputs[i]));
+        TUTTI_TRY(rules_settle(node, i, body, &node->outputs[i]));
     return TUTTI_OK;
 }

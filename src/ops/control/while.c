@@ -3,7 +3,7 @@
 #include "ops/control/control.h"
 #include "ops/random/random.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status while_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__infer_loop(node));
     if (node->output_count != RULE_INT(node, "loop_count"))
@@ -13,7 +13,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Runs the loop again with its history kept, then backwards over the history. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status while_gradient(tutti_gradient_call *node)
 {
     int loop_count = (int)RULE_INT(node, "loop_count");
     tutti_attr attrs[] = {
@@ -46,8 +46,8 @@ typedef struct loop_builder {
     void *context;
     int variables, captures;
     tutti_sym *inputs;
-    tutti_type *types;    /* of the parameters: unknown where rounds may differ */
-    tutti_body bodies[2]; /* condition, step */
+    tutti_type *types;            /* of the parameters: unknown where rounds may differ */
+    tutti_control_body bodies[2]; /* condition, step */
     char label[512];
 } loop_builder;
 
@@ -103,7 +103,7 @@ static tutti_status thread_counter(loop_builder *b)
     return tutti__subgraph_results(step, 1, &next);
 }
 
-static tutti_status build(loop_builder *b, tutti_sym *ret)
+static tutti_status while_build(loop_builder *b, tutti_sym *ret)
 {
     bool draws;
     tutti_status status = build_step(b);
@@ -176,7 +176,7 @@ tutti_sym(tutti_while)(tutti_body_fn *condition, tutti_body_fn *step, void *cont
         tutti__poison(b.graph, TUTTI_NO_MEMORY, "while: no memory");
     else {
         take_inputs(&b, variables, captures);
-        status = build(&b, &loop);
+        status = while_build(&b, &loop);
         if (status != TUTTI_OK)
             tutti__poison(b.graph, status, "%s", tutti_error_message());
     }
@@ -208,6 +208,6 @@ const tutti_op tutti_op_while = {
     .outputs = -1,
     .flags = TUTTI_OP_CONTROL | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = while_infer,
+    .gradient = while_gradient,
 };

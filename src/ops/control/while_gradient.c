@@ -24,7 +24,7 @@ typedef struct backward {
     tutti_arena arena;
 } backward;
 
-static tutti_status start(backward *b)
+static tutti_status while_gradient_start(backward *b)
 {
     const tutti_gradient_call *node = b->node;
     size_t inputs = (size_t)node->input_count;
@@ -76,7 +76,7 @@ static tutti_status take_inputs(backward *b)
         b->given[n++] = b->loop->history_grads[b->graded_at[i]];
     for (int i = 0; i < b->loops; i++) {
         tutti_type type = loop_type(b, i);
-        b->shapes_at[i] = tutti__history_settled(&type) ? 0 : n;
+        b->shapes_at[i] = tutti__history_fixed(&type) ? 0 : n;
         if (b->shapes_at[i])
             b->given[n++] = b->loop->shapes[i];
     }
@@ -162,7 +162,7 @@ static tutti_status make_step(backward *b, tutti_graph **ret_graph)
     return tutti__subgraph_results(*ret_graph, b->variables, results);
 }
 
-static tutti_status build(backward *b, tutti_graph *condition, tutti_graph *step)
+static tutti_status while_gradient_build(backward *b, tutti_graph *condition, tutti_graph *step)
 {
     tutti_gradient_call *node = b->node;
     tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("cond_graph", condition),
@@ -182,7 +182,7 @@ tutti_status tutti__gradient_loop(tutti_gradient_call *node, const tutti_loop_gr
 {
     backward b = {.node = node, .loop = loop};
     tutti_graph *condition = NULL, *step = NULL;
-    tutti_status status = start(&b);
+    tutti_status status = while_gradient_start(&b);
     if (status == TUTTI_OK && b.floats > 0) {
         status = take_inputs(&b);
         if (status == TUTTI_OK)
@@ -190,7 +190,7 @@ tutti_status tutti__gradient_loop(tutti_gradient_call *node, const tutti_loop_gr
         if (status == TUTTI_OK)
             status = make_step(&b, &step);
         if (status == TUTTI_OK)
-            status = build(&b, condition, step);
+            status = while_gradient_build(&b, condition, step);
     }
     tutti_graph_destroy(condition);
     tutti_graph_destroy(step);

@@ -5,7 +5,7 @@
 
 /* Outputs: last values, rounds (i64), and by history.h histories and shapes. What is known of a
  * variable's type is so in every round. */
-static tutti_status infer(tutti_infer *node)
+static tutti_status while_history_infer(tutti_infer *node)
 {
     int64_t loop_count = RULE_INT(node, "loop_count");
     char text[TUTTI_TYPE_TEXT];
@@ -26,12 +26,12 @@ static tutti_status infer(tutti_infer *node)
         memcpy(stacked.dims + 1, last->dims, (size_t)last->rank * sizeof *last->dims);
         node->outputs[loop_count + 1 + i] = stacked;
         node->outputs[2 * loop_count + 1 + i] = tutti_type_make(
-            TUTTI_I64, 2, (int64_t[]){tutti__history_settled(last) ? 1 : TUTTI_ANY, last->rank});
+            TUTTI_I64, 2, (int64_t[]){tutti__history_fixed(last) ? 1 : TUTTI_ANY, last->rank});
     }
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status while_history_gradient(tutti_gradient_call *node)
 {
     int loop_count = (int)RULE_INT(node, "loop_count");
     tutti_loop_gradient loop = {.trips = node->outputs[loop_count],
@@ -61,6 +61,6 @@ const tutti_op tutti_op_while_history = {
     .outputs = -1,
     .flags = TUTTI_OP_CONTROL | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = while_history_infer,
+    .gradient = while_history_gradient,
 };

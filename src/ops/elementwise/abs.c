@@ -11,19 +11,19 @@ tutti_sym(tutti_abs)(tutti_sym x)
 }
 
 /* dx = dy * sign(x) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status abs_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_sign(x));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double abs_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return fabs(x[0]);
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t abs_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] < 0 ? tutti__wrap_sub(0, x[0]) : x[0];
 }
@@ -44,11 +44,11 @@ const tutti_op tutti_op_abs = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_number,
-    .gradient = gradient,
+    .gradient = abs_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = abs_scalar,
+    .scalar_int = abs_scalar_int,
     .samples = samples,
 };

@@ -9,7 +9,7 @@ tutti_sym(tutti_add)(tutti_sym a, tutti_sym b)
 }
 
 /* da = dy, db = dy, each summed over the axes along which it was repeated. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status add_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0];
     tutti__gradient_give(node, 0, dy);
@@ -17,12 +17,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double add_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] + x[1];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t add_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return tutti__wrap_add(x[0], x[1]);
 }
@@ -51,11 +51,11 @@ const tutti_op tutti_op_add = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_COMMUTATIVE | TUTTI_OP_LINEAR,
     .infer = tutti__infer_numbers,
-    .gradient = gradient,
+    .gradient = add_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = add_scalar,
+    .scalar_int = add_scalar_int,
     .samples = samples,
 };

@@ -11,7 +11,7 @@ tutti_sym(tutti_asin)(tutti_sym x)
 }
 
 /* dx = dy / sqrt(1 - x^2) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status asin_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym rest = tutti_add(tutti_neg(tutti_square(x)), 1);
@@ -19,7 +19,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double asin_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return asin(x[0]);
 }
@@ -39,10 +39,10 @@ const tutti_op tutti_op_asin = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = asin_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = asin_scalar,
     .samples = samples,
 };

@@ -11,14 +11,14 @@ tutti_sym(tutti_atan)(tutti_sym x)
 }
 
 /* dx = dy / (1 + x^2) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status atan_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_div(dy, tutti_add(tutti_square(x), 1));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double atan_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return atan(x[0]);
 }
@@ -36,10 +36,10 @@ const tutti_op tutti_op_atan = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = atan_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = atan_scalar,
     .samples = samples,
 };

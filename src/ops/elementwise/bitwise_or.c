@@ -8,7 +8,7 @@ tutti_sym(tutti_bitwise_or)(tutti_sym a, tutti_sym b)
     return tutti__binary(&tutti_op_bitwise_or, a, b);
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status bitwise_or_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     if (!tutti_dtype_is_int(node->inputs[0].dtype))
@@ -17,16 +17,16 @@ static tutti_status infer(tutti_infer *node)
     return tutti_infer_broadcast(node);
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t bitwise_or_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] | x[1];
 }
 
 /* Integers below 2^53 are exact. */
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double bitwise_or_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     int64_t whole[2] = {(int64_t)x[0], (int64_t)x[1]};
-    return (double)scalar_int(whole, attrs, attr_count);
+    return (double)bitwise_or_scalar_int(whole, attrs, attr_count);
 }
 
 static const char *const samples[] = {
@@ -47,11 +47,11 @@ const tutti_op tutti_op_bitwise_or = {
     .max_inputs = 2,
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_COMMUTATIVE | TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
+    .infer = bitwise_or_infer,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = bitwise_or_scalar,
+    .scalar_int = bitwise_or_scalar_int,
     .samples = samples,
 };

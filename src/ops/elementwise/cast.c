@@ -12,7 +12,7 @@ tutti_sym(tutti_cast)(tutti_sym x, tutti_dtype dtype)
     return TUTTI_NARY(&tutti_op_cast, ((tutti_sym[]){x}), TUTTI_INT("dtype", dtype));
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status cast_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     int64_t dtype = RULE_INT(node, "dtype");
@@ -32,7 +32,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* dx = dy as x's element type. Integers and bools pass no gradient. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status cast_gradient(tutti_gradient_call *node)
 {
     tutti_dtype from = tutti_sym_type(node->inputs[0]).dtype;
     if (tutti_dtype_is_float(from) && tutti_dtype_is_float((tutti_dtype)RULE_INT(node, "dtype")))
@@ -41,7 +41,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* Storing the result rounds floats, saturates integers and makes 0 of NaN. */
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double cast_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     tutti_dtype dtype = (tutti_dtype)tutti_attr_int(attrs, attr_count, "dtype");
     if (dtype == TUTTI_BOOL)
@@ -49,7 +49,7 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
     return tutti_dtype_is_int(dtype) ? trunc(x[0]) : x[0];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t cast_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return tutti_attr_int(attrs, attr_count, "dtype") == TUTTI_BOOL ? x[0] != 0 : x[0];
 }
@@ -80,12 +80,12 @@ const tutti_op tutti_op_cast = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_LINEAR,
     .attrs = attributes,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = cast_infer,
+    .gradient = cast_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = cast_scalar,
+    .scalar_int = cast_scalar_int,
     .samples = samples,
 };

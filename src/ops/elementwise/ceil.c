@@ -10,7 +10,7 @@ tutti_sym(tutti_ceil)(tutti_sym x)
     return tutti__unary(&tutti_op_ceil, x);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double ceil_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return ceil(x[0]);
 }
@@ -33,6 +33,6 @@ const tutti_op tutti_op_ceil = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = ceil_scalar,
     .samples = samples,
 };

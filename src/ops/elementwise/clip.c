@@ -11,7 +11,7 @@ tutti_sym(tutti_clip)(tutti_sym x, double min, double max)
                       TUTTI_FLOAT("max", max));
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status clip_infer(tutti_infer *node)
 {
     double min = RULE_FLOAT(node, "min"), max = RULE_FLOAT(node, "max");
     if (!(min <= max))
@@ -21,7 +21,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* dx = dy where min <= x <= max, else 0 */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status clip_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym above = tutti_greater_equal(x, RULE_FLOAT(node, "min"));
@@ -30,7 +30,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double clip_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double min = tutti_attr_float(attrs, attr_count, "min");
     double max = tutti_attr_float(attrs, attr_count, "max");
@@ -43,7 +43,7 @@ static int64_t bound(double value)
     return value >= 0x1p63 ? INT64_MAX : value <= -0x1p63 ? INT64_MIN : (int64_t)value;
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t clip_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     int64_t min = bound(ceil(tutti_attr_float(attrs, attr_count, "min")));
     int64_t max = bound(floor(tutti_attr_float(attrs, attr_count, "max")));
@@ -76,12 +76,12 @@ const tutti_op tutti_op_clip = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .attrs = attributes,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = clip_infer,
+    .gradient = clip_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = clip_scalar,
+    .scalar_int = clip_scalar_int,
     .samples = samples,
 };

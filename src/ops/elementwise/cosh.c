@@ -11,14 +11,14 @@ tutti_sym(tutti_cosh)(tutti_sym x)
 }
 
 /* dx = dy * sinh(x) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status cosh_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_sinh(x));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double cosh_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return cosh(x[0]);
 }
@@ -36,10 +36,10 @@ const tutti_op tutti_op_cosh = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = cosh_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = cosh_scalar,
     .samples = samples,
 };

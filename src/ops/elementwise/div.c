@@ -9,7 +9,7 @@ tutti_sym(tutti_div)(tutti_sym a, tutti_sym b)
 }
 
 /* An integer quotient is no integer: the caller says which of the two is meant. */
-static tutti_status infer(tutti_infer *node)
+static tutti_status div_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     for (int i = 0; i < node->input_count; i++)
@@ -22,7 +22,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* da = dy / b, db = -dy * y / b. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status div_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0], b = node->inputs[1];
     if (node->wanted[0])
@@ -32,7 +32,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double div_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] / x[1];
 }
@@ -52,11 +52,11 @@ const tutti_op tutti_op_div = {
     .max_inputs = 2,
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_LINEAR_FIRST,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = div_infer,
+    .gradient = div_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = div_scalar,
     .samples = samples,
 };

@@ -12,7 +12,7 @@ tutti_sym(tutti_elu)(tutti_sym x, double alpha)
 
 /* dx = dy where x > 0, else dy * (y + alpha). For alpha >= 0 the output has the input's sign, so
  * the input need not be kept. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status elu_gradient(tutti_gradient_call *node)
 {
     double alpha = RULE_FLOAT(node, "alpha");
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
@@ -22,7 +22,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double elu_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] > 0 ? x[0] : tutti_attr_float(attrs, attr_count, "alpha") * expm1(x[0]);
 }
@@ -45,10 +45,10 @@ const tutti_op tutti_op_elu = {
     .flags = TUTTI_OP_ELEMENTWISE,
     .attrs = attributes,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = elu_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = elu_scalar,
     .samples = samples,
 };

@@ -11,7 +11,7 @@ tutti_sym(tutti_erf)(tutti_sym x)
 }
 
 /* dx = dy * 2 / sqrt(pi) * e^(-x^2) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status erf_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym bell = tutti_exp(tutti_neg(tutti_square(x)));
@@ -19,7 +19,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double erf_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return erf(x[0]);
 }
@@ -37,10 +37,10 @@ const tutti_op tutti_op_erf = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = erf_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = erf_scalar,
     .samples = samples,
 };

@@ -11,14 +11,14 @@ tutti_sym(tutti_exp)(tutti_sym x)
 }
 
 /* dx = dy * y */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status exp_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     node->input_grads[0] = tutti_mul(dy, y);
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double exp_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return exp(x[0]);
 }
@@ -36,10 +36,10 @@ const tutti_op tutti_op_exp = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = exp_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = exp_scalar,
     .samples = samples,
 };

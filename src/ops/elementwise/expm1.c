@@ -11,14 +11,14 @@ tutti_sym(tutti_expm1)(tutti_sym x)
 }
 
 /* dx = dy * (y + 1) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status expm1_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_add(y, 1));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double expm1_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return expm1(x[0]);
 }
@@ -38,10 +38,10 @@ const tutti_op tutti_op_expm1 = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = expm1_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = expm1_scalar,
     .samples = samples,
 };

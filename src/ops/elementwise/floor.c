@@ -10,7 +10,7 @@ tutti_sym(tutti_floor)(tutti_sym x)
     return tutti__unary(&tutti_op_floor, x);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double floor_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return floor(x[0]);
 }
@@ -33,6 +33,6 @@ const tutti_op tutti_op_floor = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = floor_scalar,
     .samples = samples,
 };

@@ -11,7 +11,7 @@ tutti_sym(tutti_floordiv)(tutti_sym a, tutti_sym b)
 }
 
 /* Integers: refuses a divisor of 0 before any element is written. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status floordiv_reference(const tutti_kernel_call *call)
 {
     const tutti_view *b = &call->inputs[1];
     for (int64_t i = 0; tutti_dtype_is_int(b->dtype) && i < tutti_view_count(b); i++)
@@ -23,7 +23,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return tutti_reference_elementwise(call);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double floordiv_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double a = x[0], b = x[1], rest = fmod(a, b);
     if (b == 0)
@@ -36,7 +36,7 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
     return quotient == 0 ? copysign(0.0, a / b) : nearbyint(quotient);
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t floordiv_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     int64_t a = x[0], b = x[1];
     if (b == 0)
@@ -64,8 +64,8 @@ const tutti_op tutti_op_floordiv = {
     .infer = tutti__infer_numbers,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
-    .reference = reference,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .reference = floordiv_reference,
+    .scalar = floordiv_scalar,
+    .scalar_int = floordiv_scalar_int,
     .samples = samples,
 };

@@ -31,7 +31,7 @@ static tutti_sym tanh_slope(tutti_sym x)
 }
 
 /* dx = dy * (slope of y at x) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status gelu_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0];
     tutti_sym slope = RULE_INT(node, "approximate") ? tanh_slope(x) : tutti__gelu_slope(x);
@@ -39,7 +39,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double gelu_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double v = x[0];
     if (tutti_attr_int(attrs, attr_count, "approximate"))
@@ -72,10 +72,10 @@ const tutti_op tutti_op_gelu = {
     .flags = TUTTI_OP_ELEMENTWISE,
     .attrs = attributes,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = gelu_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = gelu_scalar,
     .samples = samples,
 };

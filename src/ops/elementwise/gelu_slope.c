@@ -15,7 +15,7 @@ tutti_sym tutti__gelu_slope(tutti_sym x)
 }
 
 /* dx = dy * p(x) * (2 - x^2) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status gelu_slope_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], xx = tutti_square(x);
     tutti_sym density = tutti_mul(tutti_exp(tutti_mul(xx, -0.5)), DENSITY);
@@ -25,7 +25,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* Far below 0 it is -0: it comes there from below. */
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double gelu_slope_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double below = 0.5 * erfc(-x[0] * M_SQRT1_2), bell = exp(-0.5 * x[0] * x[0]);
     return bell > 0 ? below + x[0] * bell * DENSITY : copysign(below, x[0]);
@@ -46,10 +46,10 @@ const tutti_op tutti_op_gelu_slope = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = gelu_slope_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = gelu_slope_scalar,
     .samples = samples,
 };

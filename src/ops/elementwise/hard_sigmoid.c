@@ -12,7 +12,7 @@ tutti_sym(tutti_hard_sigmoid)(tutti_sym x)
 }
 
 /* dx = dy / 6 where 0 < y < 1, else 0 */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status hard_sigmoid_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym none = tutti__scalar_like(dy, 0);
@@ -21,7 +21,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double hard_sigmoid_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return isnan(x[0]) ? x[0] : fmin(fmax(x[0] + 3, 0), 6) / 6;
 }
@@ -41,10 +41,10 @@ const tutti_op tutti_op_hard_sigmoid = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = hard_sigmoid_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = hard_sigmoid_scalar,
     .samples = samples,
 };

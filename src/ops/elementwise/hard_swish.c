@@ -12,7 +12,7 @@ tutti_sym(tutti_hard_swish)(tutti_sym x)
 
 /* dx = 0 where x <= -3, dy where x >= 3, else dy * (2 x + 3) / 6. Outside dy stays as it is: 0
  * times an infinite one would be NaN. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status hard_swish_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym slope = tutti_add(tutti_mul(x, 1.0 / 3), 0.5);
@@ -23,7 +23,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double hard_swish_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return isnan(x[0]) ? x[0] : x[0] * (fmin(fmax(x[0] + 3, 0), 6) / 6);
 }
@@ -43,10 +43,10 @@ const tutti_op tutti_op_hard_swish = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = hard_swish_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = hard_swish_scalar,
     .samples = samples,
 };

@@ -10,7 +10,7 @@ tutti_sym(tutti_is_finite)(tutti_sym x)
     return tutti__unary(&tutti_op_is_finite, x);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double is_finite_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return isfinite(x[0]) != 0;
 }
@@ -37,6 +37,6 @@ const tutti_op tutti_op_is_finite = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = is_finite_scalar,
     .samples = samples,
 };

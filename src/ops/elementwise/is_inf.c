@@ -10,7 +10,7 @@ tutti_sym(tutti_is_inf)(tutti_sym x)
     return tutti__unary(&tutti_op_is_inf, x);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double is_inf_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return isinf(x[0]) != 0;
 }
@@ -37,6 +37,6 @@ const tutti_op tutti_op_is_inf = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = is_inf_scalar,
     .samples = samples,
 };

@@ -10,7 +10,7 @@ tutti_sym(tutti_is_nan)(tutti_sym x)
     return tutti__unary(&tutti_op_is_nan, x);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double is_nan_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return isnan(x[0]) != 0;
 }
@@ -37,6 +37,6 @@ const tutti_op tutti_op_is_nan = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = is_nan_scalar,
     .samples = samples,
 };

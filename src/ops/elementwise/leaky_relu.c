@@ -9,7 +9,7 @@ tutti_sym(tutti_leaky_relu)(tutti_sym x, double alpha)
 }
 
 /* dx = dy where x > 0, else alpha * dy */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status leaky_relu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym right = tutti_greater(x, 0);
@@ -17,7 +17,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double leaky_relu_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] > 0 ? x[0] : tutti_attr_float(attrs, attr_count, "alpha") * x[0];
 }
@@ -40,10 +40,10 @@ const tutti_op tutti_op_leaky_relu = {
     .flags = TUTTI_OP_ELEMENTWISE,
     .attrs = attributes,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = leaky_relu_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = leaky_relu_scalar,
     .samples = samples,
 };

@@ -8,12 +8,12 @@ tutti_sym(tutti_less)(tutti_sym a, tutti_sym b)
     return tutti__binary(&tutti_op_less, a, b);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double less_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] < x[1];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t less_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] < x[1];
 }
@@ -44,7 +44,7 @@ const tutti_op tutti_op_less = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = less_scalar,
+    .scalar_int = less_scalar_int,
     .samples = samples,
 };

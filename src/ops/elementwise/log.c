@@ -11,14 +11,14 @@ tutti_sym(tutti_log)(tutti_sym x)
 }
 
 /* dx = dy / x */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status log_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_div(dy, x);
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double log_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return log(x[0]);
 }
@@ -38,10 +38,10 @@ const tutti_op tutti_op_log = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = log_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = log_scalar,
     .samples = samples,
 };

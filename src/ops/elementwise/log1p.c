@@ -11,14 +11,14 @@ tutti_sym(tutti_log1p)(tutti_sym x)
 }
 
 /* dx = dy / (1 + x) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status log1p_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_div(dy, tutti_add(x, 1));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double log1p_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return log1p(x[0]);
 }
@@ -39,10 +39,10 @@ const tutti_op tutti_op_log1p = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = log1p_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = log1p_scalar,
     .samples = samples,
 };

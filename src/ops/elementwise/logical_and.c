@@ -8,12 +8,12 @@ tutti_sym(tutti_logical_and)(tutti_sym a, tutti_sym b)
     return tutti__binary(&tutti_op_logical_and, a, b);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double logical_and_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] != 0 && x[1] != 0;
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t logical_and_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] != 0 && x[1] != 0;
 }
@@ -39,7 +39,7 @@ const tutti_op tutti_op_logical_and = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = logical_and_scalar,
+    .scalar_int = logical_and_scalar_int,
     .samples = samples,
 };

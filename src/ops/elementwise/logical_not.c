@@ -8,12 +8,12 @@ tutti_sym(tutti_logical_not)(tutti_sym x)
     return tutti__unary(&tutti_op_logical_not, x);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double logical_not_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] == 0;
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t logical_not_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] == 0;
 }
@@ -34,7 +34,7 @@ const tutti_op tutti_op_logical_not = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = logical_not_scalar,
+    .scalar_int = logical_not_scalar_int,
     .samples = samples,
 };

@@ -11,7 +11,7 @@ tutti_sym(tutti_minimum)(tutti_sym a, tutti_sym b)
 }
 
 /* da = dy where a <= b, db = dy elsewhere. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status minimum_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], none = tutti__scalar_like(dy, 0);
     tutti_sym first = tutti_less_equal(node->inputs[0], node->inputs[1]);
@@ -22,12 +22,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double minimum_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return tutti__minimum(x[0], x[1]);
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t minimum_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] <= x[1] ? x[0] : x[1];
 }
@@ -48,11 +48,11 @@ const tutti_op tutti_op_minimum = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_COMMUTATIVE,
     .infer = tutti__infer_numbers,
-    .gradient = gradient,
+    .gradient = minimum_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = minimum_scalar,
+    .scalar_int = minimum_scalar_int,
     .samples = samples,
 };

@@ -11,7 +11,7 @@ tutti_sym(tutti_mish)(tutti_sym x)
 }
 
 /* dx = dy * (t + x * sigmoid(x) * (1 - t^2)), t = tanh(softplus(x)) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status mish_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym t = tutti_tanh(tutti_softplus(x));
@@ -23,7 +23,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 
 /* tanh(log(1 + e^x)) = n / (n + 2), n = e^x (e^x + 2); written with e^-|x|, which does not overflow
  */
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double mish_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double e = exp(-fabs(x[0])), n = x[0] > 0 ? 1 + 2 * e : e * (e + 2);
     return x[0] * n / (x[0] > 0 ? n + 2 * e * e : n + 2);
@@ -44,10 +44,10 @@ const tutti_op tutti_op_mish = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = mish_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = mish_scalar,
     .samples = samples,
 };

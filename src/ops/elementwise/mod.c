@@ -11,7 +11,7 @@ tutti_sym(tutti_mod)(tutti_sym a, tutti_sym b)
 }
 
 /* Integers: refuses a divisor of 0 before any element is written. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status mod_reference(const tutti_kernel_call *call)
 {
     const tutti_view *b = &call->inputs[1];
     for (int64_t i = 0; tutti_dtype_is_int(b->dtype) && i < tutti_view_count(b); i++)
@@ -24,7 +24,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* da = dy, db = -dy * floor(a / b). */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status mod_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], a = node->inputs[0], b = node->inputs[1];
     tutti__gradient_give(node, 0, dy);
@@ -33,7 +33,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double mod_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double a = x[0], b = x[1], rest = fmod(a, b);
     if (rest != 0 && (rest < 0) != (b < 0))
@@ -41,7 +41,7 @@ static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
     return rest == 0 ? copysign(0.0, b) : rest;
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t mod_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     int64_t a = x[0], b = x[1];
     if (b == 0 || b == -1)
@@ -70,11 +70,11 @@ const tutti_op tutti_op_mod = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_FALLIBLE,
     .infer = tutti__infer_numbers,
-    .gradient = gradient,
+    .gradient = mod_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
-    .reference = reference,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .reference = mod_reference,
+    .scalar = mod_scalar,
+    .scalar_int = mod_scalar_int,
     .samples = samples,
 };

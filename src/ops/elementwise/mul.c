@@ -9,7 +9,7 @@ tutti_sym(tutti_mul)(tutti_sym a, tutti_sym b)
 }
 
 /* da = dy * b, db = dy * a. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status mul_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], a = node->inputs[0], b = node->inputs[1];
     if (node->wanted[0])
@@ -19,12 +19,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double mul_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] * x[1];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t mul_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return tutti__wrap_mul(x[0], x[1]);
 }
@@ -45,11 +45,11 @@ const tutti_op tutti_op_mul = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_COMMUTATIVE | TUTTI_OP_LINEAR_EACH,
     .infer = tutti__infer_numbers,
-    .gradient = gradient,
+    .gradient = mul_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = mul_scalar,
+    .scalar_int = mul_scalar_int,
     .samples = samples,
 };

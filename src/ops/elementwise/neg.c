@@ -9,19 +9,19 @@ tutti_sym(tutti_neg)(tutti_sym x)
 }
 
 /* dx = -dy */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status neg_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0];
     node->input_grads[0] = tutti_neg(dy);
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double neg_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return -x[0];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t neg_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return tutti__wrap_sub(0, x[0]);
 }
@@ -42,11 +42,11 @@ const tutti_op tutti_op_neg = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_LINEAR,
     .infer = tutti__infer_number,
-    .gradient = gradient,
+    .gradient = neg_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = neg_scalar,
+    .scalar_int = neg_scalar_int,
     .samples = samples,
 };

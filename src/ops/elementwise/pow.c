@@ -12,7 +12,7 @@ tutti_sym(tutti_pow)(tutti_sym a, tutti_sym b)
 }
 
 /* Integers: a negative power is no integer. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status pow_reference(const tutti_kernel_call *call)
 {
     const tutti_view *b = &call->inputs[1];
     for (int64_t i = 0; tutti_dtype_is_int(b->dtype) && i < tutti_view_count(b); i++)
@@ -46,7 +46,7 @@ static tutti_sym exponent_gradient(const tutti_gradient_call *node)
 }
 
 /* The gradients of both, summed over the axes along which each was repeated. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status pow_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         tutti__gradient_give(node, 0, base_gradient(node));
@@ -55,12 +55,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double pow_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return pow(x[0], x[1]);
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t pow_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     int64_t power = x[0], result = 1;
     for (uint64_t bits = x[1] < 0 ? 0 : (uint64_t)x[1]; bits != 0; bits >>= 1) {
@@ -92,11 +92,11 @@ const tutti_op tutti_op_pow = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_FALLIBLE,
     .infer = tutti__infer_numbers,
-    .gradient = gradient,
+    .gradient = pow_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
-    .reference = reference,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .reference = pow_reference,
+    .scalar = pow_scalar,
+    .scalar_int = pow_scalar_int,
     .samples = samples,
 };

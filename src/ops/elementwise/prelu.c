@@ -9,7 +9,7 @@ tutti_sym(tutti_prelu)(tutti_sym x, tutti_sym slope)
 }
 
 /* dx = dy where x > 0, else slope * dy; dslope = 0 where x > 0, else x * dy */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status prelu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0], slope = node->inputs[1];
     tutti_sym right = tutti_greater(x, 0);
@@ -20,12 +20,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double prelu_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] > 0 ? x[0] : x[1] * x[0];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t prelu_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] > 0 ? x[0] : tutti__wrap_mul(x[1], x[0]);
 }
@@ -46,11 +46,11 @@ const tutti_op tutti_op_prelu = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_numbers,
-    .gradient = gradient,
+    .gradient = prelu_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = prelu_scalar,
+    .scalar_int = prelu_scalar_int,
     .samples = samples,
 };

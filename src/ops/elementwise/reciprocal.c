@@ -9,14 +9,14 @@ tutti_sym(tutti_reciprocal)(tutti_sym x)
 }
 
 /* dx = -dy * y^2 */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status reciprocal_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     node->input_grads[0] = tutti_neg(tutti_mul(dy, tutti_square(y)));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double reciprocal_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return 1 / x[0];
 }
@@ -36,10 +36,10 @@ const tutti_op tutti_op_reciprocal = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = reciprocal_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = reciprocal_scalar,
     .samples = samples,
 };

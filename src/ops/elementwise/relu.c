@@ -12,7 +12,7 @@ tutti_sym(tutti_relu)(tutti_sym x)
 }
 
 /* dx = dy where y > 0, else 0 */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status relu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym none = tutti__scalar_like(dy, 0);
@@ -20,12 +20,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double relu_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] > 0 || isnan(x[0]) ? x[0] : 0;
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t relu_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] > 0 ? x[0] : 0;
 }
@@ -45,11 +45,11 @@ const tutti_op tutti_op_relu = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_number,
-    .gradient = gradient,
+    .gradient = relu_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = relu_scalar,
+    .scalar_int = relu_scalar_int,
     .samples = samples,
 };

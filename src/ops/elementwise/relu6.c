@@ -10,7 +10,7 @@ tutti_sym(tutti_relu6)(tutti_sym x)
 }
 
 /* dx = dy where 0 < y < 6, else 0 */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status relu6_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym none = tutti__scalar_like(dy, 0);
@@ -19,12 +19,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double relu6_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] <= 0 ? 0 : x[0] > 6 ? 6 : x[0];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t relu6_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] < 0 ? 0 : x[0] > 6 ? 6 : x[0];
 }
@@ -49,11 +49,11 @@ const tutti_op tutti_op_relu6 = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_number,
-    .gradient = gradient,
+    .gradient = relu6_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = relu6_scalar,
+    .scalar_int = relu6_scalar_int,
     .samples = samples,
 };

@@ -10,7 +10,7 @@ tutti_sym(tutti_round)(tutti_sym x)
     return tutti__unary(&tutti_op_round, x);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double round_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return nearbyint(x[0]);
 }
@@ -33,6 +33,6 @@ const tutti_op tutti_op_round = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = round_scalar,
     .samples = samples,
 };

@@ -11,14 +11,14 @@ tutti_sym(tutti_rsqrt)(tutti_sym x)
 }
 
 /* dx = -dy * y^3 / 2 */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status rsqrt_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_mul(tutti_mul(y, -0.5), tutti_square(y)));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double rsqrt_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return 1 / sqrt(x[0]);
 }
@@ -38,10 +38,10 @@ const tutti_op tutti_op_rsqrt = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = rsqrt_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = rsqrt_scalar,
     .samples = samples,
 };

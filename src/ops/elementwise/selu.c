@@ -16,7 +16,7 @@ tutti_sym(tutti_selu)(tutti_sym x)
 #define ALPHA 1.67326324235437728482
 
 /* dx = dy * SCALE where x > 0, else dy * (y + SCALE * ALPHA) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status selu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym right = tutti_greater(y, 0);
@@ -25,7 +25,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double selu_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] > 0 ? SCALE * x[0] : SCALE * ALPHA * expm1(x[0]);
 }
@@ -45,10 +45,10 @@ const tutti_op tutti_op_selu = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = selu_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = selu_scalar,
     .samples = samples,
 };

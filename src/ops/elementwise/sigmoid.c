@@ -11,7 +11,7 @@ tutti_sym(tutti_sigmoid)(tutti_sym x)
 }
 
 /* dx = dy * y * (1 - y) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sigmoid_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym rest = tutti_add(tutti_neg(y), 1);
@@ -19,7 +19,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double sigmoid_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     /* The exponent is never positive, so nothing overflows. */
     double small = exp(-fabs(x[0]));
@@ -41,10 +41,10 @@ const tutti_op tutti_op_sigmoid = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = sigmoid_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = sigmoid_scalar,
     .samples = samples,
 };

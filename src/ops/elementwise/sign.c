@@ -11,12 +11,12 @@ tutti_sym(tutti_sign)(tutti_sym x)
     return tutti__unary(&tutti_op_sign, x);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double sign_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return isnan(x[0]) ? x[0] : (x[0] > 0) - (x[0] < 0);
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t sign_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return (x[0] > 0) - (x[0] < 0);
 }
@@ -40,7 +40,7 @@ const tutti_op tutti_op_sign = {
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = sign_scalar,
+    .scalar_int = sign_scalar_int,
     .samples = samples,
 };

@@ -11,7 +11,7 @@ tutti_sym(tutti_silu)(tutti_sym x)
 }
 
 /* dx = dy * s * (1 + x * (1 - s)), s = sigmoid(x) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status silu_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym s = tutti_sigmoid(x), rest = tutti_add(tutti_neg(s), 1);
@@ -20,7 +20,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double silu_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] / (1 + exp(-x[0]));
 }
@@ -40,10 +40,10 @@ const tutti_op tutti_op_silu = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = silu_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = silu_scalar,
     .samples = samples,
 };

@@ -11,14 +11,14 @@ tutti_sym(tutti_sin)(tutti_sym x)
 }
 
 /* dx = dy * cos(x) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sin_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_cos(x));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double sin_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return sin(x[0]);
 }
@@ -36,10 +36,10 @@ const tutti_op tutti_op_sin = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = sin_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = sin_scalar,
     .samples = samples,
 };

@@ -11,14 +11,14 @@ tutti_sym(tutti_sinh)(tutti_sym x)
 }
 
 /* dx = dy * cosh(x) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sinh_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_cosh(x));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double sinh_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return sinh(x[0]);
 }
@@ -36,10 +36,10 @@ const tutti_op tutti_op_sinh = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = sinh_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = sinh_scalar,
     .samples = samples,
 };

@@ -11,14 +11,14 @@ tutti_sym(tutti_softplus)(tutti_sym x)
 }
 
 /* dx = dy * sigmoid(x) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status softplus_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_sigmoid(x));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double softplus_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return isnan(x[0]) ? x[0] : fmax(x[0], 0) + log1p(exp(-fabs(x[0])));
 }
@@ -38,10 +38,10 @@ const tutti_op tutti_op_softplus = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = softplus_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = softplus_scalar,
     .samples = samples,
 };

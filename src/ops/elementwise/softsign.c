@@ -11,7 +11,7 @@ tutti_sym(tutti_softsign)(tutti_sym x)
 }
 
 /* dx = dy / (1 + |x|)^2 */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status softsign_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     tutti_sym below = tutti_add(tutti_abs(x), 1);
@@ -19,7 +19,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double softsign_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return isinf(x[0]) ? copysign(1, x[0]) : x[0] / (1 + fabs(x[0]));
 }
@@ -37,10 +37,10 @@ const tutti_op tutti_op_softsign = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = softsign_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = softsign_scalar,
     .samples = samples,
 };

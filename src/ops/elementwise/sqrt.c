@@ -11,14 +11,14 @@ tutti_sym(tutti_sqrt)(tutti_sym x)
 }
 
 /* dx = dy / (2 * y) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sqrt_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     node->input_grads[0] = tutti_div(tutti_mul(dy, 0.5), y);
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double sqrt_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return sqrt(x[0]);
 }
@@ -38,10 +38,10 @@ const tutti_op tutti_op_sqrt = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = sqrt_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = sqrt_scalar,
     .samples = samples,
 };

@@ -9,19 +9,19 @@ tutti_sym(tutti_square)(tutti_sym x)
 }
 
 /* dx = 2 * dy * x */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status square_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], x = node->inputs[0];
     node->input_grads[0] = tutti_mul(dy, tutti_mul(x, 2));
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double square_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] * x[0];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t square_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return tutti__wrap_mul(x[0], x[0]);
 }
@@ -42,11 +42,11 @@ const tutti_op tutti_op_square = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_number,
-    .gradient = gradient,
+    .gradient = square_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = square_scalar,
+    .scalar_int = square_scalar_int,
     .samples = samples,
 };

@@ -9,7 +9,7 @@ tutti_sym(tutti_sub)(tutti_sym a, tutti_sym b)
 }
 
 /* da = dy, db = -dy. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sub_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0];
     tutti__gradient_give(node, 0, dy);
@@ -18,12 +18,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double sub_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] - x[1];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t sub_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return tutti__wrap_sub(x[0], x[1]);
 }
@@ -44,11 +44,11 @@ const tutti_op tutti_op_sub = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_LINEAR,
     .infer = tutti__infer_numbers,
-    .gradient = gradient,
+    .gradient = sub_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .scalar = sub_scalar,
+    .scalar_int = sub_scalar_int,
     .samples = samples,
 };

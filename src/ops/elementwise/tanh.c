@@ -11,7 +11,7 @@ tutti_sym(tutti_tanh)(tutti_sym x)
 }
 
 /* dx = dy * (1 - y^2) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status tanh_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym slope = tutti_add(tutti_neg(tutti_square(y)), 1);
@@ -19,7 +19,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double tanh_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return tanh(x[0]);
 }
@@ -37,10 +37,10 @@ const tutti_op tutti_op_tanh = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
     .infer = tutti__infer_float,
-    .gradient = gradient,
+    .gradient = tanh_gradient,
     .cost = tutti__cost_transcendental,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = tanh_scalar,
     .samples = samples,
 };

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "ops/walk.h"
+#include "ops/strided.h"
 
 extern const tutti_op tutti_op_where;
 
@@ -15,7 +15,7 @@ tutti_sym(tutti_where)(tutti_sym condition, tutti_sym a, tutti_sym b)
 }
 
 /* The broadcast of an output so far with one more input. */
-static tutti_status join(const tutti_infer *node, const tutti_type *more, tutti_type *type)
+static tutti_status where_join(const tutti_infer *node, const tutti_type *more, tutti_type *type)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     int rank = 0;
@@ -28,7 +28,7 @@ static tutti_status join(const tutti_infer *node, const tutti_type *more, tutti_
     return TUTTI_OK;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status where_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     const tutti_type *in = node->inputs;
@@ -44,14 +44,14 @@ static tutti_status infer(tutti_infer *node)
                          tutti_type_text(&in[1], a), tutti_type_text(&in[2], b));
     tutti_type type = in[1];
     type.handle = false;
-    TUTTI_TRY(join(node, &in[2], &type));
-    TUTTI_TRY(join(node, &in[0], &type));
+    TUTTI_TRY(where_join(node, &in[2], &type));
+    TUTTI_TRY(where_join(node, &in[0], &type));
     node->outputs[0] = type;
     return TUTTI_OK;
 }
 
 /* da = dy where c, else 0; db = dy where not c, else 0; both summed over repeated axes. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status where_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], c = node->inputs[0], none = tutti__scalar_like(dy, 0);
     if (node->wanted[1])
@@ -62,15 +62,15 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* Moves bytes, so that every element type, and every bit of a NaN, comes through. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status where_reference(const tutti_kernel_call *call)
 {
     const tutti_view *in = call->inputs;
     char *out = call->outputs[0].data;
     size_t size = tutti_dtype_size(call->outputs[0].dtype);
     int64_t count = tutti_view_count(&call->outputs[0]);
-    tutti_walk walk;
-    tutti__walk_start(call, &walk);
-    for (int64_t n = 0; n < count; n++, tutti__walk_next(&walk)) {
+    tutti_strided walk;
+    tutti__strided_start(call, &walk);
+    for (int64_t n = 0; n < count; n++, tutti__strided_next(&walk)) {
         int from = ((const uint8_t *)in[0].data)[walk.at[0]] ? 1 : 2;
         memcpy(out + (size_t)n * size, (const char *)in[from].data + (size_t)walk.at[from] * size,
                size);
@@ -78,12 +78,12 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double where_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] != 0 ? x[1] : x[2];
 }
 
-static int64_t scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
+static int64_t where_scalar_int(const int64_t *x, const tutti_attr *attrs, int attr_count)
 {
     return x[0] != 0 ? x[1] : x[2];
 }
@@ -109,12 +109,12 @@ const tutti_op tutti_op_where = {
     .max_inputs = 3,
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = where_infer,
+    .gradient = where_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
-    .reference = reference,
-    .scalar = scalar,
-    .scalar_int = scalar_int,
+    .reference = where_reference,
+    .scalar = where_scalar,
+    .scalar_int = where_scalar_int,
     .samples = samples,
 };

@@ -5,7 +5,7 @@
 #include "ops/shape/move.h"
 #include "tensor/dtype.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status det_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     int64_t same;
@@ -55,7 +55,7 @@ static double determinant(double *a, int64_t n)
     return det;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status det_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t n = x->dims[x->rank - 1], count = tutti_view_count(&call->outputs[0]), all;
@@ -73,7 +73,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int det_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     for (int i = 0; i < node->inputs[0].rank - 2; i++)
@@ -100,9 +100,9 @@ const tutti_op tutti_op_det = {
     .min_inputs = 1,
     .max_inputs = 1,
     .outputs = 1,
-    .infer = infer,
+    .infer = det_infer,
     .cost = tutti__cost_elementwise,
-    .split = split,
-    .reference = reference,
+    .split = det_split,
+    .reference = det_reference,
     .samples = samples,
 };

@@ -50,7 +50,7 @@ static tutti_status label_dims(const tutti_infer *node, const tutti_equation *eq
     return TUTTI_OK;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status einsum_infer(tutti_infer *node)
 {
     tutti_equation equation;
     int64_t sizes[TUTTI_LABELS] = {0}, dims[TUTTI_MAX_RANK];
@@ -67,7 +67,7 @@ static tutti_status infer(tutti_infer *node)
 
 extern const tutti_op tutti_op_einsum;
 
-static tutti_sym build(const char *equation, int count, const tutti_sym *operands)
+static tutti_sym einsum_build(const char *equation, int count, const tutti_sym *operands)
 {
     return tutti__nary(&tutti_op_einsum, count, operands, 1, &TUTTI_STR("equation", equation));
 }
@@ -104,11 +104,11 @@ static void give(tutti_gradient_call *node, const tutti_equation *equation, int 
     }
     strcat(text, "->");
     tutti__term_text(own, text);
-    tutti_sym grad = build(text, count, inputs);
+    tutti_sym grad = einsum_build(text, count, inputs);
     node->input_grads[operand] = dots ? tutti_unbroadcast(grad, node->inputs[operand]) : grad;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status einsum_gradient(tutti_gradient_call *node)
 {
     tutti_equation equation;
     int ranks[TUTTI_EINSUM_OPERANDS];
@@ -204,7 +204,7 @@ static void add_up(const tutti_kernel_call *call, const walk *kept, walk *summed
         tutti_view_set(&call->outputs[0], kept->at[operands], sum);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status einsum_reference(const tutti_kernel_call *call)
 {
     tutti_equation equation;
     walk kept = {.count = 1}, summed = {.count = 1};
@@ -231,7 +231,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* A multiplication for each operand, over all values of all labels. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void einsum_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti_equation equation;
     int64_t sizes[TUTTI_LABELS];
@@ -274,7 +274,7 @@ static void cut_label(const tutti_infer *node, const tutti_equation *equation, i
     ret->outputs[0] = (int8_t)(result < 0 ? TUTTI_PARTIAL_SUM : result);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int einsum_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_equation equation;
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -293,7 +293,7 @@ tutti_sym(tutti_einsum)(const char *equation, int count, const tutti_sym *operan
         return tutti__poison(tutti_sym_graph(operands[0]), TUTTI_INVALID,
                              "einsum: equation '%s' holds '%c' at position %d; labels are letters",
                              equation, *digit, (int)(digit - equation));
-    return build(equation, count, operands);
+    return einsum_build(equation, count, operands);
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -325,10 +325,10 @@ const tutti_op tutti_op_einsum = {
     .max_inputs = -1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = einsum_infer,
+    .gradient = einsum_gradient,
+    .cost = einsum_cost,
+    .split = einsum_split,
+    .reference = einsum_reference,
     .samples = samples,
 };

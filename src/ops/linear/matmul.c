@@ -5,7 +5,7 @@
 
 /* Dimensions without the last two broadcast; the last two are rows and columns, exchanged by
  * transposing. */
-static tutti_status infer(tutti_infer *node)
+static tutti_status matmul_infer(tutti_infer *node)
 {
     char ta[TUTTI_TYPE_TEXT], tb[TUTTI_TYPE_TEXT];
     const tutti_type *a = &node->inputs[0], *b = &node->inputs[1];
@@ -73,7 +73,7 @@ static bool give_shared(tutti_gradient_call *node, tutti_sym grad, bool transpos
  * y = a bT:   da = dy b,     db = dyT a
  * y = aT b:   da = b dyT,    db = a dy
  * y = aT bT:  da = bT dyT,   db = dyT aT,   each summed over the batch that it was repeated for. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status matmul_gradient(tutti_gradient_call *node)
 {
     tutti_sym a = node->inputs[0], b = node->inputs[1], dy = node->output_grads[0];
     bool ta = RULE_INT(node, "transpose_a") != 0, tb = RULE_INT(node, "transpose_b") != 0;
@@ -147,8 +147,8 @@ static int64_t element_int(const matrix *a, const matrix *b, int64_t i, int64_t 
     return (int64_t)sum;
 }
 
-static void multiply(const matrix *a, const matrix *b, int64_t inner, const tutti_view *y,
-                     int64_t start)
+static void matmul_multiply(const matrix *a, const matrix *b, int64_t inner, const tutti_view *y,
+                            int64_t start)
 {
     int64_t rows = y->dims[y->rank - 2], columns = y->dims[y->rank - 1];
     double sums[TILE];
@@ -163,7 +163,7 @@ static void multiply(const matrix *a, const matrix *b, int64_t inner, const tutt
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status matmul_reference(const tutti_kernel_call *call)
 {
     const tutti_view *y = &call->outputs[0];
     bool transpose_a = RULE_INT(call, "transpose_a") != 0,
@@ -178,13 +178,13 @@ static tutti_status reference(const tutti_kernel_call *call)
     for (int64_t n = 0; n < batch; n++) {
         a.start = batch_start(a.view, y, n);
         b.start = batch_start(b.view, y, n);
-        multiply(&a, &b, inner, y, n * y->dims[y->rank - 2] * y->dims[y->rank - 1]);
+        matmul_multiply(&a, &b, inner, y, n * y->dims[y->rank - 2] * y->dims[y->rank - 1]);
     }
     return TUTTI_OK;
 }
 
 /* A multiplication and an addition for each element of y and each k. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void matmul_cost(const tutti_infer *node, tutti_cost *ret)
 {
     const tutti_type *a = &node->inputs[0];
     int64_t inner = a->dims[a->rank - 1 - (RULE_INT(node, "transpose_a") != 0)];
@@ -203,7 +203,7 @@ static int batch_axis(const tutti_type *x, const tutti_type *y, int axis)
 }
 
 /* Rows of a, columns of b, what is summed over, and each axis of the batch. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int matmul_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *a = &node->inputs[0], *b = &node->inputs[1], *y = &node->outputs[0];
     bool transpose_a = RULE_INT(node, "transpose_a") != 0,
@@ -268,10 +268,10 @@ const tutti_op tutti_op_matmul = {
     .outputs = 1,
     .flags = TUTTI_OP_LINEAR_EACH,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = matmul_infer,
+    .gradient = matmul_gradient,
+    .cost = matmul_cost,
+    .split = matmul_split,
+    .reference = matmul_reference,
     .samples = samples,
 };

@@ -2,7 +2,7 @@
 #include "ops/shape/move.h"
 #include "tensor/dtype.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status outer_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     TUTTI_TRY(tutti__shape_numbers(node, 0));
@@ -17,7 +17,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* da = dy b, db = dyT a. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status outer_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0];
     if (node->wanted[0])
@@ -91,7 +91,7 @@ static void product_piece(void *context, int64_t index)
         product_row(all, i, all->b->dims[0]);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status outer_reference(const tutti_kernel_call *call)
 {
     job all = {&call->inputs[0], &call->inputs[1], &call->outputs[0], 1};
     int64_t rows = all.a->dims[0], columns = all.b->dims[0];
@@ -102,7 +102,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int outer_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     TUTTI_UNUSED(node);
@@ -132,10 +132,10 @@ const tutti_op tutti_op_outer = {
     .min_inputs = 2,
     .max_inputs = 2,
     .outputs = 1,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = outer_infer,
+    .gradient = outer_gradient,
     .cost = tutti__cost_elementwise,
-    .split = split,
-    .reference = reference,
+    .split = outer_split,
+    .reference = outer_reference,
     .samples = samples,
 };

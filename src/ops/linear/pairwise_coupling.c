@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status pairwise_coupling_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -21,7 +21,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* q[t][t] = sum over the others of r[j][t]^2, q[t][j] = - r[j][t] r[t][j]. */
-static void fill(int64_t k, const double *pairs, double *q)
+static void pairwise_coupling_fill(int64_t k, const double *pairs, double *q)
 {
     int64_t pair = 0;
     memset(q, 0, (size_t)(k * k) * sizeof *q);
@@ -68,7 +68,7 @@ static void couple(int64_t k, const double *q, double *p, double *qp)
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status pairwise_coupling_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t k = RULE_INT(call, "classes"), pairs = k * (k - 1) / 2;
@@ -79,7 +79,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     for (int64_t i = 0; i < x->dims[0]; i++) {
         for (int64_t j = 0; j < pairs; j++)
             row[j] = tutti_view_get(x, i * pairs + j);
-        fill(k, row, q);
+        pairwise_coupling_fill(k, row, q);
         couple(k, q, p, qp);
         for (int64_t j = 0; j < k; j++)
             tutti_view_set(&call->outputs[0], i * k + j, p[j]);
@@ -88,7 +88,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int pairwise_coupling_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     (void)node;
@@ -126,9 +126,9 @@ const tutti_op tutti_op_pairwise_coupling = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
+    .infer = pairwise_coupling_infer,
     .cost = tutti__cost_elementwise,
-    .split = split,
-    .reference = reference,
+    .split = pairwise_coupling_split,
+    .reference = pairwise_coupling_reference,
     .samples = samples,
 };

@@ -8,7 +8,7 @@ static void order_of(int rank, int count, const int64_t *given, int *ret_order)
         ret_order[i] = count == 0 ? rank - 1 - i : tutti__axis_of(given[i], rank);
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status transpose_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -28,7 +28,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The order that puts every axis back. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status transpose_gradient(tutti_gradient_call *node)
 {
     const int64_t *given;
     int count = RULE_INTS(node, "order", &given), rank = tutti_sym_type(node->inputs[0]).rank;
@@ -41,7 +41,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status transpose_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_move move = {.rank = x->rank, .size = tutti_dtype_size(x->dtype)};
@@ -59,7 +59,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int transpose_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     const int64_t *given;
@@ -104,10 +104,10 @@ const tutti_op tutti_op_transpose = {
     .outputs = 1,
     .flags = TUTTI_OP_LINEAR,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = transpose_infer,
+    .gradient = transpose_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = transpose_split,
+    .reference = transpose_reference,
     .samples = samples,
 };

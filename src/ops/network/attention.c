@@ -8,12 +8,12 @@ extern const tutti_op tutti_op_attention;
 
 enum { MASK = 3, TILE = 64 };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status attention_infer(tutti_infer *node)
 {
     return tutti__attention_infer(node, node->input_count > MASK ? MASK : -1, node->outputs);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status attention_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) && !tutti_sym_ok(node->output_grads[1]))
         return TUTTI_OK;
@@ -29,7 +29,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* A pair: two products; maximum, difference, exponential, sum. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void attention_cost(const tutti_infer *node, tutti_cost *ret)
 {
     double features = (double)node->inputs[0].dims[3], values = (double)node->inputs[2].dims[3];
     tutti__cost_flops(
@@ -37,7 +37,7 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 }
 
 /* By batch, by heads, and where every query sees every key, by queries. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int attention_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     int last = RULE_INT(node, "causal") ? 1 : 2;
@@ -102,8 +102,8 @@ static void run_query(const tutti_attention *a, const double *const *inputs, dou
     outputs[1][row] = r.highest + log(r.total);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status attention_run(const tutti_kernel_call *call, const double *const *inputs,
+                                  double *const *outputs, tutti_arena *scratch)
 {
     tutti_attention a = tutti__attention(call, call->input_count > MASK ? MASK : -1);
     for (int64_t row = 0; row < a.batch * a.heads * a.queries; row++)
@@ -111,9 +111,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status attention_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, attention_run);
 }
 
 tutti_sym tutti_nn_attention_with(tutti_sym q, tutti_sym k, tutti_sym v,
@@ -153,10 +153,10 @@ const tutti_op tutti_op_attention = {
     .max_inputs = 4,
     .outputs = 2,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = attention_infer,
+    .gradient = attention_gradient,
+    .cost = attention_cost,
+    .split = attention_split,
+    .reference = attention_reference,
     .samples = samples,
 };

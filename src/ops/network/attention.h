@@ -76,7 +76,7 @@ typedef struct tutti_pair {
     double p, ds;
 } tutti_pair;
 typedef void tutti_pair_fn(const tutti_attention *a, void *context, const tutti_pair *pair);
-void tutti__attention_pairs_walk(const tutti_attention *a, const double *const *inputs,
+void tutti__attention_pairs_each(const tutti_attention *a, const double *const *inputs,
                                  const tutti_attention_slots *slots, tutti_pair_fn *visit,
                                  void *context);
 

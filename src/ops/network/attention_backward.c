@@ -4,7 +4,7 @@
 #include "ops/network/attention.h"
 #include "ops/network/softmax.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status attention_backward_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__attention_backward_infer(node));
     for (int i = 0; i < 3; i++)
@@ -12,14 +12,14 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status attention_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__attention_second_gradient(node, node->output_grads[0], node->output_grads[1],
                                             node->output_grads[2], TUTTI_NO_SYM);
 }
 
 /* A pair: scores and dq, dk over the features, dp and dv over the values. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void attention_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     double features = (double)node->inputs[0].dims[3], values = (double)node->inputs[2].dims[3];
     tutti__cost_flops(
@@ -28,7 +28,7 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 
 /* By batch, by heads; where every query sees every key also by queries, whose parts of dk and dv
  * are partial sums. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int attention_backward_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     tutti_attention_slots slots =
@@ -53,7 +53,8 @@ typedef struct operands {
     double *by_q, *by_k, *by_v;
 } operands;
 
-static void visit(const tutti_attention *a, void *context, const tutti_pair *pair)
+static void attention_backward_visit(const tutti_attention *a, void *context,
+                                     const tutti_pair *pair)
 {
     const operands *o = context;
     int64_t query = pair->row * a->features, key = pair->column * a->features;
@@ -66,8 +67,9 @@ static void visit(const tutti_attention *a, void *context, const tutti_pair *pai
         o->by_v[pair->column * a->values + c] += pair->p * o->y_grad[pair->row * a->values + c];
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status attention_backward_run(const tutti_kernel_call *call,
+                                           const double *const *inputs, double *const *outputs,
+                                           tutti_arena *scratch)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(CALL_INT(call, "grads"), call->input_count);
@@ -78,13 +80,13 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
                   .by_q = outputs[0],
                   .by_k = outputs[1],
                   .by_v = outputs[2]};
-    tutti__attention_pairs_walk(&a, inputs, &slots, visit, &o);
+    tutti__attention_pairs_each(&a, inputs, &slots, attention_backward_visit, &o);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status attention_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, attention_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -113,10 +115,10 @@ const tutti_op tutti_op_attention_backward = {
     .max_inputs = 8,
     .outputs = 3,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = attention_backward_infer,
+    .gradient = attention_backward_gradient,
+    .cost = attention_backward_cost,
+    .split = attention_backward_split,
+    .reference = attention_backward_reference,
     .samples = samples,
 };

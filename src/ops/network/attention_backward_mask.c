@@ -3,7 +3,7 @@
 #include "ops/network/attention.h"
 #include "ops/network/softmax.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status attention_backward_mask_infer(tutti_infer *node)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
@@ -14,14 +14,14 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status attention_backward_mask_gradient(tutti_gradient_call *node)
 {
     return tutti__attention_second_gradient(node, TUTTI_NO_SYM, TUTTI_NO_SYM, TUTTI_NO_SYM,
                                             node->output_grads[0]);
 }
 
 /* A pair: scores over the features, dp over the values. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void attention_backward_mask_cost(const tutti_infer *node, tutti_cost *ret)
 {
     double features = (double)node->inputs[0].dims[3], values = (double)node->inputs[2].dims[3];
     tutti__cost_flops(
@@ -29,7 +29,7 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 }
 
 /* Along an axis where the mask is repeated its gradient is a partial sum. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int attention_backward_mask_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     tutti_attention_slots slots =
@@ -47,25 +47,27 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return ways.count;
 }
 
-static void visit(const tutti_attention *a, void *context, const tutti_pair *pair)
+static void attention_backward_mask_visit(const tutti_attention *a, void *context,
+                                          const tutti_pair *pair)
 {
     double *by_mask = context;
     by_mask[pair->mask] += pair->ds;
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status attention_backward_mask_run(const tutti_kernel_call *call,
+                                                const double *const *inputs, double *const *outputs,
+                                                tutti_arena *scratch)
 {
     tutti_attention_slots slots =
         tutti__attention_slots(CALL_INT(call, "grads"), call->input_count);
     tutti_attention a = tutti__attention(call, slots.mask);
-    tutti__attention_pairs_walk(&a, inputs, &slots, visit, outputs[0]);
+    tutti__attention_pairs_each(&a, inputs, &slots, attention_backward_mask_visit, outputs[0]);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status attention_backward_mask_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, attention_backward_mask_run);
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -92,10 +94,10 @@ const tutti_op tutti_op_attention_backward_mask = {
     .max_inputs = 8,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = attention_backward_mask_infer,
+    .gradient = attention_backward_mask_gradient,
+    .cost = attention_backward_mask_cost,
+    .split = attention_backward_mask_split,
+    .reference = attention_backward_mask_reference,
     .samples = samples,
 };

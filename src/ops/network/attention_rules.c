@@ -27,8 +27,9 @@ static tutti_status check_mask(const tutti_infer *node, int mask, const int64_t 
     tutti_type expected = tutti_type_make(type->dtype, 4, scores);
     bool good = type->rank <= 4 && type->dtype == node->inputs[0].dtype && !type->handle;
     for (int axis = 0; good && axis < type->rank; axis++) {
-        int64_t dim = type->dims[axis], score = scores[axis + 4 - type->rank];
-        good = dim == 1 || dim == score || dim == TUTTI_ANY || score == TUTTI_ANY;
+        int64_t dim = type->dims[axis], attention_rules_score = scores[axis + 4 - type->rank];
+        good = dim == 1 || dim == attention_rules_score || dim == TUTTI_ANY ||
+               attention_rules_score == TUTTI_ANY;
     }
     if (good)
         return TUTTI_OK;
@@ -156,8 +157,8 @@ tutti_attention tutti__attention(const tutti_kernel_call *call, int mask)
 }
 
 /* s of a query and key j; `mask_at` is the offset of the query's mask. */
-static double score(const tutti_attention *a, const double *const *inputs, int mask, int64_t row,
-                    int64_t mask_at, int64_t j)
+static double attention_rules_score(const tutti_attention *a, const double *const *inputs, int mask,
+                                    int64_t row, int64_t mask_at, int64_t j)
 {
     int64_t column = row / a->queries * a->keys + j;
     double s = a->scale * tutti__dot(a->features, inputs[ATTENTION_Q] + row * a->features,
@@ -176,11 +177,11 @@ static double finer(const tutti_attention *a, const double *const *inputs, int m
         return most;
     most = -HUGE_VAL;
     for (int64_t j = 0; j < seen; j++) {
-        double s = score(a, inputs, mask, row, mask_at, j);
+        double s = attention_rules_score(a, inputs, mask, row, mask_at, j);
         most = s <= most ? most : s; /* NaN ends in the total */
     }
     for (int64_t j = 0; j < seen; j++)
-        total += exp(score(a, inputs, mask, row, mask_at, j) - most);
+        total += exp(attention_rules_score(a, inputs, mask, row, mask_at, j) - most);
     *ret_rest = log(total);
     return most;
 }
@@ -203,7 +204,7 @@ static void walk_query(const tutti_attention *a, const double *const *inputs,
     for (int64_t j = 0; j < tutti__keys_seen(a, query) && most != -HUGE_VAL; j++) {
         int64_t column = head * a->keys + j;
         tutti_pair pair = {row, column, mask_at + j * a->mask_step[3], 0, shared};
-        double s = score(a, inputs, slots->mask, row, mask_at, j);
+        double s = attention_rules_score(a, inputs, slots->mask, row, mask_at, j);
         pair.p = s > most ? 1 : exp(s - most - rest);
         if (y_grad != NULL)
             pair.ds += tutti__dot(a->values, y_grad, inputs[ATTENTION_V] + column * a->values);
@@ -212,7 +213,7 @@ static void walk_query(const tutti_attention *a, const double *const *inputs,
     }
 }
 
-void tutti__attention_pairs_walk(const tutti_attention *a, const double *const *inputs,
+void tutti__attention_pairs_each(const tutti_attention *a, const double *const *inputs,
                                  const tutti_attention_slots *slots, tutti_pair_fn *visit,
                                  void *context)
 {

@@ -3,7 +3,7 @@
 
 extern const tutti_op tutti_op_average_pool2d;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status average_pool2d_infer(tutti_infer *node)
 {
     tutti_windows w;
     TUTTI_TRY(tutti__need_floats(node, 0, 1));
@@ -15,7 +15,7 @@ static tutti_status infer(tutti_infer *node)
 
 /* average_pool2d_backward takes x's height and width from `size`, or from x where they are not
  * known yet. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status average_pool2d_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[0])
         return TUTTI_OK;
@@ -28,7 +28,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void average_pool2d_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__pool_cost(node, &node->outputs[0], ret);
 }
@@ -38,7 +38,8 @@ typedef struct operands {
     double *y;
 } operands;
 
-static void visit(void *context, int64_t channels, int64_t out, int64_t count, const int64_t *taps)
+static void average_pool2d_visit(void *context, int64_t channels, int64_t out, int64_t count,
+                                 const int64_t *taps)
 {
     const operands *o = context;
     for (int64_t i = 0; i < count; i++)
@@ -48,18 +49,18 @@ static void visit(void *context, int64_t channels, int64_t out, int64_t count, c
         o->y[out + c] /= (double)count;
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status average_pool2d_run(const tutti_kernel_call *call, const double *const *inputs,
+                                       double *const *outputs, tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[0].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
     operands o = {inputs[0], outputs[0]};
-    return tutti__pool_walk(&w, x, scratch, visit, &o);
+    return tutti__pool_each(&w, x, scratch, average_pool2d_visit, &o);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status average_pool2d_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, average_pool2d_run);
 }
 
 tutti_sym tutti_nn_average_pool2d_with(tutti_sym x, const tutti_pool2d_options *given)
@@ -88,10 +89,10 @@ const tutti_op tutti_op_average_pool2d = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
+    .infer = average_pool2d_infer,
+    .gradient = average_pool2d_gradient,
+    .cost = average_pool2d_cost,
     .split = tutti__pool_split,
-    .reference = reference,
+    .reference = average_pool2d_reference,
     .samples = samples,
 };

@@ -4,7 +4,7 @@
 /* Inputs grad and, where the attribute "size" does not say the height and width, x. */
 enum { GRAD, LIKE };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status average_pool2d_backward_infer(tutti_infer *node)
 {
     tutti_windows w;
     int64_t size[2];
@@ -22,7 +22,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status average_pool2d_backward_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[GRAD])
         return TUTTI_OK;
@@ -32,7 +32,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void average_pool2d_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__pool_cost(node, &node->inputs[GRAD], ret);
 }
@@ -42,7 +42,8 @@ typedef struct operands {
     double *x_grad;
 } operands;
 
-static void visit(void *context, int64_t channels, int64_t out, int64_t count, const int64_t *taps)
+static void average_pool2d_backward_visit(void *context, int64_t channels, int64_t out,
+                                          int64_t count, const int64_t *taps)
 {
     const operands *o = context;
     for (int64_t i = 0; i < count; i++)
@@ -50,18 +51,19 @@ static void visit(void *context, int64_t channels, int64_t out, int64_t count, c
             o->x_grad[taps[i] + c] += o->grad[out + c] / (double)count;
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status average_pool2d_backward_run(const tutti_kernel_call *call,
+                                                const double *const *inputs, double *const *outputs,
+                                                tutti_arena *scratch)
 {
     const int64_t *x = call->outputs[0].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
     operands o = {inputs[GRAD], outputs[0]};
-    return tutti__pool_walk(&w, x, scratch, visit, &o);
+    return tutti__pool_each(&w, x, scratch, average_pool2d_backward_visit, &o);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status average_pool2d_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, average_pool2d_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -87,10 +89,10 @@ const tutti_op tutti_op_average_pool2d_backward = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
+    .infer = average_pool2d_backward_infer,
+    .gradient = average_pool2d_backward_gradient,
+    .cost = average_pool2d_backward_cost,
     .split = tutti__pool_split,
-    .reference = reference,
+    .reference = average_pool2d_backward_reference,
     .samples = samples,
 };

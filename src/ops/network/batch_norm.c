@@ -4,7 +4,7 @@
 
 extern const tutti_op tutti_op_batch_norm;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status batch_norm_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__norm_infer(node, 1, 2, &node->outputs[1]));
     node->outputs[2] = node->outputs[1];
@@ -35,7 +35,7 @@ static tutti_sym moments_gradient(const tutti_gradient_call *node)
     return sum;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status batch_norm_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0])) {
         tutti_sym inputs[] = {node->inputs[0], node->inputs[1], node->outputs[1], node->outputs[2],
@@ -53,12 +53,12 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: 1 for the mean, 3 for the variance, 1 to normalise, 2 to scale and shift. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void batch_norm_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, 7 * tutti__elements(&node->inputs[0]), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int batch_norm_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     int last = node->inputs[0].rank - 1;
@@ -68,7 +68,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 
 /* In f32 where x has 16 bits, as the kernels do. Moments by sums over the rows:
  * mean = sum(x) / n, variance = sum((x - mean)^2) / n. */
-static tutti_status expand(tutti_expansion *node)
+static tutti_status batch_norm_expand(tutti_expansion *node)
 {
     tutti_dtype own = tutti_sym_type(node->inputs[0]).dtype;
     tutti_sym x = tutti__widened(node->inputs[0]), mean = tutti__mean_leading(x);
@@ -98,8 +98,8 @@ static void moments(int64_t rows, int64_t columns, const double *x, double *mean
         variance[c] /= (double)rows;
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status batch_norm_run(const tutti_kernel_call *call, const double *const *inputs,
+                                   double *const *outputs, tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon"), *factor = NULL;
@@ -116,9 +116,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status batch_norm_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, batch_norm_run);
 }
 
 tutti_sym tutti_nn_batch_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
@@ -151,11 +151,11 @@ const tutti_op tutti_op_batch_norm = {
     .max_inputs = 3,
     .outputs = 3,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .expand = expand,
-    .reference = reference,
+    .infer = batch_norm_infer,
+    .gradient = batch_norm_gradient,
+    .cost = batch_norm_cost,
+    .split = batch_norm_split,
+    .expand = batch_norm_expand,
+    .reference = batch_norm_reference,
     .samples = samples,
 };

@@ -7,7 +7,7 @@
 
 enum { X, SCALE, MEAN, VARIANCE, GRAD };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status batch_norm_backward_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__norm_infer(node, SCALE, 3, &node->outputs[1]));
     TUTTI_TRY(tutti__need_like(node, GRAD, "grad", &node->inputs[X]));
@@ -76,7 +76,7 @@ static void statistics_gradient(tutti_gradient_call *node, const parts *p, tutti
 }
 
 /* dx = scale r Q grad. d grad = scale r Q u + v xhat + w; d scale = r sum(u Q grad). */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status batch_norm_backward_gradient(tutti_gradient_call *node)
 {
     parts p = parts_build(node);
     tutti_sym by_grad = TUTTI_NO_SYM, by_factor = TUTTI_NO_SYM;
@@ -97,12 +97,12 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: 2 for xhat, 3 for the sums, 5 for dx. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void batch_norm_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, 10 * tutti__elements(&node->inputs[X]), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int batch_norm_backward_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     int last = node->inputs[X].rank - 1;
@@ -111,7 +111,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 /* The two sums over the rows first, then dx = scale r (grad - doffset / n - xhat dscale / n). */
-static tutti_status expand(tutti_expansion *node)
+static tutti_status batch_norm_backward_expand(tutti_expansion *node)
 {
     tutti_type type = tutti_sym_type(node->inputs[X]);
     tutti_sym x = tutti__widened(node->inputs[X]), grad = tutti__widened(node->inputs[GRAD]);
@@ -130,8 +130,9 @@ static tutti_status expand(tutti_expansion *node)
     return TUTTI_OK;
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status batch_norm_backward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon"), *r = NULL;
@@ -156,9 +157,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status batch_norm_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, batch_norm_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {{"epsilon", TUTTI_ATTR_FLOAT, "0.001"},
@@ -183,11 +184,11 @@ const tutti_op tutti_op_batch_norm_backward = {
     .max_inputs = 5,
     .outputs = 3,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .expand = expand,
-    .reference = reference,
+    .infer = batch_norm_backward_infer,
+    .gradient = batch_norm_backward_gradient,
+    .cost = batch_norm_backward_cost,
+    .split = batch_norm_backward_split,
+    .expand = batch_norm_backward_expand,
+    .reference = batch_norm_backward_reference,
     .samples = samples,
 };

@@ -2,13 +2,13 @@
  * network.h. */
 #include "ops/network/network.h"
 
-void tutti__options_copy(void *options, size_t size, const void *given)
+void tutti__options_copy(void *options, size_t size, const void *arg)
 {
     size_t given_size = 0;
     memset(options, 0, size);
-    if (given != NULL)
-        memcpy(&given_size, given, sizeof given_size);
-    memcpy(options, given == NULL ? options : given, given_size < size ? given_size : size);
+    if (arg != NULL)
+        memcpy(&given_size, arg, sizeof given_size);
+    memcpy(options, arg == NULL ? options : arg, given_size < size ? given_size : size);
 }
 
 void tutti__accumulate(tutti_sym *sum, tutti_sym term)

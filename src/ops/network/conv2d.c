@@ -3,7 +3,7 @@
 
 extern const tutti_op tutti_op_conv2d;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status conv2d_infer(tutti_infer *node)
 {
     return tutti__conv_infer(node, 2);
 }
@@ -53,7 +53,7 @@ const tutti_op tutti_op_conv2d = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
+    .infer = conv2d_infer,
     .gradient = tutti__conv_gradient,
     .cost = tutti__conv_cost,
     .split = tutti__conv_split,

@@ -1,7 +1,7 @@
 /* conv2d_backward_input.c: the gradient of conv2d's input; also known as transposed convolution. */
 #include "ops/network/window.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status conv2d_backward_input_infer(tutti_infer *node)
 {
     return tutti__conv_input_infer(node, 2);
 }
@@ -36,7 +36,7 @@ const tutti_op tutti_op_conv2d_backward_input = {
     .max_inputs = 3,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
+    .infer = conv2d_backward_input_infer,
     .gradient = tutti__conv_input_gradient,
     .cost = tutti__conv_input_cost,
     .split = tutti__conv_input_split,

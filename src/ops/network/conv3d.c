@@ -3,7 +3,7 @@
 
 extern const tutti_op tutti_op_conv3d;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status conv3d_infer(tutti_infer *node)
 {
     return tutti__conv_infer(node, 3);
 }
@@ -51,7 +51,7 @@ const tutti_op tutti_op_conv3d = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
+    .infer = conv3d_infer,
     .gradient = tutti__conv_gradient,
     .cost = tutti__conv_cost,
     .split = tutti__conv_split,

@@ -1,7 +1,7 @@
 /* conv3d_backward_kernel.c: the gradient of conv3d's kernel. */
 #include "ops/network/window.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status conv3d_backward_kernel_infer(tutti_infer *node)
 {
     return tutti__conv_kernel_infer(node, 3);
 }
@@ -29,7 +29,7 @@ const tutti_op tutti_op_conv3d_backward_kernel = {
     .max_inputs = 3,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
+    .infer = conv3d_backward_kernel_infer,
     .gradient = tutti__conv_kernel_gradient,
     .cost = tutti__conv_kernel_cost,
     .split = tutti__conv_kernel_split,

@@ -86,7 +86,7 @@ static void walk_image(const tap_walk *walk, int64_t n, int64_t y)
             }
 }
 
-void tutti__convolution_walk(const tutti_convolution *c, tutti_tap_fn *visit, void *context)
+void tutti__convolution_each(const tutti_convolution *c, tutti_tap_fn *visit, void *context)
 {
     tap_walk walk = {c, tutti__windows_volume(&c->windows), visit, context};
     int64_t image = walk.w.out[0] * walk.w.out[1] * walk.w.out[2] * c->groups * c->cout;

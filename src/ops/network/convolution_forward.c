@@ -79,7 +79,8 @@ typedef struct operands {
     double *y;
 } operands;
 
-static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t kernel, int64_t y)
+static void convolution_forward_visit(const tutti_convolution *c, void *context, int64_t x,
+                                      int64_t kernel, int64_t y)
 {
     const operands *o = context;
     int64_t filters = c->groups * c->cout;
@@ -93,17 +94,18 @@ static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t 
         }
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status convolution_forward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->inputs[0].dims,
                                              call->inputs[1].dims, call->outputs[0].dims);
     operands o = {inputs[0], inputs[1], outputs[0]};
-    tutti__convolution_walk(&c, visit, &o);
+    tutti__convolution_each(&c, convolution_forward_visit, &o);
     return TUTTI_OK;
 }
 
 tutti_status tutti__conv_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, convolution_forward_run);
 }

@@ -105,7 +105,8 @@ typedef struct operands {
     double *x_grad;
 } operands;
 
-static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t kernel, int64_t y)
+static void convolution_input_visit(const tutti_convolution *c, void *context, int64_t x,
+                                    int64_t kernel, int64_t y)
 {
     const operands *o = context;
     int64_t filters = c->groups * c->cout;
@@ -115,17 +116,18 @@ static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t 
                 c->cout, o->kernel + kernel + i * filters + g * c->cout, o->grad + y + g * c->cout);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status convolution_input_run(const tutti_kernel_call *call,
+                                          const double *const *inputs, double *const *outputs,
+                                          tutti_arena *scratch)
 {
     tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->outputs[0].dims,
                                              call->inputs[KERNEL].dims, call->inputs[GRAD].dims);
     operands o = {inputs[KERNEL], inputs[GRAD], outputs[0]};
-    tutti__convolution_walk(&c, visit, &o);
+    tutti__convolution_each(&c, convolution_input_visit, &o);
     return TUTTI_OK;
 }
 
 tutti_status tutti__conv_input_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, convolution_input_run);
 }

@@ -87,7 +87,8 @@ typedef struct operands {
     double *kernel_grad;
 } operands;
 
-static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t kernel, int64_t y)
+static void convolution_kernel_visit(const tutti_convolution *c, void *context, int64_t x,
+                                     int64_t kernel, int64_t y)
 {
     const operands *o = context;
     int64_t filters = c->groups * c->cout;
@@ -101,17 +102,18 @@ static void visit(const tutti_convolution *c, void *context, int64_t x, int64_t 
         }
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status convolution_kernel_run(const tutti_kernel_call *call,
+                                           const double *const *inputs, double *const *outputs,
+                                           tutti_arena *scratch)
 {
     tutti_convolution c = tutti__convolution(call->attrs, call->attr_count, call->inputs[X].dims,
                                              call->outputs[0].dims, call->inputs[GRAD].dims);
     operands o = {inputs[X], inputs[GRAD], outputs[0]};
-    tutti__convolution_walk(&c, visit, &o);
+    tutti__convolution_each(&c, convolution_kernel_visit, &o);
     return TUTTI_OK;
 }
 
 tutti_status tutti__conv_kernel_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, convolution_kernel_run);
 }

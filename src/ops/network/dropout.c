@@ -6,7 +6,7 @@
 
 extern const tutti_op tutti_op_dropout;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status dropout_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     double rate = RULE_FLOAT(node, "rate");
@@ -22,7 +22,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The same mask: dx = dropout(dy). */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status dropout_gradient(tutti_gradient_call *node)
 {
     tutti_sym inputs[] = {node->output_grads[0], node->inputs[1]};
     if (tutti_sym_ok(inputs[0]) && node->wanted[0])
@@ -33,13 +33,13 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: ten rounds of two products each for every four numbers, a comparison, a product. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void dropout_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, 7 * tutti__elements(&node->inputs[0]), ret);
 }
 
 /* Along every axis; the piece's place goes into the attributes. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int dropout_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     for (int axis = 0; axis < node->inputs[0].rank; axis++)
@@ -76,7 +76,7 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status dropout_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }
@@ -122,10 +122,10 @@ const tutti_op tutti_op_dropout = {
     .outputs = 1,
     .flags = TUTTI_OP_RANDOM,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = dropout_infer,
+    .gradient = dropout_gradient,
+    .cost = dropout_cost,
+    .split = dropout_split,
+    .reference = dropout_reference,
     .samples = samples,
 };

@@ -102,7 +102,7 @@ static double pad_place(const tutti_grid *g, int axis, double p, double *ret_slo
 }
 
 /* An element at a whole place; -1 where there is a zero. */
-static int64_t element(const tutti_grid *g, int axis, double p)
+static int64_t grid_element(const tutti_grid *g, int axis, double p)
 {
     double ignored;
     if (g->cubic)
@@ -133,7 +133,7 @@ void tutti__grid_axis(const tutti_grid *g, int axis, double at, tutti_grid_axis 
     if (!g->cubic)
         p = pad_place(g, axis, p, &slope);
     if (g->nearest) {
-        *ret = (tutti_grid_axis){.count = 1, .index = {element(g, axis, nearbyint(p))}};
+        *ret = (tutti_grid_axis){.count = 1, .index = {grid_element(g, axis, nearbyint(p))}};
         ret->weight[0] = 1;
         return;
     }
@@ -142,7 +142,7 @@ void tutti__grid_axis(const tutti_grid *g, int axis, double at, tutti_grid_axis 
     for (int tap = 0; tap < ret->count; tap++) {
         int offset = g->cubic ? tap - 1 : tap;
         double distance = fabs(part - offset), sign = part >= offset ? 1 : -1;
-        ret->index[tap] = element(g, axis, base + offset);
+        ret->index[tap] = grid_element(g, axis, base + offset);
         ret->weight[tap] = 1 - distance;
         ret->slope[tap] = -1;
         if (g->cubic)
@@ -178,7 +178,7 @@ static void walk_taps(const tutti_grid *g, const tutti_grid_axis *axes, tutti_gr
     }
 }
 
-void tutti__grid_walk(const tutti_grid *g, const double *grid, tutti_grid_fn *visit, void *context)
+void tutti__grid_each(const tutti_grid *g, const double *grid, tutti_grid_fn *visit, void *context)
 {
     tutti_grid_axis axes[TUTTI_GRID_AXES];
     for (int64_t output = 0; output < g->batch * g->outputs; output++) {

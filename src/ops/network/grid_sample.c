@@ -5,7 +5,7 @@ enum { X, GRID };
 
 extern const tutti_op tutti_op_grid_sample;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status grid_sample_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[X], *grid = &node->inputs[GRID];
     TUTTI_TRY(tutti__need_floats(node, 0, 2));
@@ -17,7 +17,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status grid_sample_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[X], grid = node->inputs[GRID], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad))
@@ -38,13 +38,13 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void grid_sample_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__grid_cost(node, &node->outputs[0], ret);
 }
 
 /* By batch, by channels, by places. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int grid_sample_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     int last = node->inputs[X].rank - 1;
@@ -60,8 +60,8 @@ typedef struct operands {
     double *y;
 } operands;
 
-static void visit(const tutti_grid *g, void *context, const tutti_grid_axis *axes, const int *taps,
-                  int64_t output, int64_t x, int64_t y)
+static void grid_sample_visit(const tutti_grid *g, void *context, const tutti_grid_axis *axes,
+                              const int *taps, int64_t output, int64_t x, int64_t y)
 {
     const operands *o = context;
     double weight = tutti__grid_weight(g, axes, taps);
@@ -69,18 +69,18 @@ static void visit(const tutti_grid *g, void *context, const tutti_grid_axis *axe
         o->y[y + c] += weight * o->x[x + c];
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status grid_sample_run(const tutti_kernel_call *call, const double *const *inputs,
+                                    double *const *outputs, tutti_arena *scratch)
 {
     tutti_grid g = tutti__grid(call, &call->inputs[X], &call->inputs[GRID]);
     operands o = {inputs[X], outputs[0]};
-    tutti__grid_walk(&g, inputs[GRID], visit, &o);
+    tutti__grid_each(&g, inputs[GRID], grid_sample_visit, &o);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status grid_sample_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, grid_sample_run);
 }
 
 tutti_sym tutti_grid_sample_with(tutti_sym x, tutti_sym grid,
@@ -120,10 +120,10 @@ const tutti_op tutti_op_grid_sample = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = grid_sample_infer,
+    .gradient = grid_sample_gradient,
+    .cost = grid_sample_cost,
+    .split = grid_sample_split,
+    .reference = grid_sample_reference,
     .samples = samples,
 };

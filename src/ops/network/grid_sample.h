@@ -49,7 +49,7 @@ void tutti__grid_axis(const tutti_grid *g, int axis, double at, tutti_grid_axis 
  * `taps` says which tap of each axis; x and y are offsets of channel 0. `axes` holds the taps. */
 typedef void tutti_grid_fn(const tutti_grid *g, void *context, const tutti_grid_axis *axes,
                            const int *taps, int64_t output, int64_t x, int64_t y);
-void tutti__grid_walk(const tutti_grid *g, const double *grid, tutti_grid_fn *visit, void *context);
+void tutti__grid_each(const tutti_grid *g, const double *grid, tutti_grid_fn *visit, void *context);
 
 static inline double tutti__grid_weight(const tutti_grid *g, const tutti_grid_axis *axes,
                                         const int *taps)

@@ -4,7 +4,7 @@
 
 enum { X, GRID, GRAD };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status grid_sample_backward_grid_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_floats(node, 0, 3));
     TUTTI_TRY(tutti__grid_infer(node, &node->inputs[X], &node->inputs[GRID], &node->inputs[GRAD]));
@@ -12,7 +12,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status grid_sample_backward_grid_gradient(tutti_gradient_call *node)
 {
     static const int of[] = {GRID};
     return strcmp(RULE_STRING(node, "mode"), "nearest") == 0
@@ -20,13 +20,13 @@ static tutti_status gradient(tutti_gradient_call *node)
                : tutti__backward_gradient(node, tutti__grid_sample_nodes, 1, of);
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void grid_sample_backward_grid_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__grid_cost(node, &node->inputs[GRAD], ret);
     ret->flops *= node->inputs[GRID].rank - 2;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int grid_sample_backward_grid_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     int last = node->inputs[GRID].rank - 1;
@@ -43,8 +43,9 @@ typedef struct operands {
 } operands;
 
 /* Along an axis: the weights of the others times the slope of its own. */
-static void visit(const tutti_grid *g, void *context, const tutti_grid_axis *axes, const int *taps,
-                  int64_t output, int64_t x, int64_t y)
+static void grid_sample_backward_grid_visit(const tutti_grid *g, void *context,
+                                            const tutti_grid_axis *axes, const int *taps,
+                                            int64_t output, int64_t x, int64_t y)
 {
     const operands *o = context;
     double value = tutti__dot(g->channels, o->x + x, o->grad + y);
@@ -56,18 +57,19 @@ static void visit(const tutti_grid *g, void *context, const tutti_grid_axis *axe
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status grid_sample_backward_grid_run(const tutti_kernel_call *call,
+                                                  const double *const *inputs,
+                                                  double *const *outputs, tutti_arena *scratch)
 {
     tutti_grid g = tutti__grid(call, &call->inputs[X], &call->inputs[GRID]);
     operands o = {inputs[X], inputs[GRAD], outputs[0]};
-    tutti__grid_walk(&g, inputs[GRID], visit, &o);
+    tutti__grid_each(&g, inputs[GRID], grid_sample_backward_grid_visit, &o);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status grid_sample_backward_grid_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, grid_sample_backward_grid_run);
 }
 
 static const tutti_attr_spec attrs[] = {GRID_ATTRS, {NULL, TUTTI_ATTR_NONE, NULL}};
@@ -90,10 +92,10 @@ const tutti_op tutti_op_grid_sample_backward_grid = {
     .max_inputs = 3,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = grid_sample_backward_grid_infer,
+    .gradient = grid_sample_backward_grid_gradient,
+    .cost = grid_sample_backward_grid_cost,
+    .split = grid_sample_backward_grid_split,
+    .reference = grid_sample_backward_grid_reference,
     .samples = samples,
 };

@@ -5,7 +5,7 @@
  * between batch and channels count. */
 enum { GRID, GRAD, LIKE };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status grid_sample_backward_input_infer(tutti_infer *node)
 {
     const tutti_type *grid = &node->inputs[GRID], *grad = &node->inputs[GRAD];
     const int64_t *dims;
@@ -31,7 +31,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Linear in grad; along the grid it is grid_sample with u, the gradient of the output, as image. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status grid_sample_backward_input_gradient(tutti_gradient_call *node)
 {
     tutti_sym u = node->output_grads[0], grid = node->inputs[GRID], grad = node->inputs[GRAD];
     tutti_attr attrs[] = {SAME_GRID(node)};
@@ -47,12 +47,12 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void grid_sample_backward_input_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__grid_cost(node, &node->inputs[GRAD], ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int grid_sample_backward_input_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     int last = node->inputs[GRID].rank - 1;
@@ -68,8 +68,9 @@ typedef struct operands {
     double *x_grad;
 } operands;
 
-static void visit(const tutti_grid *g, void *context, const tutti_grid_axis *axes, const int *taps,
-                  int64_t output, int64_t x, int64_t y)
+static void grid_sample_backward_input_visit(const tutti_grid *g, void *context,
+                                             const tutti_grid_axis *axes, const int *taps,
+                                             int64_t output, int64_t x, int64_t y)
 {
     const operands *o = context;
     double weight = tutti__grid_weight(g, axes, taps);
@@ -77,18 +78,19 @@ static void visit(const tutti_grid *g, void *context, const tutti_grid_axis *axe
         o->x_grad[x + c] += weight * o->grad[y + c];
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status grid_sample_backward_input_run(const tutti_kernel_call *call,
+                                                   const double *const *inputs,
+                                                   double *const *outputs, tutti_arena *scratch)
 {
     tutti_grid g = tutti__grid(call, &call->outputs[0], &call->inputs[GRID]);
     operands o = {inputs[GRAD], outputs[0]};
-    tutti__grid_walk(&g, inputs[GRID], visit, &o);
+    tutti__grid_each(&g, inputs[GRID], grid_sample_backward_input_visit, &o);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status grid_sample_backward_input_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, grid_sample_backward_input_run);
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -114,10 +116,10 @@ const tutti_op tutti_op_grid_sample_backward_input = {
     .max_inputs = 3,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = grid_sample_backward_input_infer,
+    .gradient = grid_sample_backward_input_gradient,
+    .cost = grid_sample_backward_input_cost,
+    .split = grid_sample_backward_input_split,
+    .reference = grid_sample_backward_input_reference,
     .samples = samples,
 };

@@ -26,7 +26,7 @@ static tutti_sym channel_mean(tutti_sym x, int rank)
     return axes.count == 0 ? x : tutti_mean(x, .axes = axes);
 }
 
-static tutti_status check(tutti_type x, int64_t groups)
+static tutti_status group_norm_check(tutti_type x, int64_t groups)
 {
     char text[TUTTI_TYPE_TEXT];
     int64_t channels = x.rank < 2 ? 0 : x.dims[x.rank - 1];
@@ -49,7 +49,7 @@ tutti_sym tutti_nn_group_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offse
     if (!tutti__epsilon_take(x, "group_norm", given, 1e-3, &epsilon))
         return TUTTI_POISON;
     tutti_type type = tutti_sym_type(x);
-    tutti_status status = check(type, groups);
+    tutti_status status = group_norm_check(type, groups);
     if (status != TUTTI_OK)
         return tutti__poison(tutti_sym_graph(x), status, "%s", tutti_error_message());
     int64_t channels = type.dims[type.rank - 1];

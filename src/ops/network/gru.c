@@ -8,35 +8,35 @@ extern const tutti_op tutti_op_gru;
 
 static const tutti_cell *const cell = &tutti__gru_cell;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status gru_infer(tutti_infer *node)
 {
     return tutti__rnn_infer(node, cell);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status gru_gradient(tutti_gradient_call *node)
 {
     return tutti__rnn_gradient(node, cell);
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void gru_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__rnn_cost(node, cell, ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int gru_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__rnn_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status gru_run(const tutti_kernel_call *call, const double *const *inputs,
+                            double *const *outputs, tutti_arena *scratch)
 {
     return tutti__rnn_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status gru_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, gru_run);
 }
 
 tutti_sym tutti_nn_gru_with(tutti_sym x, tutti_sym h, tutti_sym kernel, tutti_sym recurrent,
@@ -70,10 +70,10 @@ const tutti_op tutti_op_gru = {
     .max_inputs = 6,
     .outputs = 3,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = gru_infer,
+    .gradient = gru_gradient,
+    .cost = gru_cost,
+    .split = gru_split,
+    .reference = gru_reference,
     .samples = samples,
 };

@@ -4,35 +4,35 @@
 
 static const tutti_cell *const cell = &tutti__gru_cell;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status gru_backward_infer(tutti_infer *node)
 {
     return tutti__rnn_backward_infer(node, cell);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status gru_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__rnn_second_gradient(node, cell);
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void gru_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__rnn_backward_cost(node, cell, ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int gru_backward_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__rnn_backward_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status gru_backward_run(const tutti_kernel_call *call, const double *const *inputs,
+                                     double *const *outputs, tutti_arena *scratch)
 {
     return tutti__rnn_backward_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status gru_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, gru_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {{"reverse", TUTTI_ATTR_INT, "false"},
@@ -61,10 +61,10 @@ const tutti_op tutti_op_gru_backward = {
     .max_inputs = 10,
     .outputs = 5,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = gru_backward_infer,
+    .gradient = gru_backward_gradient,
+    .cost = gru_backward_cost,
+    .split = gru_backward_split,
+    .reference = gru_backward_reference,
     .samples = samples,
 };

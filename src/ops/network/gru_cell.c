@@ -1,8 +1,8 @@
 /* gru_cell.c: one step of gru and its gradient: one state, gates z r n. See recurrent.h. */
 #include "ops/network/recurrent.h"
 
-static void step(int64_t units, const double *a, const double *b, double *h, double *c,
-                 double *reserve)
+static void gru_cell_step(int64_t units, const double *a, const double *b, double *h, double *c,
+                          double *reserve)
 {
     for (int64_t j = 0; j < units; j++) {
         double z = tutti__sigmoid(a[j] + b[j]);
@@ -61,7 +61,7 @@ const struct tutti_cell tutti__gru_cell = {
     .kept = 4,
     .biases = 2,
     .backward = "gru_backward",
-    .step = step,
+    .step = gru_cell_step,
     .back = back,
     .back_nodes = back_nodes,
 };

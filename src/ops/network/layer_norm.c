@@ -4,14 +4,14 @@
 
 extern const tutti_op tutti_op_layer_norm;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status layer_norm_infer(tutti_infer *node)
 {
     tutti_type channels;
     TUTTI_TRY(tutti__norm_infer(node, 1, 2, &channels));
     return tutti_infer_same(node);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status layer_norm_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]))
         return TUTTI_OK;
@@ -25,18 +25,18 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: 1 for the mean, 3 for the variance, 1 to normalise, 2 to scale and shift. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void layer_norm_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, 7 * tutti__elements(&node->inputs[0]), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int layer_norm_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_rows(node, 1u << 0, 1u << 0, capacity, ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status layer_norm_run(const tutti_kernel_call *call, const double *const *inputs,
+                                   double *const *outputs, tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -52,9 +52,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status layer_norm_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, layer_norm_run);
 }
 
 tutti_sym tutti_nn_layer_norm_with(tutti_sym x, tutti_sym scale, tutti_sym offset,
@@ -88,10 +88,10 @@ const tutti_op tutti_op_layer_norm = {
     .max_inputs = 3,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = layer_norm_infer,
+    .gradient = layer_norm_gradient,
+    .cost = layer_norm_cost,
+    .split = layer_norm_split,
+    .reference = layer_norm_reference,
     .samples = samples,
 };

@@ -3,7 +3,7 @@
  * dx = r (h - mean(h) - xhat mean(h xhat)), dscale = sum(grad xhat), doffset = sum(grad). */
 #include "ops/network/norm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status layer_norm_backward_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__norm_infer(node, 1, 1, &node->outputs[1]));
     TUTTI_TRY(tutti__need_like(node, 2, "grad", &node->inputs[0]));
@@ -11,18 +11,18 @@ static tutti_status infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status layer_norm_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__norm_second_gradient(node, true);
 }
 
 /* An element: 4 for the moments, 2 for xhat, 1 for h, 3 for its means, 5 for dx, 3 for the sums. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void layer_norm_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, 18 * tutti__elements(&node->inputs[0]), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int layer_norm_backward_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_rows(node, 1u << 0 | 1u << 2, 1u << 0, capacity, ret);
 }
@@ -46,8 +46,9 @@ static void run_row(int64_t columns, double epsilon, const double *x, const doub
         ret[0][c] = r * (scale[c] * grad[c] - sum - (x[c] - mean) * r * sum_xhat);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status layer_norm_backward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -58,9 +59,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status layer_norm_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, layer_norm_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {{"epsilon", TUTTI_ATTR_FLOAT, "0.001"},
@@ -85,10 +86,10 @@ const tutti_op tutti_op_layer_norm_backward = {
     .max_inputs = 3,
     .outputs = 3,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = layer_norm_backward_infer,
+    .gradient = layer_norm_backward_gradient,
+    .cost = layer_norm_backward_cost,
+    .split = layer_norm_backward_split,
+    .reference = layer_norm_backward_reference,
     .samples = samples,
 };

@@ -4,7 +4,7 @@
 extern const tutti_op tutti_op_log_softmax;
 
 /* dx = dy - exp(y) sum(dy) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status log_softmax_gradient(tutti_gradient_call *node)
 {
     tutti_sym y = node->outputs[0], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad) || !node->wanted[0])
@@ -15,7 +15,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: maximum, two differences, exponential, sum. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void log_softmax_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, (4 + EXP_FLOPS) * tutti__elements(&node->inputs[0]), ret);
 }
@@ -25,15 +25,15 @@ static double each(double log_share)
     return log_share;
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status log_softmax_run(const tutti_kernel_call *call, const double *const *inputs,
+                                    double *const *outputs, tutti_arena *scratch)
 {
     return tutti__softmax_run(call, inputs[0], outputs[0], each);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status log_softmax_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, log_softmax_run);
 }
 
 tutti_sym tutti_log_softmax_with(tutti_sym x, const tutti_softmax_options *given)
@@ -64,9 +64,9 @@ const tutti_op tutti_op_log_softmax = {
     .outputs = 1,
     .attrs = attrs,
     .infer = tutti__softmax_infer,
-    .gradient = gradient,
-    .cost = cost,
+    .gradient = log_softmax_gradient,
+    .cost = log_softmax_cost,
     .split = tutti__softmax_split,
-    .reference = reference,
+    .reference = log_softmax_reference,
     .samples = samples,
 };

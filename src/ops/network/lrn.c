@@ -23,7 +23,7 @@ static tutti_status band(tutti_graph *graph, tutti_dtype dtype, int64_t channels
     return TUTTI_OK;
 }
 
-static tutti_status check(const tutti_type *x, int64_t size)
+static tutti_status lrn_check(const tutti_type *x, int64_t size)
 {
     char text[TUTTI_TYPE_TEXT];
     int64_t channels = x->rank < 1 ? 0 : x->dims[x->rank - 1];
@@ -49,7 +49,7 @@ tutti_sym tutti_lrn_with(tutti_sym x, int64_t size, const tutti_lrn_options *giv
     tutti_type type = tutti_sym_type(x);
     tutti_sym wide = tutti__widened(x), near = TUTTI_NO_SYM;
     tutti_dtype dtype = tutti_sym_type(wide).dtype;
-    tutti_status status = check(&type, size);
+    tutti_status status = lrn_check(&type, size);
     if (status == TUTTI_OK)
         status = band(tutti_sym_graph(x), dtype, type.dims[type.rank - 1], size, &near);
     if (status != TUTTI_OK)

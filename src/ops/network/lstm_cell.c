@@ -1,8 +1,8 @@
 /* lstm_cell.c: one step of lstm and its gradient: two states, gates i f g o. See recurrent.h. */
 #include "ops/network/recurrent.h"
 
-static void step(int64_t units, const double *a, const double *b, double *h, double *c,
-                 double *reserve)
+static void lstm_cell_step(int64_t units, const double *a, const double *b, double *h, double *c,
+                           double *reserve)
 {
     for (int64_t j = 0; j < units; j++) {
         double i = tutti__sigmoid(a[j] + b[j]);
@@ -63,7 +63,7 @@ const struct tutti_cell tutti__lstm_cell = {
     .kept = 5,
     .biases = 1,
     .backward = "lstm_backward",
-    .step = step,
+    .step = lstm_cell_step,
     .back = back,
     .back_nodes = back_nodes,
 };

@@ -4,7 +4,7 @@
 
 extern const tutti_op tutti_op_max_pool2d;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status max_pool2d_infer(tutti_infer *node)
 {
     tutti_windows w;
     TUTTI_TRY(tutti__need_floats(node, 0, 1));
@@ -14,7 +14,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status max_pool2d_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0]) && node->wanted[0])
         node->input_grads[0] = tutti__max_pool2d_same(node, "max_pool2d_backward", node->inputs[0],
@@ -22,7 +22,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void max_pool2d_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__pool_cost(node, &node->outputs[0], ret);
 }
@@ -32,7 +32,8 @@ typedef struct operands {
     double *y;
 } operands;
 
-static void visit(void *context, int64_t channels, int64_t out, int64_t count, const int64_t *taps)
+static void max_pool2d_visit(void *context, int64_t channels, int64_t out, int64_t count,
+                             const int64_t *taps)
 {
     const operands *o = context;
     for (int64_t c = 0; c < channels; c++) {
@@ -43,18 +44,18 @@ static void visit(void *context, int64_t channels, int64_t out, int64_t count, c
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status max_pool2d_run(const tutti_kernel_call *call, const double *const *inputs,
+                                   double *const *outputs, tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[0].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
     operands o = {inputs[0], outputs[0]};
-    return tutti__pool_walk(&w, x, scratch, visit, &o);
+    return tutti__pool_each(&w, x, scratch, max_pool2d_visit, &o);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status max_pool2d_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, max_pool2d_run);
 }
 
 tutti_sym tutti_nn_max_pool2d_with(tutti_sym x, const tutti_pool2d_options *given)
@@ -83,10 +84,10 @@ const tutti_op tutti_op_max_pool2d = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
+    .infer = max_pool2d_infer,
+    .gradient = max_pool2d_gradient,
+    .cost = max_pool2d_cost,
     .split = tutti__pool_split,
-    .reference = reference,
+    .reference = max_pool2d_reference,
     .samples = samples,
 };

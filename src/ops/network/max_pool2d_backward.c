@@ -3,7 +3,7 @@
 
 enum { X, GRAD };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status max_pool2d_backward_infer(tutti_infer *node)
 {
     tutti_windows w;
     TUTTI_TRY(tutti__need_floats(node, 0, 2));
@@ -15,7 +15,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Linear in grad; where the maxima lie does not change with x except where two are equal. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status max_pool2d_backward_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0]) && node->wanted[GRAD])
         node->input_grads[GRAD] = tutti__max_pool2d_same(node, "max_pool2d_gather", node->inputs[X],
@@ -23,7 +23,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void max_pool2d_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__pool_cost(node, &node->inputs[GRAD], ret);
 }
@@ -33,25 +33,27 @@ typedef struct operands {
     double *x_grad;
 } operands;
 
-static void visit(void *context, int64_t channels, int64_t out, int64_t count, const int64_t *taps)
+static void max_pool2d_backward_visit(void *context, int64_t channels, int64_t out, int64_t count,
+                                      const int64_t *taps)
 {
     const operands *o = context;
     for (int64_t c = 0; c < channels; c++)
         o->x_grad[tutti__window_maximum(o->x, c, count, taps)] += o->grad[out + c];
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status max_pool2d_backward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     const int64_t *x = call->inputs[X].dims;
     tutti_windows w = tutti__pool_windows(call->attrs, call->attr_count, x);
     operands o = {inputs[X], inputs[GRAD], outputs[0]};
-    return tutti__pool_walk(&w, x, scratch, visit, &o);
+    return tutti__pool_each(&w, x, scratch, max_pool2d_backward_visit, &o);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status max_pool2d_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, max_pool2d_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {POOL_ATTRS, {NULL, TUTTI_ATTR_NONE, NULL}};
@@ -75,10 +77,10 @@ const tutti_op tutti_op_max_pool2d_backward = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
+    .infer = max_pool2d_backward_infer,
+    .gradient = max_pool2d_backward_gradient,
+    .cost = max_pool2d_backward_cost,
     .split = tutti__pool_split,
-    .reference = reference,
+    .reference = max_pool2d_backward_reference,
     .samples = samples,
 };

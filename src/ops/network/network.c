@@ -18,7 +18,7 @@ tutti_status tutti__scratch_doubles(tutti_arena *scratch, int64_t count, double 
     return TUTTI_OK;
 }
 
-static tutti_status load(tutti_arena *scratch, const tutti_view *view, const double **ret)
+static tutti_status network_load(tutti_arena *scratch, const tutti_view *view, const double **ret)
 {
     int64_t count = tutti_view_count(view);
     double *data = NULL;
@@ -59,7 +59,7 @@ static tutti_status run_on_doubles(const tutti_kernel_call *call, tutti_doubles_
     double *outputs[TUTTI_SPLIT_SLOTS] = {0};
     for (int i = 0; i < call->input_count; i++)
         if (tutti_dtype_is_float(call->inputs[i].dtype))
-            TUTTI_TRY(load(scratch, &call->inputs[i], &inputs[i]));
+            TUTTI_TRY(network_load(scratch, &call->inputs[i], &inputs[i]));
     for (int i = 0; i < call->output_count; i++)
         if (tutti_dtype_is_float(call->outputs[i].dtype))
             TUTTI_TRY(

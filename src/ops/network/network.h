@@ -108,7 +108,7 @@ tutti_sym tutti__widened(tutti_sym x);
 tutti_sym tutti__narrowed(tutti_sym x, tutti_dtype dtype);
 
 /* A user's options, whose struct may be older and shorter than ours: the rest is zero. */
-void tutti__options_copy(void *options, size_t size, const void *given);
+void tutti__options_copy(void *options, size_t size, const void *arg);
 #define TAKE_OPTIONS(type, name, given)                                                            \
     type name;                                                                                     \
     tutti__options_copy(&name, sizeof name, given)

@@ -23,7 +23,7 @@ static tutti_status check_scalar(const tutti_infer *node, int i, const char *wha
                      tutti_type_text(type, text), whole ? "integer" : "float");
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status non_max_suppression_infer(tutti_infer *node)
 {
     static const char *const names[] = {"", "", "max_output", "iou_threshold", "score_threshold"};
     const tutti_type *boxes = &node->inputs[BOXES];
@@ -97,7 +97,7 @@ typedef struct candidate {
 } candidate;
 
 /* Higher scores first, then lower indices. */
-static int compare(const void *a, const void *b)
+static int non_max_suppression_compare(const void *a, const void *b)
 {
     const candidate *p = a, *q = b;
     if (p->score != q->score)
@@ -124,7 +124,7 @@ static void select_class(const tutti_kernel_call *call, selection *s, int64_t im
         if (score > s->least)
             s->candidates[count++] = (candidate){score, i};
     }
-    qsort(s->candidates, (size_t)count, sizeof *s->candidates, compare);
+    qsort(s->candidates, (size_t)count, sizeof *s->candidates, non_max_suppression_compare);
     for (int64_t i = 0; i < count && kept < s->most; i++) {
         box b = box_of(&call->inputs[BOXES], image * s->boxes + s->candidates[i].index, s->centred);
         bool free = true;
@@ -155,7 +155,7 @@ static void read_limits(const tutti_kernel_call *call, selection *s)
     s->overlap = round_step(s->wide, s->overlap);
 }
 
-static tutti_status run(const tutti_kernel_call *call, tutti_arena *scratch)
+static tutti_status non_max_suppression_run(const tutti_kernel_call *call, tutti_arena *scratch)
 {
     const int64_t *dims = call->inputs[SCORES].dims;
     selection s = {.boxes = dims[2], .classes = dims[1]};
@@ -176,16 +176,16 @@ static tutti_status run(const tutti_kernel_call *call, tutti_arena *scratch)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status non_max_suppression_reference(const tutti_kernel_call *call)
 {
     tutti_arena scratch = {0};
-    tutti_status status = run(call, &scratch);
+    tutti_status status = non_max_suppression_run(call, &scratch);
     tutti__arena_free(&scratch);
     return status;
 }
 
 /* Each pair of boxes of a class once. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void non_max_suppression_cost(const tutti_infer *node, tutti_cost *ret)
 {
     double boxes = tutti__elements(&node->inputs[BOXES]) / 4;
     tutti__cost_flops(node, 16 * boxes * tutti__elements(&node->inputs[SCORES]), ret);
@@ -229,8 +229,8 @@ const tutti_op tutti_op_non_max_suppression = {
     .outputs = 1,
     .flags = TUTTI_OP_DYNAMIC | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .reference = reference,
+    .infer = non_max_suppression_infer,
+    .cost = non_max_suppression_cost,
+    .reference = non_max_suppression_reference,
     .samples = samples,
 };

@@ -56,7 +56,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-tutti_status tutti__pool_walk(const tutti_windows *w, const int64_t *x, tutti_arena *scratch,
+tutti_status tutti__pool_each(const tutti_windows *w, const int64_t *x, tutti_arena *scratch,
                               tutti_pool_fn *visit, void *context)
 {
     int64_t most = smaller(w->size[0], x[1]) * smaller(w->size[1], x[2]), out = 0;

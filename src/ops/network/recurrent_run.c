@@ -28,7 +28,7 @@ static int64_t length_of(const tutti_sequence *s, int64_t row)
     return s->lengths == NULL ? s->time : tutti_view_get_int(s->lengths, row);
 }
 
-static void copy(double *to, const double *from, int64_t count)
+static void recurrent_run_copy(double *to, const double *from, int64_t count)
 {
     memcpy(to, from, (size_t)count * sizeof *to);
 }
@@ -49,13 +49,13 @@ static void walk_forward(const tutti_sequence *s, const forward_row *r, int64_t 
         if (t < length) {
             memset(r->b, 0, (size_t)wide * sizeof *r->b);
             if (r->state_bias != NULL)
-                copy(r->b, r->state_bias, wide);
+                recurrent_run_copy(r->b, r->state_bias, wide);
             tutti__add_product(1, units, wide, r->h, r->recurrent, r->b);
             s->cell->step(units, r->a + t * wide, r->b, r->h, r->c, reserve);
         }
         if (r->c != NULL)
-            copy(reserve + kept - units, r->c, units);
-        copy(r->y + t * units, r->h, units);
+            recurrent_run_copy(reserve + kept - units, r->c, units);
+        recurrent_run_copy(r->y + t * units, r->h, units);
     }
 }
 
@@ -71,10 +71,10 @@ tutti_status tutti__rnn_run(const tutti_kernel_call *call, const tutti_cell *cel
     TUTTI_TRY(tutti__scratch_doubles(scratch, steps * wide, &a));
     TUTTI_TRY(tutti__scratch_doubles(scratch, wide, &b));
     for (int64_t i = 0; i < steps; i++)
-        copy(a + i * wide, bias, wide);
+        recurrent_run_copy(a + i * wide, bias, wide);
     tutti__add_product(steps, s.features, wide, inputs[0], inputs[kernel], a);
     for (int i = 1; i <= cell->states; i++)
-        copy(outputs[i], inputs[i], s.batch * units);
+        recurrent_run_copy(outputs[i], inputs[i], s.batch * units);
     for (int64_t row = 0; row < s.batch; row++) {
         double *reserve = cell->kept > 0 ? outputs[1 + cell->states] : NULL;
         forward_row r = {
@@ -99,7 +99,7 @@ typedef struct backward_row {
     double *dh, *dc, *da, *db, *by_recurrent, *by_state_bias;
 } backward_row;
 
-static void add(double *to, const double *from, int64_t count)
+static void recurrent_run_add(double *to, const double *from, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         to[i] += from[i];
@@ -123,7 +123,7 @@ static void step_backward(const tutti_sequence *s, const backward_row *r, int64_
     tutti__add_product_transposed(1, units, wide, r->db, r->recurrent, r->dh);
     tutti__add_outer(units, wide, values.h_before, r->db, r->by_recurrent);
     if (r->by_state_bias != NULL)
-        add(r->by_state_bias, r->db, wide);
+        recurrent_run_add(r->by_state_bias, r->db, wide);
 }
 
 static void walk_backward(const tutti_sequence *s, const backward_row *r, int64_t length)
@@ -132,9 +132,9 @@ static void walk_backward(const tutti_sequence *s, const backward_row *r, int64_
     for (int64_t step = s->time - 1; step >= 0; step--) {
         int64_t t = time_at(s, step);
         if (r->y_grad != NULL)
-            add(r->dh, r->y_grad + t * units, units);
+            recurrent_run_add(r->dh, r->y_grad + t * units, units);
         if (r->dc != NULL && r->reserve_grad != NULL)
-            add(r->dc, r->reserve_grad + t * kept + kept - units, units);
+            recurrent_run_add(r->dc, r->reserve_grad + t * kept + kept - units, units);
         if (t < length)
             step_backward(s, r, step);
     }
@@ -151,7 +151,7 @@ static void input_gradients(const tutti_sequence *s, const double *x, const doub
         if (i % s->time >= length_of(s, i / s->time))
             continue;
         tutti__add_outer(s->features, wide, x + i * s->features, da + i * wide, by_kernel);
-        add(by_bias, da + i * wide, wide);
+        recurrent_run_add(by_bias, da + i * wide, wide);
     }
 }
 
@@ -166,7 +166,7 @@ static void start_states(const tutti_sequence *s, const tutti_rnn_slots *slots,
 {
     for (int i = 1; i <= s->cell->states; i++)
         if (slots->grads[i] >= 0)
-            copy(outputs[i], inputs[slots->grads[i]], s->batch * s->units);
+            recurrent_run_copy(outputs[i], inputs[slots->grads[i]], s->batch * s->units);
 }
 
 tutti_status tutti__rnn_backward_run(const tutti_kernel_call *call, const tutti_cell *cell,

@@ -100,8 +100,9 @@ static void gather_values(const walk *w, const tutti_sym *inputs, tutti_sym *ret
 }
 
 /* One round, or all at once: leading axes are whatever values and states have. */
-static void step(const walk *w, const tutti_sym *values, tutti_sym recurrent,
-                 const tutti_sym *states, tutti_sym *ret_states, tutti_sym *ret_a, tutti_sym *ret_b)
+static void recurrent_second_step(const walk *w, const tutti_sym *values, tutti_sym recurrent,
+                                  const tutti_sym *states, tutti_sym *ret_states, tutti_sym *ret_a,
+                                  tutti_sym *ret_b)
 {
     const tutti_cell *cell = w->cell;
     tutti_cell_nodes n = {
@@ -144,7 +145,7 @@ static void build_all(tutti_graph *body, int count, const tutti_sym *args, tutti
     tutti_sym kernel = args[w->slots.kernel], recurrent = args[w->slots.recurrent];
     (void)body;
     gather_values(w, args, values);
-    step(w, values, recurrent, args + count - w->states, ret, &a, &b);
+    recurrent_second_step(w, values, recurrent, args + count - w->states, ret, &a, &b);
     ret += w->states;
     ret[0] = by_time(w, tutti_matmul(a, kernel, .transpose_b = true));
     ret[1] = tutti_einsum("rbf,rbg->fg", taken(w, values, args[0]), a);
@@ -224,7 +225,7 @@ static void build_forth(tutti_graph *body, int count, const tutti_sym *args, tut
     for (int i = 0; i < VALUES; i++)
         values[i] = tutti_gather(all[i], args[0], 0);
     ret[0] = tutti_add(args[0], 1);
-    step(w, values, all[VALUES], args + 1, ret + 1, &a, &b);
+    recurrent_second_step(w, values, all[VALUES], args + 1, ret + 1, &a, &b);
 }
 
 static void build_back_condition(tutti_graph *body, int count, const tutti_sym *args,
@@ -242,7 +243,7 @@ static void build_states(tutti_graph *body, int count, const tutti_sym *args, tu
     const walk *w = context;
     tutti_sym a = TUTTI_NO_SYM, b = TUTTI_NO_SYM;
     (void)body;
-    step(w, args + w->states, args[count - 1], args, ret, &a, &b);
+    recurrent_second_step(w, args + w->states, args[count - 1], args, ret, &a, &b);
 }
 
 /* l of the round before, from l. A step is linear in the states: any will do, so l stands there. */

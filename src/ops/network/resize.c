@@ -5,7 +5,7 @@
 
 extern const tutti_op tutti_op_resize;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status resize_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     tutti_resizing r;
@@ -26,7 +26,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The adjoint. Where x's sizes are not known yet, x says them. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status resize_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[0])
         return TUTTI_OK;
@@ -148,7 +148,7 @@ static tutti_status move(const tutti_kernel_call *call, tutti_arena *scratch)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status resize_reference(const tutti_kernel_call *call)
 {
     if (strcmp(tutti_attr_string(call->attrs, call->attr_count, "mode"), "nearest") != 0)
         return tutti__on_doubles(call, run);
@@ -217,10 +217,10 @@ const tutti_op tutti_op_resize = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = resize_infer,
+    .gradient = resize_gradient,
     .cost = tutti__resize_cost,
     .split = tutti__resize_split,
-    .reference = reference,
+    .reference = resize_reference,
     .samples = samples,
 };

@@ -5,7 +5,7 @@
  * resized axes count. */
 enum { GRAD, LIKE };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status resize_backward_infer(tutti_infer *node)
 {
     const tutti_type *grad = &node->inputs[GRAD];
     const int64_t *dims;
@@ -36,7 +36,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status resize_backward_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]) || !node->wanted[GRAD])
         return TUTTI_OK;
@@ -46,17 +46,17 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status resize_backward_run(const tutti_kernel_call *call, const double *const *inputs,
+                                        double *const *outputs, tutti_arena *scratch)
 {
     const tutti_view *x = &call->outputs[0], *grad = &call->inputs[GRAD];
     tutti_resizing r = tutti__resize_of(call->attrs, call->attr_count, x->rank, x->dims);
     return tutti__resize_doubles(call, &r, grad->dims, true, inputs[GRAD], outputs[0], scratch);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status resize_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, resize_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -82,10 +82,10 @@ const tutti_op tutti_op_resize_backward = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = resize_backward_infer,
+    .gradient = resize_backward_gradient,
     .cost = tutti__resize_cost,
     .split = tutti__resize_split,
-    .reference = reference,
+    .reference = resize_backward_reference,
     .samples = samples,
 };

@@ -115,7 +115,7 @@ static int64_t put_taps(const tap_rule *r, const tutti_resize_axis *a, int64_t o
     return end;
 }
 
-static tutti_status make(int64_t lines, int64_t taps, tutti_resize_taps **ret)
+static tutti_status resize_taps_make(int64_t lines, int64_t taps, tutti_resize_taps **ret)
 {
     int64_t bytes;
     tutti_resize_taps *t = NULL;
@@ -137,7 +137,7 @@ static tutti_status transpose(const tutti_resize_taps *t, int64_t in, tutti_resi
 {
     tutti_resize_taps *back;
     int64_t taps = t->first[t->count];
-    TUTTI_TRY(make(in, taps, &back));
+    TUTTI_TRY(resize_taps_make(in, taps, &back));
     for (int64_t i = 0; i < taps; i++)
         back->first[t->index[i] + 1]++;
     for (int64_t i = 0; i < in; i++)
@@ -162,7 +162,7 @@ tutti_status tutti__resize_taps(const tutti_attr *attrs, int attr_count,
     tap_rule rule = rule_of(attrs, attr_count, axis);
     tutti_resize_taps *t;
     int64_t most = 2 * rule.reach < axis->in ? 2 * rule.reach : axis->in, end = 0;
-    TUTTI_TRY(make(axis->out, (most + 1) * axis->out, &t));
+    TUTTI_TRY(resize_taps_make(axis->out, (most + 1) * axis->out, &t));
     for (int64_t o = 0; o < axis->out; o++) {
         t->first[o] = end;
         end = put_taps(&rule, axis, o, t, end);

@@ -3,14 +3,14 @@
 
 extern const tutti_op tutti_op_rms_norm;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status rms_norm_infer(tutti_infer *node)
 {
     tutti_type channels;
     TUTTI_TRY(tutti__norm_infer(node, 1, 1, &channels));
     return tutti_infer_same(node);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status rms_norm_gradient(tutti_gradient_call *node)
 {
     if (!tutti_sym_ok(node->output_grads[0]))
         return TUTTI_OK;
@@ -24,18 +24,18 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: 2 for the mean of squares, 2 to normalise and scale. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void rms_norm_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, 4 * tutti__elements(&node->inputs[0]), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int rms_norm_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_rows(node, 1u << 0, 1u << 0, capacity, ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status rms_norm_run(const tutti_kernel_call *call, const double *const *inputs,
+                                 double *const *outputs, tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -49,9 +49,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status rms_norm_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, rms_norm_run);
 }
 
 tutti_sym tutti_nn_rms_norm_with(tutti_sym x, tutti_sym scale, const tutti_normalize_options *given)
@@ -82,10 +82,10 @@ const tutti_op tutti_op_rms_norm = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = rms_norm_infer,
+    .gradient = rms_norm_gradient,
+    .cost = rms_norm_cost,
+    .split = rms_norm_split,
+    .reference = rms_norm_reference,
     .samples = samples,
 };

@@ -3,31 +3,32 @@
  * dx = r (h - xhat mean(h xhat)), dscale = sum(grad xhat). */
 #include "ops/network/norm.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status rms_norm_backward_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__norm_infer(node, 1, 1, &node->outputs[1]));
     TUTTI_TRY(tutti__need_like(node, 2, "grad", &node->inputs[0]));
     return tutti_infer_same(node);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status rms_norm_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__norm_second_gradient(node, false);
 }
 
 /* An element: 2 for r, 1 for xhat, 1 for h, 2 for its mean, 3 for dx, 2 for the sum. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void rms_norm_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, 11 * tutti__elements(&node->inputs[0]), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int rms_norm_backward_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_rows(node, 1u << 0 | 1u << 2, 1u << 0, capacity, ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status rms_norm_backward_run(const tutti_kernel_call *call,
+                                          const double *const *inputs, double *const *outputs,
+                                          tutti_arena *scratch)
 {
     int64_t rows, columns;
     double epsilon = CALL_FLOAT(call, "epsilon");
@@ -47,9 +48,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status rms_norm_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, rms_norm_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {{"epsilon", TUTTI_ATTR_FLOAT, "1e-6"},
@@ -73,10 +74,10 @@ const tutti_op tutti_op_rms_norm_backward = {
     .max_inputs = 3,
     .outputs = 2,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = rms_norm_backward_infer,
+    .gradient = rms_norm_backward_gradient,
+    .cost = rms_norm_backward_cost,
+    .split = rms_norm_backward_split,
+    .reference = rms_norm_backward_reference,
     .samples = samples,
 };

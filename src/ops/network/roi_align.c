@@ -3,12 +3,12 @@
 
 extern const tutti_op tutti_op_roi_align;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status roi_align_infer(tutti_infer *node)
 {
     return tutti__roi_infer(node, &node->outputs[0]);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status roi_align_gradient(tutti_gradient_call *node)
 {
     tutti_attr attrs[] = {SAME_ROI(node)};
     if (!tutti_sym_ok(node->output_grads[0]))
@@ -22,13 +22,13 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void roi_align_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__roi_cost(node, &node->outputs[0], ret);
 }
 
 /* By channels, by regions. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int roi_align_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     tutti__way_add(&ways, SLOTS(3, TUTTI_WHOLE, TUTTI_WHOLE), SLOTS(3));
@@ -64,8 +64,8 @@ static void fill_bin(const tutti_roi *roi, const int64_t bin[2], const double *x
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status roi_align_run(const tutti_kernel_call *call, const double *const *inputs,
+                                  double *const *outputs, tutti_arena *scratch)
 {
     const int64_t *dims = call->outputs[0].dims;
     bool largest = strcmp(tutti_attr_string(call->attrs, call->attr_count, "mode"), "max") == 0;
@@ -80,9 +80,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status roi_align_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, roi_align_run);
 }
 
 tutti_sym tutti_roi_align_with(tutti_sym x, tutti_sym regions, tutti_sym images,
@@ -123,10 +123,10 @@ const tutti_op tutti_op_roi_align = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = roi_align_infer,
+    .gradient = roi_align_gradient,
+    .cost = roi_align_cost,
+    .split = roi_align_split,
+    .reference = roi_align_reference,
     .samples = samples,
 };

@@ -2,7 +2,7 @@
 #include "ops/network/roi_align.h"
 #include "ops/pull_back.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status roi_align_backward_infer(tutti_infer *node)
 {
     tutti_type y;
     TUTTI_TRY(tutti__roi_infer(node, &y));
@@ -14,19 +14,19 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status roi_align_backward_gradient(tutti_gradient_call *node)
 {
     static const int of[] = {TUTTI_ROI_X, TUTTI_ROI_REGIONS};
     return tutti__backward_gradient(node, tutti__roi_align_nodes, 2, of);
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void roi_align_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__roi_cost(node, &node->inputs[TUTTI_ROI_GRAD], ret);
     ret->flops *= 3;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int roi_align_backward_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
     tutti__way_add(&ways, SLOTS(3, TUTTI_WHOLE, TUTTI_WHOLE, 3), SLOTS(3, TUTTI_PARTIAL_SUM));
@@ -106,8 +106,9 @@ static void give_bin(const operands *o, const tutti_roi *roi, const int64_t bin[
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status roi_align_backward_run(const tutti_kernel_call *call,
+                                           const double *const *inputs, double *const *outputs,
+                                           tutti_arena *scratch)
 {
     const int64_t *dims = call->inputs[TUTTI_ROI_GRAD].dims;
     const double *grad = inputs[TUTTI_ROI_GRAD];
@@ -122,9 +123,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status roi_align_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, roi_align_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {ROI_ATTRS, {NULL, TUTTI_ATTR_NONE, NULL}};
@@ -149,10 +150,10 @@ const tutti_op tutti_op_roi_align_backward = {
     .outputs = 2,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = roi_align_backward_infer,
+    .gradient = roi_align_backward_gradient,
+    .cost = roi_align_backward_cost,
+    .split = roi_align_backward_split,
+    .reference = roi_align_backward_reference,
     .samples = samples,
 };

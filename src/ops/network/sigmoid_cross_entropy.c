@@ -5,14 +5,14 @@
 
 extern const tutti_op tutti_op_sigmoid_cross_entropy;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status sigmoid_cross_entropy_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_floats(node, 0, 2));
     return tutti_infer_broadcast(node);
 }
 
 /* dx = (sigmoid(x) - z) dy, dz = -x dy */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sigmoid_cross_entropy_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], z = node->inputs[1], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad))
@@ -26,13 +26,13 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: an exponential, a logarithm, 5 more. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void sigmoid_cross_entropy_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, (5 + 2 * EXP_FLOPS) * tutti__elements(&node->outputs[0]), ret);
 }
 
 /* Infinite logits that are right lose nothing: their 0 times infinity is 0. */
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double sigmoid_cross_entropy_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     double size = fabs(x[0]), wrong = x[0] > 0 ? 1 - x[1] : x[1];
     return (wrong == 0 ? 0 : size * wrong) + log1p(exp(-size));
@@ -61,11 +61,11 @@ const tutti_op tutti_op_sigmoid_cross_entropy = {
     .max_inputs = 2,
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
+    .infer = sigmoid_cross_entropy_infer,
+    .gradient = sigmoid_cross_entropy_gradient,
+    .cost = sigmoid_cross_entropy_cost,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = sigmoid_cross_entropy_scalar,
     .samples = samples,
 };

@@ -6,35 +6,35 @@ extern const tutti_op tutti_op_simple_rnn;
 
 static const tutti_cell *const cell = &tutti__simple_rnn_cell;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status simple_rnn_infer(tutti_infer *node)
 {
     return tutti__rnn_infer(node, cell);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status simple_rnn_gradient(tutti_gradient_call *node)
 {
     return tutti__rnn_gradient(node, cell);
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void simple_rnn_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__rnn_cost(node, cell, ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int simple_rnn_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__rnn_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status simple_rnn_run(const tutti_kernel_call *call, const double *const *inputs,
+                                   double *const *outputs, tutti_arena *scratch)
 {
     return tutti__rnn_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status simple_rnn_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, simple_rnn_run);
 }
 
 tutti_sym tutti_nn_simple_rnn_with(tutti_sym x, tutti_sym h, tutti_sym kernel, tutti_sym recurrent,
@@ -67,10 +67,10 @@ const tutti_op tutti_op_simple_rnn = {
     .max_inputs = 6,
     .outputs = 2,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = simple_rnn_infer,
+    .gradient = simple_rnn_gradient,
+    .cost = simple_rnn_cost,
+    .split = simple_rnn_split,
+    .reference = simple_rnn_reference,
     .samples = samples,
 };

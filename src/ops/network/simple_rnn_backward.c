@@ -4,35 +4,36 @@
 
 static const tutti_cell *const cell = &tutti__simple_rnn_cell;
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status simple_rnn_backward_infer(tutti_infer *node)
 {
     return tutti__rnn_backward_infer(node, cell);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status simple_rnn_backward_gradient(tutti_gradient_call *node)
 {
     return tutti__rnn_second_gradient(node, cell);
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void simple_rnn_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__rnn_backward_cost(node, cell, ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int simple_rnn_backward_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__rnn_backward_split(node, cell, capacity, ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status simple_rnn_backward_run(const tutti_kernel_call *call,
+                                            const double *const *inputs, double *const *outputs,
+                                            tutti_arena *scratch)
 {
     return tutti__rnn_backward_run(call, cell, inputs, outputs, scratch);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status simple_rnn_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, simple_rnn_backward_run);
 }
 
 static const tutti_attr_spec attrs[] = {{"reverse", TUTTI_ATTR_INT, "false"},
@@ -58,10 +59,10 @@ const tutti_op tutti_op_simple_rnn_backward = {
     .max_inputs = 8,
     .outputs = 5,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = simple_rnn_backward_infer,
+    .gradient = simple_rnn_backward_gradient,
+    .cost = simple_rnn_backward_cost,
+    .split = simple_rnn_backward_split,
+    .reference = simple_rnn_backward_reference,
     .samples = samples,
 };

@@ -2,8 +2,8 @@
  */
 #include "ops/network/recurrent.h"
 
-static void step(int64_t units, const double *a, const double *b, double *h, double *c,
-                 double *reserve)
+static void simple_rnn_cell_step(int64_t units, const double *a, const double *b, double *h,
+                                 double *c, double *reserve)
 {
     for (int64_t j = 0; j < units; j++)
         h[j] = tanh(a[j] + b[j]);
@@ -32,7 +32,7 @@ const struct tutti_cell tutti__simple_rnn_cell = {
     .kept = 0,
     .biases = 1,
     .backward = "simple_rnn_backward",
-    .step = step,
+    .step = simple_rnn_cell_step,
     .back = back,
     .back_nodes = back_nodes,
 };

@@ -4,7 +4,7 @@
 extern const tutti_op tutti_op_softmax;
 
 /* dx = y (dy - sum(y dy)) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status softmax_gradient(tutti_gradient_call *node)
 {
     tutti_sym y = node->outputs[0], grad = node->output_grads[0];
     if (!tutti_sym_ok(grad) || !node->wanted[0])
@@ -15,7 +15,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: maximum, difference, exponential, sum, quotient. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void softmax_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, (4 + EXP_FLOPS) * tutti__elements(&node->inputs[0]), ret);
 }
@@ -26,7 +26,7 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return tutti__softmax_run(call, inputs[0], outputs[0], exp);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status softmax_reference(const tutti_kernel_call *call)
 {
     return tutti__on_doubles(call, run);
 }
@@ -59,9 +59,9 @@ const tutti_op tutti_op_softmax = {
     .outputs = 1,
     .attrs = attrs,
     .infer = tutti__softmax_infer,
-    .gradient = gradient,
-    .cost = cost,
+    .gradient = softmax_gradient,
+    .cost = softmax_cost,
     .split = tutti__softmax_split,
-    .reference = reference,
+    .reference = softmax_reference,
     .samples = samples,
 };

@@ -6,7 +6,7 @@ extern const tutti_op tutti_op_softmax_cross_entropy;
 
 enum { LOGITS, LABELS };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status softmax_cross_entropy_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_floats(node, 0, 2));
     return tutti__row_loss_infer(node, 1);
@@ -14,7 +14,7 @@ static tutti_status infer(tutti_infer *node)
 
 /* dlogits = (softmax(logits) sum(labels) - labels) dy, where the sum is 1 when labels are
  * probabilities; dlabels = -log_softmax(logits) dy. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status softmax_cross_entropy_gradient(tutti_gradient_call *node)
 {
     tutti_sym logits = node->inputs[LOGITS], labels = node->inputs[LABELS];
     if (!tutti_sym_ok(node->output_grads[0]))
@@ -30,14 +30,15 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: maximum, difference, exponential, sum; difference, product, sum. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void softmax_cross_entropy_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, (6 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
 }
 
 /* A label of 0 adds nothing, also where the logit is -inf. */
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status softmax_cross_entropy_run(const tutti_kernel_call *call,
+                                              const double *const *inputs, double *const *outputs,
+                                              tutti_arena *scratch)
 {
     int64_t rows, classes;
     tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
@@ -53,9 +54,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status softmax_cross_entropy_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, softmax_cross_entropy_run);
 }
 
 tutti_sym(tutti_nn_softmax_cross_entropy)(tutti_sym labels, tutti_sym logits)
@@ -81,10 +82,10 @@ const tutti_op tutti_op_softmax_cross_entropy = {
     .min_inputs = 2,
     .max_inputs = 2,
     .outputs = 1,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
+    .infer = softmax_cross_entropy_infer,
+    .gradient = softmax_cross_entropy_gradient,
+    .cost = softmax_cross_entropy_cost,
     .split = tutti__row_loss_split,
-    .reference = reference,
+    .reference = softmax_cross_entropy_reference,
     .samples = samples,
 };

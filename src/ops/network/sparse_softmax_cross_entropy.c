@@ -7,13 +7,13 @@ extern const tutti_op tutti_op_sparse_softmax_cross_entropy;
 
 enum { LOGITS, LABELS };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status sparse_softmax_cross_entropy_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__labels_infer(node));
     return tutti__row_loss_infer(node, 0);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sparse_softmax_cross_entropy_gradient(tutti_gradient_call *node)
 {
     tutti_sym inputs[] = {node->inputs[LOGITS], node->inputs[LABELS], node->output_grads[0]};
     if (tutti_sym_ok(inputs[2]) && node->wanted[LOGITS])
@@ -23,13 +23,14 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: maximum, difference, exponential, sum. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void sparse_softmax_cross_entropy_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, (3 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status sparse_softmax_cross_entropy_run(const tutti_kernel_call *call,
+                                                     const double *const *inputs,
+                                                     double *const *outputs, tutti_arena *scratch)
 {
     int64_t rows, classes;
     tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
@@ -43,9 +44,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status sparse_softmax_cross_entropy_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, sparse_softmax_cross_entropy_run);
 }
 
 tutti_sym(tutti_nn_sparse_cross_entropy)(tutti_sym labels, tutti_sym logits)
@@ -72,11 +73,11 @@ const tutti_op tutti_op_sparse_softmax_cross_entropy = {
     .max_inputs = 2,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
+    .infer = sparse_softmax_cross_entropy_infer,
+    .gradient = sparse_softmax_cross_entropy_gradient,
+    .cost = sparse_softmax_cross_entropy_cost,
     .split = tutti__row_loss_split,
-    .reference = reference,
+    .reference = sparse_softmax_cross_entropy_reference,
     .samples = samples,
 };
 

@@ -6,7 +6,7 @@ extern const tutti_op tutti_op_sparse_softmax_cross_entropy_backward;
 
 enum { LOGITS, LABELS, GRAD };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status sparse_softmax_cross_entropy_backward_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__labels_infer(node));
     TUTTI_TRY(tutti__row_loss_infer(node, 0));
@@ -23,7 +23,7 @@ static tutti_status infer(tutti_infer *node)
 
 /* With p = softmax(logits) and u the gradient of the output: d grad = sum(u (p - one_hot)), and
  * d logits = grad p (u - sum(u p)). */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sparse_softmax_cross_entropy_backward_gradient(tutti_gradient_call *node)
 {
     tutti_sym logits = node->inputs[LOGITS], u = node->output_grads[0];
     if (!tutti_sym_ok(u))
@@ -45,13 +45,15 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* An element: maximum, difference, exponential, sum, quotient, product. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void sparse_softmax_cross_entropy_backward_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_flops(node, (5 + EXP_FLOPS) * tutti__elements(&node->inputs[LOGITS]), ret);
 }
 
-static tutti_status run(const tutti_kernel_call *call, const double *const *inputs,
-                        double *const *outputs, tutti_arena *scratch)
+static tutti_status sparse_softmax_cross_entropy_backward_run(const tutti_kernel_call *call,
+                                                              const double *const *inputs,
+                                                              double *const *outputs,
+                                                              tutti_arena *scratch)
 {
     int64_t rows, classes;
     tutti__row_loss_matrix(&call->inputs[LOGITS], &rows, &classes);
@@ -70,9 +72,9 @@ static tutti_status run(const tutti_kernel_call *call, const double *const *inpu
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status sparse_softmax_cross_entropy_backward_reference(const tutti_kernel_call *call)
 {
-    return tutti__on_doubles(call, run);
+    return tutti__on_doubles(call, sparse_softmax_cross_entropy_backward_run);
 }
 
 static const char *const samples[] = {
@@ -94,10 +96,10 @@ const tutti_op tutti_op_sparse_softmax_cross_entropy_backward = {
     .max_inputs = 3,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
+    .infer = sparse_softmax_cross_entropy_backward_infer,
+    .gradient = sparse_softmax_cross_entropy_backward_gradient,
+    .cost = sparse_softmax_cross_entropy_backward_cost,
     .split = tutti__row_loss_split,
-    .reference = reference,
+    .reference = sparse_softmax_cross_entropy_backward_reference,
     .samples = samples,
 };

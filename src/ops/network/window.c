@@ -26,7 +26,8 @@ static int64_t extent(const tutti_windows *w, int axis)
 }
 
 /* Sets out and before of one axis; `after` is what explicit padding adds at the end. */
-static void place(tutti_windows *w, int axis, const char *padding, int64_t before, int64_t after)
+static void window_place(tutti_windows *w, int axis, const char *padding, int64_t before,
+                         int64_t after)
 {
     int64_t in = w->in[axis], stride = w->stride[axis];
     w->before[axis] = strcmp(padding, "explicit") == 0 ? before : 0;
@@ -71,7 +72,7 @@ tutti_windows tutti__windows(const tutti_attr *attrs, int attr_count, const int6
         w.size[axis] = size[axis];
         w.stride[axis] = strides[axis] > 0 ? strides[axis] : size[axis];
         w.dilation[axis] = dilated ? dilations[axis] : 1;
-        place(&w, axis, padding, pads[2 * axis], is_explicit ? pads[2 * axis + 1] : 0);
+        window_place(&w, axis, padding, pads[2 * axis], is_explicit ? pads[2 * axis + 1] : 0);
     }
     return w;
 }

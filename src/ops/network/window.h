@@ -108,7 +108,7 @@ double tutti__convolution_flops(const tutti_type *kernel, const tutti_type *y);
  * channel in x, kernel and y. */
 typedef void tutti_tap_fn(const tutti_convolution *c, void *context, int64_t x, int64_t kernel,
                           int64_t y);
-void tutti__convolution_walk(const tutti_convolution *c, tutti_tap_fn *visit, void *context);
+void tutti__convolution_each(const tutti_convolution *c, tutti_tap_fn *visit, void *context);
 
 /* Nodes of the three convolution operators of as many axes as `node` has, with its attributes.
  * `like`, whose sizes (of x or of the kernel) are wanted, joins the inputs only where they are not
@@ -149,7 +149,7 @@ tutti_type tutti__pool_type(const tutti_type *x, const tutti_windows *windows);
  * offsets of channel 0 in the pooled tensor and in x. */
 typedef void tutti_pool_fn(void *context, int64_t channels, int64_t out, int64_t count,
                            const int64_t *taps);
-tutti_status tutti__pool_walk(const tutti_windows *w, const int64_t *x, tutti_arena *scratch,
+tutti_status tutti__pool_each(const tutti_windows *w, const int64_t *x, tutti_arena *scratch,
                               tutti_pool_fn *visit, void *context);
 /* FLOPs: one for every tap of every output. */
 void tutti__pool_cost(const tutti_infer *node, const tutti_type *pooled, tutti_cost *ret);

@@ -3,22 +3,22 @@
 #include "ops/network/window.h"
 #include "ops/quantized/quantized.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status conv_integer_infer(tutti_infer *node)
 {
     return tutti__int_conv_infer(node, tutti__conv_integer_inputs(), TUTTI_I32);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status conv_integer_reference(const tutti_kernel_call *call)
 {
     return tutti__int_conv_reference(call, tutti__conv_integer_inputs());
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void conv_integer_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__int_conv_cost(node, tutti__conv_integer_inputs(), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int conv_integer_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__int_conv_split(node, tutti__conv_integer_inputs(), capacity, ret);
 }
@@ -72,9 +72,9 @@ const tutti_op tutti_op_conv_integer = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = conv_integer_infer,
+    .cost = conv_integer_cost,
+    .split = conv_integer_split,
+    .reference = conv_integer_reference,
     .samples = samples,
 };

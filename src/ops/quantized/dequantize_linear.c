@@ -1,7 +1,7 @@
 /* dequantize_linear.c: the floats that bytes, or sums of their products, stand for. */
 #include "ops/quantized/quantized.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status dequantize_linear_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *q = &node->inputs[0];
@@ -14,7 +14,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, node->inputs[1].dtype, q->rank, q->dims);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status dequantize_linear_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *scale = &call->inputs[1], *y = &call->outputs[0];
     tutti_quantum q = tutti__quantum(call);
@@ -65,9 +65,9 @@ const tutti_op tutti_op_dequantize_linear = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = dequantize_linear_infer,
     .cost = tutti__cost_elementwise,
     .split = tutti__split_quantum,
-    .reference = reference,
+    .reference = dequantize_linear_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* dynamic_quantize_linear.c: floats as u8 by their own smallest and largest. */
 #include "ops/quantized/quantized.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status dynamic_quantize_linear_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -14,7 +14,7 @@ static tutti_status infer(tutti_infer *node)
 
 /* low = min(0, min x), high = max(0, max x), scale = (high - low) / 255, zero = round(-low /
  * scale); of zeros only the scale is 1. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status dynamic_quantize_linear_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = tutti_view_count(x);
@@ -55,8 +55,8 @@ const tutti_op tutti_op_dynamic_quantize_linear = {
     .max_inputs = 1,
     .outputs = 3,
     .flags = TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
+    .infer = dynamic_quantize_linear_infer,
     .cost = tutti__cost_elementwise,
-    .reference = reference,
+    .reference = dynamic_quantize_linear_reference,
     .samples = samples,
 };

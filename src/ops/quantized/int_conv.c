@@ -71,8 +71,8 @@ tutti_status tutti__int_conv_infer(tutti_infer *node, const tutti_int_conv *c, t
 }
 
 /* The sum of one filter at one place; taps in the padding hold x's zero and add nothing. */
-static int32_t element(const tutti_kernel_call *call, const tutti_int_conv *c,
-                       const tutti_convolution *v, const int64_t at[3], int64_t filter)
+static int32_t int_conv_element(const tutti_kernel_call *call, const tutti_int_conv *c,
+                                const tutti_convolution *v, const int64_t at[3], int64_t filter)
 {
     const tutti_view *x = &call->inputs[c->x], *kernel = &call->inputs[c->kernel];
     const tutti_windows *w = &v->windows;
@@ -106,7 +106,7 @@ tutti_status tutti__int_conv_reference(const tutti_kernel_call *call, const tutt
         for (at[1] = 0; at[1] < y->dims[1]; at[1]++)
             for (at[2] = 0; at[2] < y->dims[2]; at[2]++)
                 for (int64_t f = 0; f < y->dims[3]; f++, index++) {
-                    uint32_t sum = (uint32_t)element(call, c, &v, at, f);
+                    uint32_t sum = (uint32_t)int_conv_element(call, c, &v, at, f);
                     if (c->bias < call->input_count) {
                         const tutti_view *bias = &call->inputs[c->bias];
                         sum +=

@@ -72,8 +72,8 @@ static int64_t batch_start(const tutti_view *view, const tutti_view *y, int64_t 
     return start;
 }
 
-static int32_t element(const tutti_kernel_call *call, const tutti_int_matmul *m, int64_t a_start,
-                       int64_t b_start, int64_t i, int64_t j)
+static int32_t int_matmul_element(const tutti_kernel_call *call, const tutti_int_matmul *m,
+                                  int64_t a_start, int64_t b_start, int64_t i, int64_t j)
 {
     const tutti_view *a = &call->inputs[m->a], *b = &call->inputs[m->b];
     int64_t k = a->dims[a->rank - 1], n = b->dims[b->rank - 1];
@@ -97,7 +97,7 @@ tutti_status tutti__int_matmul_reference(const tutti_kernel_call *call, const tu
         int64_t a_start = batch_start(a, y, n), b_start = batch_start(b, y, n);
         for (int64_t i = 0; i < rows; i++)
             for (int64_t j = 0; j < columns; j++, at++) {
-                int32_t sum = element(call, m, a_start, b_start, i, j);
+                int32_t sum = int_matmul_element(call, m, a_start, b_start, i, j);
                 tutti_view_set_int(y, at,
                                    m->finish ? tutti__requantize(call, m->finish, i, j, sum) : sum);
             }

@@ -2,22 +2,22 @@
 #include "ops/build.h"
 #include "ops/quantized/quantized.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status matmul_integer_infer(tutti_infer *node)
 {
     return tutti__int_matmul_infer(node, tutti__matmul_integer_inputs(), TUTTI_I32);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status matmul_integer_reference(const tutti_kernel_call *call)
 {
     return tutti__int_matmul_reference(call, tutti__matmul_integer_inputs());
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void matmul_integer_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__int_matmul_cost(node, tutti__matmul_integer_inputs(), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int matmul_integer_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__int_matmul_split(node, tutti__matmul_integer_inputs(), capacity, ret);
 }
@@ -55,9 +55,9 @@ const tutti_op tutti_op_matmul_integer = {
     .max_inputs = 4,
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = matmul_integer_infer,
+    .cost = matmul_integer_cost,
+    .split = matmul_integer_split,
+    .reference = matmul_integer_reference,
     .samples = samples,
 };

@@ -2,22 +2,22 @@
 #include "ops/network/window.h"
 #include "ops/quantized/quantized.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status qlinear_conv_infer(tutti_infer *node)
 {
     return tutti__int_conv_infer(node, tutti__qlinear_conv_inputs(), node->inputs[7].dtype);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status qlinear_conv_reference(const tutti_kernel_call *call)
 {
     return tutti__int_conv_reference(call, tutti__qlinear_conv_inputs());
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void qlinear_conv_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__int_conv_cost(node, tutti__qlinear_conv_inputs(), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int qlinear_conv_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__int_conv_split(node, tutti__qlinear_conv_inputs(), capacity, ret);
 }
@@ -65,9 +65,9 @@ const tutti_op tutti_op_qlinear_conv = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = qlinear_conv_infer,
+    .cost = qlinear_conv_cost,
+    .split = qlinear_conv_split,
+    .reference = qlinear_conv_reference,
     .samples = samples,
 };

@@ -1,22 +1,22 @@
 /* qlinear_matmul.c: products of quantised matrices, quantised again. */
 #include "ops/quantized/quantized.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status qlinear_matmul_infer(tutti_infer *node)
 {
     return tutti__int_matmul_infer(node, tutti__qlinear_matmul_inputs(), node->inputs[7].dtype);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status qlinear_matmul_reference(const tutti_kernel_call *call)
 {
     return tutti__int_matmul_reference(call, tutti__qlinear_matmul_inputs());
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void qlinear_matmul_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__int_matmul_cost(node, tutti__qlinear_matmul_inputs(), ret);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int qlinear_matmul_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__int_matmul_split(node, tutti__qlinear_matmul_inputs(), capacity, ret);
 }
@@ -47,9 +47,9 @@ const tutti_op tutti_op_qlinear_matmul = {
     .max_inputs = 8,
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = qlinear_matmul_infer,
+    .cost = qlinear_matmul_cost,
+    .split = qlinear_matmul_split,
+    .reference = qlinear_matmul_reference,
     .samples = samples,
 };

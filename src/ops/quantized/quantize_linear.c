@@ -1,7 +1,7 @@
 /* quantize_linear.c: floats as bytes. */
 #include "ops/quantized/quantized.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status quantize_linear_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -26,7 +26,7 @@ static float divided(const tutti_view *x, const tutti_view *scale, int64_t i, in
     return x->dtype == TUTTI_F64 ? (float)rint(value / by) : (float)value / (float)by;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status quantize_linear_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *scale = &call->inputs[1], *y = &call->outputs[0];
     tutti_quantum q = tutti__quantum(call);
@@ -80,9 +80,9 @@ const tutti_op tutti_op_quantize_linear = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = quantize_linear_infer,
     .cost = tutti__cost_elementwise,
     .split = tutti__split_quantum,
-    .reference = reference,
+    .reference = quantize_linear_reference,
     .samples = samples,
 };

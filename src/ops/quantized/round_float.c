@@ -18,7 +18,7 @@ tutti_sym tutti_round_float_with(tutti_sym x, const tutti_round_float_options *o
 }
 
 /* Within what a double has: 52 bits, exponents from -1074 to 1023. */
-static tutti_status infer(tutti_infer *node)
+static tutti_status round_float_infer(tutti_infer *node)
 {
     int64_t mantissa = RULE_INT(node, "mantissa"), least = RULE_INT(node, "least");
     if (mantissa < 0 || mantissa > 52)
@@ -30,7 +30,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__infer_float(node);
 }
 
-static double scalar(const double *x, const tutti_attr *attrs, int attr_count)
+static double round_float_scalar(const double *x, const tutti_attr *attrs, int attr_count)
 {
     int exponent, least = (int)tutti_attr_int(attrs, attr_count, "least");
     int mantissa = (int)tutti_attr_int(attrs, attr_count, "mantissa");
@@ -77,10 +77,10 @@ const tutti_op tutti_op_round_float = {
     .outputs = 1,
     .flags = TUTTI_OP_ELEMENTWISE | TUTTI_OP_NO_GRADIENT,
     .attrs = attributes,
-    .infer = infer,
+    .infer = round_float_infer,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
     .reference = tutti_reference_elementwise,
-    .scalar = scalar,
+    .scalar = round_float_scalar,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* random_bernoulli.c: 1 with probability p. */
 #include "ops/random/random.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status random_bernoulli_infer(tutti_infer *node)
 {
     double p = RULE_FLOAT(node, "p");
     if (!(p >= 0 && p <= 1))
@@ -10,7 +10,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* u < p with u a multiple of 2^-24, whatever the output's type. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status random_bernoulli_reference(const tutti_kernel_call *call)
 {
     const tutti_view *out = &call->outputs[0];
     double p = RULE_FLOAT(call, "p");
@@ -57,9 +57,9 @@ const tutti_op tutti_op_random_bernoulli = {
     .outputs = 1,
     .flags = TUTTI_OP_RANDOM | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = random_bernoulli_infer,
     .cost = tutti__cost_random,
     .split = tutti__split_random,
-    .reference = reference,
+    .reference = random_bernoulli_reference,
     .samples = samples,
 };

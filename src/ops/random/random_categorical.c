@@ -2,7 +2,7 @@
 #include "ops/random/random.h"
 
 /* counter, logits [batch, classes] -> i64 [batch, n] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status random_categorical_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *logits = &node->inputs[1];
@@ -20,7 +20,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int random_categorical_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     if (capacity > 0)
         ret[0] = (tutti_split){.inputs = {TUTTI_WHOLE, 0}, .outputs = {0}};
@@ -68,7 +68,7 @@ static int64_t pick(const tutti_view *logits, int64_t row, int64_t classes, doub
     return last;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status random_categorical_reference(const tutti_kernel_call *call)
 {
     const tutti_view *logits = &call->inputs[1], *out = &call->outputs[0];
     int64_t batch = logits->dims[0], classes = logits->dims[1], n = out->dims[1];
@@ -119,9 +119,9 @@ const tutti_op tutti_op_random_categorical = {
     .outputs = 1,
     .flags = TUTTI_OP_RANDOM | TUTTI_OP_FALLIBLE | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = random_categorical_infer,
     .cost = tutti__cost_random,
-    .split = split,
-    .reference = reference,
+    .split = random_categorical_split,
+    .reference = random_categorical_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* random_normal.c: normal numbers. */
 #include "ops/random/random.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status random_normal_reference(const tutti_kernel_call *call)
 {
     return tutti__normal_reference(call, tutti__random_normal);
 }
@@ -42,6 +42,6 @@ const tutti_op tutti_op_random_normal = {
     .infer = tutti__infer_normal,
     .cost = tutti__cost_random,
     .split = tutti__split_random,
-    .reference = reference,
+    .reference = random_normal_reference,
     .samples = samples,
 };

@@ -6,7 +6,7 @@
 #include "ops/sort.h"
 
 /* counter, x [rows, ...] -> y like x, order i64 [rows] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status random_shuffle_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_counter(node));
     if (node->inputs[1].rank == 0)
@@ -17,7 +17,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Row i stands where its key of 64 random bits stands among all keys. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status random_shuffle_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[1], *y = &call->outputs[0], *order = &call->outputs[1];
     int64_t rows = x->dims[0];
@@ -43,7 +43,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* dx[order[i]] = dy[i] */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status random_shuffle_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[1] && tutti_sym_ok(node->output_grads[0]))
         node->input_grads[1] =
@@ -52,7 +52,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* Rows may be cut across, never between: the order is of all of them. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int random_shuffle_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int ways = 0;
     for (int axis = 1; axis < node->inputs[1].rank; axis++, ways++)
@@ -96,10 +96,10 @@ const tutti_op tutti_op_random_shuffle = {
     .outputs = 2,
     .flags = TUTTI_OP_RANDOM,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = random_shuffle_infer,
+    .gradient = random_shuffle_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = random_shuffle_split,
+    .reference = random_shuffle_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* random_truncated_normal.c: normal numbers within two standard deviations. */
 #include "ops/random/random.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status random_truncated_normal_reference(const tutti_kernel_call *call)
 {
     return tutti__normal_reference(call, tutti__draw_truncated);
 }
@@ -44,6 +44,6 @@ const tutti_op tutti_op_random_truncated_normal = {
     .infer = tutti__infer_normal,
     .cost = tutti__cost_random,
     .split = tutti__split_random,
-    .reference = reference,
+    .reference = random_truncated_normal_reference,
     .samples = samples,
 };

@@ -14,7 +14,7 @@ static double largest(tutti_dtype dtype)
                                  : 0;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status random_uniform_infer(tutti_infer *node)
 {
     double low = RULE_FLOAT(node, "low"), high = RULE_FLOAT(node, "high");
     TUTTI_TRY(tutti__infer_random(node));
@@ -52,7 +52,7 @@ static void draw_float(const tutti_draw *draw, const tutti_view *out, int64_t i,
         tutti_view_set(out, i, low);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status random_uniform_reference(const tutti_kernel_call *call)
 {
     const tutti_view *out = &call->outputs[0];
     double low = RULE_FLOAT(call, "low"), high = RULE_FLOAT(call, "high");
@@ -104,9 +104,9 @@ const tutti_op tutti_op_random_uniform = {
     .outputs = 1,
     .flags = TUTTI_OP_RANDOM | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = random_uniform_infer,
     .cost = tutti__cost_random,
     .split = tutti__split_random,
-    .reference = reference,
+    .reference = random_uniform_reference,
     .samples = samples,
 };

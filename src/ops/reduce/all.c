@@ -1,20 +1,20 @@
 /* all.c: whether all elements are true. */
 #include "ops/reduce/reduce.h"
 
-static int64_t step_int(int64_t so_far, int64_t x)
+static int64_t all_step_int(int64_t so_far, int64_t x)
 {
     return so_far && x;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status all_reference(const tutti_kernel_call *call)
 {
-    static const tutti_fold fold = {.start_int = 1, .step_int = step_int};
+    static const tutti_reduce_fold fold = {.start_int = 1, .step_int = all_step_int};
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     tutti__reduce_fold(&call->inputs[0], &call->outputs[0], &plan, &fold);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int all_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__reduce_split(node, TUTTI_PARTIAL_MIN, capacity, ret);
 }
@@ -47,7 +47,7 @@ const tutti_op tutti_op_all = {
     .attrs = attrs,
     .infer = tutti__reduce_bools,
     .cost = tutti__reduce_cost,
-    .split = split,
-    .reference = reference,
+    .split = all_split,
+    .reference = all_reference,
     .samples = samples,
 };

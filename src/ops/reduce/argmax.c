@@ -11,7 +11,7 @@ static bool better_int(int64_t a, int64_t b)
     return a > b;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status argmax_reference(const tutti_kernel_call *call)
 {
     return tutti__reduce_position(call, better, better_int);
 }
@@ -44,6 +44,6 @@ const tutti_op tutti_op_argmax = {
     .infer = tutti__reduce_position_infer,
     .cost = tutti__reduce_cost,
     .split = tutti__reduce_position_split,
-    .reference = reference,
+    .reference = argmax_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* cumprod.c: the running product along an axis. */
 #include "ops/reduce/reduce.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status cumprod_infer(tutti_infer *node)
 {
     int axis;
     TUTTI_TRY(tutti__shape_numbers(node, 0));
@@ -14,7 +14,7 @@ static tutti_status infer(tutti_infer *node)
  *   dx[k] = sum over the j whose y[j] has x[k] of dy[j] prod_except(m)[j, k]
  * which is right where elements are 0, for the price of n^2 elements. y[j] has x[i] for i <= j;
  * exclusive: i < j; reverse: the other way round. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status cumprod_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0];
     int rank = tutti_sym_type(x).rank, axis = tutti__axis_of(RULE_INT(node, "axis"), rank);
@@ -37,20 +37,21 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double step(double so_far, double x)
+static double cumprod_step(double so_far, double x)
 {
     return so_far * x;
 }
 
-static int64_t step_int(int64_t so_far, int64_t x)
+static int64_t cumprod_step_int(int64_t so_far, int64_t x)
 {
     return (int64_t)((uint64_t)so_far * (uint64_t)x);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status cumprod_reference(const tutti_kernel_call *call)
 {
     return tutti__reduce_running(
-        call, &(tutti_fold){.start = 1, .step = step, .start_int = 1, .step_int = step_int});
+        call, &(tutti_reduce_fold){
+                  .start = 1, .step = cumprod_step, .start_int = 1, .step_int = cumprod_step_int});
 }
 
 extern const tutti_op tutti_op_cumprod;
@@ -88,10 +89,10 @@ const tutti_op tutti_op_cumprod = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = cumprod_infer,
+    .gradient = cumprod_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti__running_split,
-    .reference = reference,
+    .reference = cumprod_reference,
     .samples = samples,
 };

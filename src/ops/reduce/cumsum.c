@@ -1,7 +1,7 @@
 /* cumsum.c: the running sum along an axis. */
 #include "ops/reduce/reduce.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status cumsum_infer(tutti_infer *node)
 {
     int axis;
     TUTTI_TRY(tutti__shape_numbers(node, 0));
@@ -10,7 +10,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* x[i] is in every sum from i on: the running sum of dy from the other end. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status cumsum_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_cumsum(node->output_grads[0], (int)RULE_INT(node, "axis"),
                                         .exclusive = RULE_INT(node, "exclusive") != 0,
@@ -18,20 +18,21 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double step(double so_far, double x)
+static double cumsum_step(double so_far, double x)
 {
     return so_far + x;
 }
 
-static int64_t step_int(int64_t so_far, int64_t x)
+static int64_t cumsum_step_int(int64_t so_far, int64_t x)
 {
     return (int64_t)((uint64_t)so_far + (uint64_t)x);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status cumsum_reference(const tutti_kernel_call *call)
 {
     return tutti__reduce_running(
-        call, &(tutti_fold){.start = 0, .step = step, .start_int = 0, .step_int = step_int});
+        call, &(tutti_reduce_fold){
+                  .start = 0, .step = cumsum_step, .start_int = 0, .step_int = cumsum_step_int});
 }
 
 extern const tutti_op tutti_op_cumsum;
@@ -68,10 +69,10 @@ const tutti_op tutti_op_cumsum = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = cumsum_infer,
+    .gradient = cumsum_gradient,
     .cost = tutti__cost_elementwise,
     .split = tutti__running_split,
-    .reference = reference,
+    .reference = cumsum_reference,
     .samples = samples,
 };

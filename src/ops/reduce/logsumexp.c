@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* dx = dy e^(x - y) */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status logsumexp_gradient(tutti_gradient_call *node)
 {
     tutti_sym y = tutti__reduce_keep(node, node->outputs[0]);
     tutti_sym grad = tutti__reduce_keep(node, node->output_grads[0]);
@@ -27,7 +27,7 @@ static double logsumexp(const tutti_view *x, int64_t base, const tutti_reduce_ax
     return most + log(sum);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status logsumexp_reference(const tutti_kernel_call *call)
 {
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     for (int64_t k = 0; k < plan.kept.count; k++)
@@ -68,9 +68,9 @@ const tutti_op tutti_op_logsumexp = {
     .outputs = 1,
     .attrs = attrs,
     .infer = tutti__reduce_floats,
-    .gradient = gradient,
+    .gradient = logsumexp_gradient,
     .cost = tutti__reduce_cost,
     .split = tutti__reduce_split_kept,
-    .reference = reference,
+    .reference = logsumexp_reference,
     .samples = samples,
 };

@@ -2,7 +2,7 @@
 #include "ops/reduce/reduce.h"
 
 /* dx = dy / n, repeated; n elements make one result. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status mean_gradient(tutti_gradient_call *node)
 {
     tutti_sym grad = tutti__reduce_divide(node, node->output_grads[0]);
     node->input_grads[0] = tutti_broadcast_like(tutti__reduce_keep(node, grad), node->inputs[0]);
@@ -10,14 +10,14 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* mean = sum / n */
-static tutti_status expand(tutti_expansion *node)
+static tutti_status mean_expand(tutti_expansion *node)
 {
     node->outputs[0] =
         tutti__reduce_expand_mean(node, node->inputs[0], RULE_INT(node, "keepdims") != 0);
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status mean_reference(const tutti_kernel_call *call)
 {
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     for (int64_t k = 0; k < plan.kept.count; k++) {
@@ -61,10 +61,10 @@ const tutti_op tutti_op_mean = {
     .outputs = 1,
     .attrs = attrs,
     .infer = tutti__reduce_floats,
-    .gradient = gradient,
+    .gradient = mean_gradient,
     .cost = tutti__reduce_cost,
     .split = tutti__reduce_split_kept,
-    .expand = expand,
-    .reference = reference,
+    .expand = mean_expand,
+    .reference = mean_reference,
     .samples = samples,
 };

@@ -5,12 +5,12 @@
 #include <math.h>
 
 /* A NaN stays; 0 is larger than -0. */
-static double step(double so_far, double x)
+static double min_step(double so_far, double x)
 {
     return tutti__minimum(so_far, x);
 }
 
-static int64_t step_int(int64_t so_far, int64_t x)
+static int64_t min_step_int(int64_t so_far, int64_t x)
 {
     return x < so_far ? x : so_far;
 }
@@ -30,15 +30,16 @@ static int64_t limit_of(tutti_dtype dtype)
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status min_reference(const tutti_kernel_call *call)
 {
-    tutti_fold fold = {(double)INFINITY, step, limit_of(call->inputs[0].dtype), step_int};
+    tutti_reduce_fold fold = {(double)INFINITY, min_step, limit_of(call->inputs[0].dtype),
+                              min_step_int};
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     tutti__reduce_fold(&call->inputs[0], &call->outputs[0], &plan, &fold);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int min_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__reduce_split(node, TUTTI_PARTIAL_MIN, capacity, ret);
 }
@@ -77,7 +78,7 @@ const tutti_op tutti_op_min = {
     .infer = tutti__reduce_numbers,
     .gradient = tutti__reduce_extreme_gradient,
     .cost = tutti__reduce_cost,
-    .split = split,
-    .reference = reference,
+    .split = min_split,
+    .reference = min_reference,
     .samples = samples,
 };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status norm_infer(tutti_infer *node)
 {
     int64_t ord = RULE_INT(node, "ord");
     if (ord != 1 && ord != 2)
@@ -12,7 +12,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* ord 1: dx = dy sign(x). ord 2: dx = dy x / y, and 0 where y = 0, which means x = 0. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status norm_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0], grad = tutti__reduce_keep(node, node->output_grads[0]);
     if (RULE_INT(node, "ord") == 1) {
@@ -35,7 +35,7 @@ static double step_square(double so_far, double x)
     return so_far + x * x;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status norm_reference(const tutti_kernel_call *call)
 {
     bool euclidean = RULE_INT(call, "ord") == 2;
     double (*step)(double, double) = euclidean ? step_square : step_magnitude;
@@ -52,7 +52,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Magnitudes add up piece by piece, lengths do not. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int norm_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int partial = RULE_INT(node, "ord") == 1 ? TUTTI_PARTIAL_SUM : TUTTI_WHOLE;
     return tutti__reduce_split(node, partial, capacity, ret);
@@ -94,10 +94,10 @@ const tutti_op tutti_op_norm = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = norm_infer,
+    .gradient = norm_gradient,
     .cost = tutti__reduce_cost,
-    .split = split,
-    .reference = reference,
+    .split = norm_split,
+    .reference = norm_reference,
     .samples = samples,
 };

@@ -3,7 +3,7 @@
 
 /* dx[i] = dy (product of all others), axis by axis, so that zeros do no harm: with p the product
  * over the first axes, d(prod of p along a)/dp is prod_except(p, a). */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status prod_gradient(tutti_gradient_call *node)
 {
     tutti_reduce_options keeping = tutti__reduce_keeping(node);
     tutti_sym partial[TUTTI_MAX_RANK] = {node->inputs[0]};
@@ -18,26 +18,26 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static double step(double so_far, double x)
+static double prod_step(double so_far, double x)
 {
     return so_far * x;
 }
 
 /* Integers wrap round. */
-static int64_t step_int(int64_t so_far, int64_t x)
+static int64_t prod_step_int(int64_t so_far, int64_t x)
 {
     return (int64_t)((uint64_t)so_far * (uint64_t)x);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status prod_reference(const tutti_kernel_call *call)
 {
-    static const tutti_fold fold = {1, step, 1, step_int};
+    static const tutti_reduce_fold fold = {1, prod_step, 1, prod_step_int};
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     tutti__reduce_fold(&call->inputs[0], &call->outputs[0], &plan, &fold);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int prod_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__reduce_split(node, TUTTI_PARTIAL_PROD, capacity, ret);
 }
@@ -75,9 +75,9 @@ const tutti_op tutti_op_prod = {
     .outputs = 1,
     .attrs = attrs,
     .infer = tutti__reduce_numbers,
-    .gradient = gradient,
+    .gradient = prod_gradient,
     .cost = tutti__reduce_cost,
-    .split = split,
-    .reference = reference,
+    .split = prod_split,
+    .reference = prod_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* prod_except.c: for each element the product of all others along an axis. */
 #include "ops/reduce/reduce.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status prod_except_infer(tutti_infer *node)
 {
     int axis;
     TUTTI_TRY(tutti__shape_floats(node, 0));
@@ -13,7 +13,7 @@ static tutti_status infer(tutti_infer *node)
  *   de[i]/dx[k] = product of x[j], j != i, j != k, and 0 for k = i
  * Row i of m is x with 1 at place i, so de[i]/dx[k] = prod_except(m)[i, k] off the diagonal, and
  *   dx[k] = sum over i of de[i] prod_except(m)[i, k] (i != k). */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status prod_except_gradient(tutti_gradient_call *node)
 {
     tutti_sym x = node->inputs[0];
     int rank = tutti_sym_type(x).rank, axis = tutti__axis_of(RULE_INT(node, "axis"), rank);
@@ -71,7 +71,7 @@ static double except(const line *l, int64_t first, int64_t count, double before,
     return before;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status prod_except_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));
@@ -84,7 +84,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int prod_except_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
     return tutti__split_other_axes(node, axis, capacity, ret);
@@ -115,10 +115,10 @@ const tutti_op tutti_op_prod_except = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = prod_except_infer,
+    .gradient = prod_except_gradient,
     .cost = tutti__cost_elementwise,
-    .split = split,
-    .reference = reference,
+    .split = prod_except_split,
+    .reference = prod_except_reference,
     .samples = samples,
 };

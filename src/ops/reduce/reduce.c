@@ -5,7 +5,7 @@
 
 /* Shape rules. -------------------------------------------------------------------------------- */
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status reduce_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     bool keep = RULE_INT(node, "keepdims") != 0;
@@ -25,13 +25,13 @@ static tutti_status infer(tutti_infer *node)
 tutti_status tutti__reduce_numbers(tutti_infer *node)
 {
     TUTTI_TRY(tutti__shape_numbers(node, 0));
-    return infer(node);
+    return reduce_infer(node);
 }
 
 tutti_status tutti__reduce_floats(tutti_infer *node)
 {
     TUTTI_TRY(tutti__shape_floats(node, 0));
-    return infer(node);
+    return reduce_infer(node);
 }
 
 tutti_status tutti__reduce_bools(tutti_infer *node)
@@ -42,7 +42,7 @@ tutti_status tutti__reduce_bools(tutti_infer *node)
             node, TUTTI_INVALID,
             "input is %s, needs bools; compare it with something, or convert it with tutti_cast",
             tutti_type_text(&node->inputs[0], text));
-    return infer(node);
+    return reduce_infer(node);
 }
 
 void tutti__reduce_cost(const tutti_infer *node, tutti_cost *ret)
@@ -206,7 +206,7 @@ int64_t tutti__reduce_at(const tutti_reduce_axes *axes, int64_t flat)
 }
 
 void tutti__reduce_fold(const tutti_view *x, const tutti_view *y, const tutti_reduce_plan *plan,
-                        const tutti_fold *fold)
+                        const tutti_reduce_fold *fold)
 {
     bool whole = !tutti_dtype_is_float(x->dtype);
     for (int64_t k = 0; k < plan->kept.count; k++) {
@@ -234,7 +234,7 @@ typedef struct line {
     bool exclusive;
 } line;
 
-static void run_floats(const line *l, const tutti_fold *fold)
+static void run_floats(const line *l, const tutti_reduce_fold *fold)
 {
     double so_far = fold->start;
     for (int64_t i = 0, at = l->base; i < l->count; i++, at += l->step) {
@@ -244,7 +244,7 @@ static void run_floats(const line *l, const tutti_fold *fold)
     }
 }
 
-static void run_ints(const line *l, const tutti_fold *fold)
+static void run_ints(const line *l, const tutti_reduce_fold *fold)
 {
     int64_t so_far = fold->start_int;
     for (int64_t i = 0, at = l->base; i < l->count; i++, at += l->step) {
@@ -254,7 +254,7 @@ static void run_ints(const line *l, const tutti_fold *fold)
     }
 }
 
-tutti_status tutti__reduce_running(const tutti_kernel_call *call, const tutti_fold *fold)
+tutti_status tutti__reduce_running(const tutti_kernel_call *call, const tutti_reduce_fold *fold)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));

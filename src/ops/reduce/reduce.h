@@ -50,18 +50,18 @@ tutti_reduce_plan tutti__reduce_plan_of(const tutti_kernel_call *call); /* by at
 int64_t tutti__reduce_at(const tutti_reduce_axes *axes, int64_t flat);
 
 /* result = step(… step(step(start, x0), x1) …), in row-major order, floats in double. */
-typedef struct tutti_fold {
+typedef struct tutti_reduce_fold {
     double start;
     double (*step)(double so_far, double x);
     int64_t start_int;
     int64_t (*step_int)(int64_t so_far, int64_t x); /* (optional where integers are refused) */
-} tutti_fold;
+} tutti_reduce_fold;
 void tutti__reduce_fold(const tutti_view *x, const tutti_view *y, const tutti_reduce_plan *plan,
-                        const tutti_fold *fold);
+                        const tutti_reduce_fold *fold);
 
 /* Along attribute "axis", by "exclusive" and "reverse": every element gets the fold of those before
  * it and itself. And the cuts along other axes. */
-tutti_status tutti__reduce_running(const tutti_kernel_call *call, const tutti_fold *fold);
+tutti_status tutti__reduce_running(const tutti_kernel_call *call, const tutti_reduce_fold *fold);
 int tutti__running_split(const tutti_infer *node, int capacity, tutti_split *ret);
 
 /* The gradient of max and min: shared by all elements that are equal to the result. */

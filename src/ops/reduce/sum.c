@@ -2,33 +2,33 @@
 #include "ops/reduce/reduce.h"
 
 /* Every element adds to one result: dx = dy, repeated. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sum_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] =
         tutti_broadcast_like(tutti__reduce_keep(node, node->output_grads[0]), node->inputs[0]);
     return TUTTI_OK;
 }
 
-static double step(double so_far, double x)
+static double sum_step(double so_far, double x)
 {
     return so_far + x;
 }
 
 /* Integers wrap round. */
-static int64_t step_int(int64_t so_far, int64_t x)
+static int64_t sum_step_int(int64_t so_far, int64_t x)
 {
     return (int64_t)((uint64_t)so_far + (uint64_t)x);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status sum_reference(const tutti_kernel_call *call)
 {
-    static const tutti_fold fold = {0, step, 0, step_int};
+    static const tutti_reduce_fold fold = {0, sum_step, 0, sum_step_int};
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     tutti__reduce_fold(&call->inputs[0], &call->outputs[0], &plan, &fold);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int sum_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__reduce_split(node, TUTTI_PARTIAL_SUM, capacity, ret);
 }
@@ -65,9 +65,9 @@ const tutti_op tutti_op_sum = {
     .flags = TUTTI_OP_LINEAR,
     .attrs = attrs,
     .infer = tutti__reduce_numbers,
-    .gradient = gradient,
+    .gradient = sum_gradient,
     .cost = tutti__reduce_cost,
-    .split = split,
-    .reference = reference,
+    .split = sum_split,
+    .reference = sum_reference,
     .samples = samples,
 };

@@ -15,7 +15,7 @@ static uint32_t repeated_axes(int rank, const int64_t *dims, int like_rank,
     return mask;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status sum_like_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0], *like = &node->inputs[1];
     int64_t dims[TUTTI_MAX_RANK];
@@ -24,27 +24,27 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like->rank, like->dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sum_like_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_broadcast_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
-static double step(double so_far, double x)
+static double sum_like_step(double so_far, double x)
 {
     return so_far + x;
 }
 
 /* Integers wrap round. */
-static int64_t step_int(int64_t so_far, int64_t x)
+static int64_t sum_like_step_int(int64_t so_far, int64_t x)
 {
     return (int64_t)((uint64_t)so_far + (uint64_t)x);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status sum_like_reference(const tutti_kernel_call *call)
 {
-    static const tutti_fold fold = {0, step, 0, step_int};
+    static const tutti_reduce_fold fold = {0, sum_like_step, 0, sum_like_step_int};
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_reduce_plan plan =
         tutti__reduce_plan(x, repeated_axes(x->rank, x->dims, y->rank, y->dims));
@@ -52,7 +52,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int sum_like_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0], *like = &node->inputs[1];
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -94,10 +94,10 @@ const tutti_op tutti_op_sum_like = {
     .min_inputs = 2,
     .max_inputs = 2,
     .outputs = 1,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = sum_like_infer,
+    .gradient = sum_like_gradient,
     .cost = tutti__reduce_cost,
-    .split = split,
-    .reference = reference,
+    .split = sum_like_split,
+    .reference = sum_like_reference,
     .samples = samples,
 };

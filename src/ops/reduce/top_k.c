@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status top_k_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     tutti_type y = node->inputs[0];
@@ -26,7 +26,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Each value's gradient goes back to where the value came from. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status top_k_gradient(tutti_gradient_call *node)
 {
     if (tutti_sym_ok(node->output_grads[0]))
         node->input_grads[0] =
@@ -65,7 +65,7 @@ static void top_of_row(const tutti_view *x, int64_t base, int64_t size, int64_t 
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status top_k_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t size = x->dims[x->rank - 1], k = RULE_INT(call, "k");
@@ -81,13 +81,13 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int top_k_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_other_axes(node, node->inputs[0].rank - 1, capacity, ret);
 }
 
 /* About log2(k) comparisons an element. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void top_k_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_move(node, ret);
     ret->flops = tutti__shape_elements(&node->inputs[0]) * log2((double)RULE_INT(node, "k") + 2);
@@ -119,10 +119,10 @@ const tutti_op tutti_op_top_k = {
     .max_inputs = 1,
     .outputs = 2,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = top_k_infer,
+    .gradient = top_k_gradient,
+    .cost = top_k_cost,
+    .split = top_k_split,
+    .reference = top_k_reference,
     .samples = samples,
 };

@@ -2,7 +2,7 @@
 #include "ops/reduce/reduce.h"
 
 /* dx = dy 2 (x - mean) / n; what flows through the mean cancels. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status variance_gradient(tutti_gradient_call *node)
 {
     tutti_reduce_options keeping = tutti__reduce_keeping(node);
     tutti_sym distance = tutti_sub(node->inputs[0], tutti_mean_with(node->inputs[0], &keeping));
@@ -25,7 +25,7 @@ static double variance(const tutti_view *x, int64_t base, const tutti_reduce_axe
 }
 
 /* variance = sum((x - mean)^2) / n */
-static tutti_status expand(tutti_expansion *node)
+static tutti_status variance_expand(tutti_expansion *node)
 {
     tutti_sym mean = tutti__reduce_expand_mean(node, node->inputs[0], true);
     tutti_sym squares = tutti_square(tutti_sub(node->inputs[0], mean));
@@ -33,7 +33,7 @@ static tutti_status expand(tutti_expansion *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status variance_reference(const tutti_kernel_call *call)
 {
     tutti_reduce_plan plan = tutti__reduce_plan_of(call);
     for (int64_t k = 0; k < plan.kept.count; k++)
@@ -73,10 +73,10 @@ const tutti_op tutti_op_variance = {
     .outputs = 1,
     .attrs = attrs,
     .infer = tutti__reduce_floats,
-    .gradient = gradient,
+    .gradient = variance_gradient,
     .cost = tutti__reduce_cost,
     .split = tutti__reduce_split_kept,
-    .expand = expand,
-    .reference = reference,
+    .expand = variance_expand,
+    .reference = variance_reference,
     .samples = samples,
 };

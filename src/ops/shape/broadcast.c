@@ -1,8 +1,8 @@
 /* broadcast.c: what broadcast_to, broadcast_like and sum_like share; see broadcast.h. */
 #include "ops/shape/broadcast.h"
 
-static tutti_status refuse(const tutti_infer *node, const tutti_type *small,
-                           const tutti_type *large)
+static tutti_status broadcast_refuse(const tutti_infer *node, const tutti_type *small,
+                                     const tutti_type *large)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     return RULE_FAIL(node, TUTTI_INVALID,
@@ -16,14 +16,14 @@ tutti_status tutti__broadcast_check(const tutti_infer *node, const tutti_type *s
 {
     int shift = large->rank - small->rank;
     if (shift < 0)
-        return refuse(node, small, large);
+        return broadcast_refuse(node, small, large);
     memcpy(ret_dims, large->dims, sizeof large->dims);
     for (int i = 0; i < small->rank; i++) {
         int64_t from = small->dims[i], to = large->dims[i + shift];
         if (from == 1 || from == TUTTI_ANY || from == to)
             continue;
         if (to != TUTTI_ANY)
-            return refuse(node, small, large);
+            return broadcast_refuse(node, small, large);
         ret_dims[i + shift] = from;
     }
     return TUTTI_OK;

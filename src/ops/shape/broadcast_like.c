@@ -1,7 +1,7 @@
 /* broadcast_like.c: repeats x until it has the shape of another tensor. */
 #include "ops/shape/broadcast.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status broadcast_like_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0], *like = &node->inputs[1];
     int64_t dims[TUTTI_MAX_RANK];
@@ -9,14 +9,14 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like->rank, dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status broadcast_like_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_unbroadcast(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int broadcast_like_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     for (int i = 0; i < node->outputs[0].rank; i++) {
@@ -50,10 +50,10 @@ const tutti_op tutti_op_broadcast_like = {
     .min_inputs = 2,
     .max_inputs = 2,
     .outputs = 1,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = broadcast_like_infer,
+    .gradient = broadcast_like_gradient,
     .cost = tutti__cost_move,
-    .split = split,
+    .split = broadcast_like_split,
     .reference = tutti__broadcast_reference,
     .samples = samples,
 };

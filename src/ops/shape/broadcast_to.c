@@ -1,7 +1,7 @@
 /* broadcast_to.c: repeats x along axes of size 1 and new leading axes. */
 #include "ops/shape/broadcast.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status broadcast_to_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     const int64_t *dims;
@@ -25,13 +25,13 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, rank, known);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status broadcast_to_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_unbroadcast(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int broadcast_to_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     const int64_t *dims;
@@ -76,10 +76,10 @@ const tutti_op tutti_op_broadcast_to = {
     .outputs = 1,
     .flags = TUTTI_OP_LINEAR,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = broadcast_to_infer,
+    .gradient = broadcast_to_gradient,
     .cost = tutti__cost_move,
-    .split = split,
+    .split = broadcast_to_split,
     .reference = tutti__broadcast_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* concat.c: joins tensors along an axis. */
 #include "ops/shape/move.h"
 
-static tutti_status refuse(const tutti_infer *node, int i, int axis)
+static tutti_status concat_refuse(const tutti_infer *node, int i, int axis)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     return RULE_FAIL(node, TUTTI_INVALID,
@@ -10,7 +10,7 @@ static tutti_status refuse(const tutti_infer *node, int i, int axis)
                      axis);
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status concat_infer(tutti_infer *node)
 {
     tutti_type y = node->inputs[0];
     int axis;
@@ -19,10 +19,10 @@ static tutti_status infer(tutti_infer *node)
         const tutti_type *x = &node->inputs[i];
         TUTTI_TRY(tutti__shape_same_dtype(node, i));
         if (x->rank != y.rank)
-            return refuse(node, i, axis);
+            return concat_refuse(node, i, axis);
         for (int d = 0; d < y.rank; d++)
             if (d != axis && !tutti__shape_merge(y.dims[d], x->dims[d], &y.dims[d]))
-                return refuse(node, i, axis);
+                return concat_refuse(node, i, axis);
         if (y.dims[axis] == TUTTI_ANY || x->dims[axis] == TUTTI_ANY)
             y.dims[axis] = TUTTI_ANY;
         else if (!tutti__add_size(y.dims[axis], x->dims[axis], &y.dims[axis]))
@@ -33,7 +33,7 @@ static tutti_status infer(tutti_infer *node)
 
 /* Each input's part of the gradient: a slice where the sizes are known, else an output of
  * split_like. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status concat_gradient(tutti_gradient_call *node)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), tutti_sym_type(node->inputs[0]).rank);
     tutti_sym pieces = TUTTI_NO_SYM, grad = node->output_grads[0];
@@ -55,7 +55,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status concat_reference(const tutti_kernel_call *call)
 {
     const tutti_view *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
@@ -70,7 +70,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int concat_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->outputs[0].rank);
     return tutti__split_other_axes(node, axis, capacity, ret);
@@ -104,10 +104,10 @@ const tutti_op tutti_op_concat = {
     .max_inputs = -1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = concat_infer,
+    .gradient = concat_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = concat_split,
+    .reference = concat_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* expand_dims.c: a new axis of size 1. */
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status expand_dims_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     int64_t dims[TUTTI_MAX_RANK + 1];
@@ -12,13 +12,13 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, x->rank + 1, dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status expand_dims_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int expand_dims_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->outputs[0].rank);
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -52,10 +52,10 @@ const tutti_op tutti_op_expand_dims = {
     .outputs = 1,
     .flags = TUTTI_OP_VIEW | TUTTI_OP_LINEAR,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = expand_dims_infer,
+    .gradient = expand_dims_gradient,
     .cost = tutti__cost_move,
-    .split = split,
+    .split = expand_dims_split,
     .reference = tutti__reference_view,
     .samples = samples,
 };

@@ -4,7 +4,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status fill_infer(tutti_infer *node)
 {
     const int64_t *dims;
     int rank = RULE_INTS(node, "dims", &dims);
@@ -18,13 +18,13 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, (tutti_dtype)dtype, rank, dims);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status fill_reference(const tutti_kernel_call *call)
 {
     tutti__fill_view(&call->outputs[0], RULE_FLOAT(call, "value"));
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int fill_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     for (int i = 0; i < node->outputs[0].rank; i++) {
@@ -94,9 +94,9 @@ const tutti_op tutti_op_fill = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = fill_infer,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = fill_split,
+    .reference = fill_reference,
     .samples = samples,
 };

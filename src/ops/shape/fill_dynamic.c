@@ -19,7 +19,7 @@ static bool is_as_said(int rank, const int64_t *dims, int hints, const int64_t *
               tutti__dims_text(rank, shape, (char[TUTTI_TYPE_TEXT]){0}),                           \
               tutti__dims_text(hints, said, (char[TUTTI_TYPE_TEXT]){0}))
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status fill_dynamic_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *shape = &node->inputs[0];
@@ -49,7 +49,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, dtype, rank, dims);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status fill_dynamic_reference(const tutti_kernel_call *call)
 {
     int64_t dims[TUTTI_MAX_RANK];
     const int64_t *hint;
@@ -100,8 +100,8 @@ const tutti_op tutti_op_fill_dynamic = {
     .outputs = 1,
     .flags = TUTTI_OP_DYNAMIC | TUTTI_OP_FALLIBLE | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = fill_dynamic_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = fill_dynamic_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* flatten.c: all axes but the first made one. */
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status flatten_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     if (x->rank == 0)
@@ -15,13 +15,13 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, 2, (int64_t[]){x->dims[0], count});
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status flatten_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int flatten_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     TUTTI_UNUSED(node);
@@ -49,10 +49,10 @@ const tutti_op tutti_op_flatten = {
     .max_inputs = 1,
     .outputs = 1,
     .flags = TUTTI_OP_VIEW | TUTTI_OP_LINEAR,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = flatten_infer,
+    .gradient = flatten_gradient,
     .cost = tutti__cost_move,
-    .split = split,
+    .split = flatten_split,
     .reference = tutti__reference_view,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* gather.c: rows along an axis, named by indices. */
 #include "ops/shape/scatter.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status gather_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0], *indices = &node->inputs[1];
     int64_t dims[2 * TUTTI_MAX_RANK];
@@ -40,7 +40,7 @@ static bool give_rows(tutti_gradient_call *node)
     return true;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status gather_gradient(tutti_gradient_call *node)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), tutti_sym_type(node->inputs[0]).rank);
     if (!node->wanted[0] || (axis == 0 && give_rows(node)))
@@ -85,7 +85,7 @@ static void gather_piece(void *context, int64_t index)
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status gather_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), x->rank);
@@ -106,7 +106,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Cut x beside the axis, or cut the indices. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int gather_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0], *indices = &node->inputs[1];
     int axis = tutti__axis_of(RULE_INT(node, "axis"), x->rank);
@@ -123,7 +123,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
 }
 
 /* Reads the rows that are asked for, not all of x. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void gather_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_move(node, ret);
     ret->bytes_read = ret->bytes_written + tutti__shape_elements(&node->inputs[1]) *
@@ -162,10 +162,10 @@ const tutti_op tutti_op_gather = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = gather_infer,
+    .gradient = gather_gradient,
+    .cost = gather_cost,
+    .split = gather_split,
+    .reference = gather_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* gather_grad.c: adds rows at the places that indices name: the adjoint of gather. */
 #include "ops/shape/scatter.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status gather_grad_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
     const tutti_type *rows = &node->inputs[0], *indices = &node->inputs[1];
@@ -30,7 +30,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, rows->dtype, like.rank, like.dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status gather_grad_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =
@@ -56,7 +56,7 @@ static void starts_of(const void *context, int64_t first, int64_t count, int64_t
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status gather_grad_reference(const tutti_kernel_call *call)
 {
     const tutti_view *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
@@ -69,7 +69,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Beside the axis, or the indices: each piece of them adds its part. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int gather_grad_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *indices = &node->inputs[1], *y = &node->outputs[0];
     int axis = tutti__axis_of(RULE_INT(node, "axis"), y->rank);
@@ -91,7 +91,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return cuts.count;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void gather_grad_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_move(node, ret);
     ret->flops = tutti__shape_elements(&node->inputs[0]);
@@ -131,10 +131,10 @@ const tutti_op tutti_op_gather_grad = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = gather_grad_infer,
+    .gradient = gather_grad_gradient,
+    .cost = gather_grad_cost,
+    .split = gather_grad_split,
+    .reference = gather_grad_reference,
     .samples = samples,
 };

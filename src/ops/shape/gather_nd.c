@@ -1,7 +1,7 @@
 /* gather_nd.c: elements or slices at positions along several axes. */
 #include "ops/shape/scatter.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status gather_nd_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0], *indices = &node->inputs[1];
     int64_t dims[2 * TUTTI_MAX_RANK];
@@ -14,7 +14,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, rank, dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status gather_nd_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =
@@ -44,7 +44,7 @@ static void gather_piece(void *context, int64_t index)
                tutti__element(all->x, starts[i]), bytes);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status gather_nd_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *y = &call->outputs[0];
     tutti_index_rows rows = tutti__index_rows(indices, x->rank, x->dims);
@@ -55,7 +55,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int gather_nd_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0], *indices = &node->inputs[1];
     int columns = (int)indices->dims[indices->rank - 1];
@@ -95,10 +95,10 @@ const tutti_op tutti_op_gather_nd = {
     .max_inputs = 2,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = gather_nd_infer,
+    .gradient = gather_nd_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = gather_nd_split,
+    .reference = gather_nd_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* nonzero.c: where elements are not 0. */
 #include "ops/shape/move.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status nonzero_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     if (x->dtype == TUTTI_STRING)
@@ -24,7 +24,7 @@ enum { RUN = 512 }; /* elements looked at at once */
 
 /* Which of elements [first, first + count), at most RUN, are not 0: their bits are not, but for the
  * sign of a float. */
-static int64_t find(const tutti_view *x, int64_t first, int64_t count, int64_t *ret_places)
+static int64_t nonzero_find(const tutti_view *x, int64_t first, int64_t count, int64_t *ret_places)
 {
     const char *from = tutti__element(x, first);
     int64_t found = 0;
@@ -47,7 +47,7 @@ static int64_t count_all(const tutti_view *x)
 {
     int64_t places[RUN], count = tutti_view_count(x), found = 0;
     for (int64_t i = 0; i < count; i += RUN)
-        found += find(x, i, count - i < RUN ? count - i : RUN, places);
+        found += nonzero_find(x, i, count - i < RUN ? count - i : RUN, places);
     return found;
 }
 
@@ -59,7 +59,7 @@ static void give(const tutti_view *x, int64_t found, int64_t *y)
     do {
         for (int64_t i = 0; i < x->dims[last]; i += RUN) {
             int64_t run = x->dims[last] - i < RUN ? x->dims[last] - i : RUN;
-            int64_t here = find(x, first + i, run, places);
+            int64_t here = nonzero_find(x, first + i, run, places);
             for (int k = 0; k < last; k++)
                 for (int64_t n = 0; n < here; n++)
                     y[k * found + at + n] = index[k];
@@ -73,7 +73,7 @@ static void give(const tutti_view *x, int64_t found, int64_t *y)
     } while (axis >= 0);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status nonzero_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t found = count_all(x);
@@ -104,8 +104,8 @@ const tutti_op tutti_op_nonzero = {
     .max_inputs = 1,
     .outputs = 1,
     .flags = TUTTI_OP_DYNAMIC | TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
+    .infer = nonzero_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = nonzero_reference,
     .samples = samples,
 };

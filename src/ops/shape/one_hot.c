@@ -1,7 +1,7 @@
 /* one_hot.c: rows with one element on. */
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status one_hot_infer(tutti_infer *node)
 {
     const tutti_type *indices = &node->inputs[0];
     int64_t dims[TUTTI_MAX_RANK + 1], depth = RULE_INT(node, "depth"),
@@ -20,7 +20,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, (tutti_dtype)dtype, indices->rank + 1, dims);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status one_hot_reference(const tutti_kernel_call *call)
 {
     const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
     int64_t count = tutti_view_count(indices), depth = RULE_INT(call, "depth");
@@ -34,7 +34,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int one_hot_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_other_axes(node, node->inputs[0].rank, capacity, ret);
 }
@@ -77,9 +77,9 @@ const tutti_op tutti_op_one_hot = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = one_hot_infer,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = one_hot_split,
+    .reference = one_hot_reference,
     .samples = samples,
 };

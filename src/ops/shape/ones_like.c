@@ -1,20 +1,20 @@
 /* ones_like.c: ones in the shape of another tensor. */
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status ones_like_infer(tutti_infer *node)
 {
     if (node->inputs[0].dtype == TUTTI_STRING)
         return RULE_FAIL(node, TUTTI_INVALID, "input holds strings, needs numbers or bools");
     return tutti_infer_same(node);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status ones_like_reference(const tutti_kernel_call *call)
 {
     tutti__fill_view(&call->outputs[0], 1);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int ones_like_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_other_axes(node, -1, capacity, ret);
 }
@@ -39,9 +39,9 @@ const tutti_op tutti_op_ones_like = {
     .max_inputs = 1,
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
+    .infer = ones_like_infer,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = ones_like_split,
+    .reference = ones_like_reference,
     .samples = samples,
 };

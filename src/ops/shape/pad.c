@@ -50,7 +50,7 @@ tutti_status tutti__pad_check(const tutti_infer *node, const tutti_type *x)
     return TUTTI_OK;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status pad_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     const int64_t *paddings;
@@ -69,7 +69,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Of a constant: the inside of the gradient. Else everything that came from an element, summed. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status pad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_pad_grad;
     tutti_slice_options inside = {.struct_size = sizeof inside};
@@ -126,7 +126,7 @@ static void pad_rows(tutti_pad_mode mode, const tutti_view *x, const tutti_view 
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status pad_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_pad_mode mode = tutti__pad_mode(call->attrs, call->attr_count);
@@ -152,7 +152,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Axes without padding. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int pad_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     const int64_t *paddings;
@@ -212,10 +212,10 @@ const tutti_op tutti_op_pad = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = pad_infer,
+    .gradient = pad_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = pad_split,
+    .reference = pad_reference,
     .samples = samples,
 };

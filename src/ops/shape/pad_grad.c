@@ -9,7 +9,7 @@ static bool is_padded(int64_t size, int64_t inside, const int64_t *paddings)
            tutti__add_size(inside, paddings[1], &inside) && size == inside;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status pad_grad_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -29,7 +29,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like.rank, like.dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status pad_grad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_pad;
     if (node->wanted[0])
@@ -130,7 +130,7 @@ static void sum_from(const job *all, int axis, const part *row, int64_t offset, 
         ret_sums[i] = 0;
 }
 
-static void sum_piece(void *context, int64_t index)
+static void pad_grad_sum_piece(void *context, int64_t index)
 {
     const job *all = context;
     double sums[BLOCK];
@@ -150,7 +150,7 @@ static void sum_piece(void *context, int64_t index)
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status pad_grad_reference(const tutti_kernel_call *call)
 {
     job all = {.x = &call->inputs[0], .y = &call->outputs[0]};
     int64_t count = tutti_view_count(all.y);
@@ -167,11 +167,12 @@ static tutti_status reference(const tutti_kernel_call *call)
     all.blocks = (all.length + BLOCK - 1) / BLOCK;
     all.rows = count / all.length;
     all.chunk = all.blocks == 1 ? PIECE / all.length + 1 : 1;
-    tutti_parallel(call, (all.rows + all.chunk - 1) / all.chunk * all.blocks, sum_piece, &all);
+    tutti_parallel(call, (all.rows + all.chunk - 1) / all.chunk * all.blocks, pad_grad_sum_piece,
+                   &all);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int pad_grad_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     const int64_t *paddings;
@@ -211,10 +212,10 @@ const tutti_op tutti_op_pad_grad = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = pad_grad_infer,
+    .gradient = pad_grad_gradient,
     .cost = tutti__cost_elementwise,
-    .split = split,
-    .reference = reference,
+    .split = pad_grad_split,
+    .reference = pad_grad_reference,
     .samples = samples,
 };

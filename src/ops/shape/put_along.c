@@ -1,7 +1,7 @@
 /* put_along.c: adds one element for each index along an axis: the adjoint of take_along. */
 #include "ops/shape/scatter.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status put_along_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
     const tutti_type *indices = &node->inputs[0], *updates = &node->inputs[1];
@@ -27,7 +27,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, updates->dtype, like.rank, like.dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status put_along_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[1])
         node->input_grads[1] =
@@ -41,7 +41,7 @@ static void starts_of(const void *context, int64_t first, int64_t count, int64_t
     tutti__along_places(context, first, count, ret_starts);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status put_along_reference(const tutti_kernel_call *call)
 {
     const tutti_view *indices = &call->inputs[0], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), y->rank);
@@ -53,7 +53,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 
 /* Beside the axis all are cut, unless the indices are fewer; along it each piece of the indices
  * adds its part. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int put_along_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -70,7 +70,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return cuts.count;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void put_along_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_move(node, ret);
     ret->flops = tutti__shape_elements(&node->inputs[1]);
@@ -117,10 +117,10 @@ const tutti_op tutti_op_put_along = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = put_along_infer,
+    .gradient = put_along_gradient,
+    .cost = put_along_cost,
+    .split = put_along_split,
+    .reference = put_along_reference,
     .samples = samples,
 };

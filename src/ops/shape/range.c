@@ -30,7 +30,7 @@ static bool holds(tutti_dtype dtype, double value)
                              : value >= -ldexp(1, bits - 1) && value < ldexp(1, bits - 1);
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status range_infer(tutti_infer *node)
 {
     tutti_dtype dtype = (tutti_dtype)RULE_INT(node, "dtype");
     double start = RULE_FLOAT(node, "start"), delta = RULE_FLOAT(node, "delta");
@@ -84,7 +84,7 @@ static void range_piece(void *context, int64_t index)
         range_run(all, first, end - first < RUN ? end - first : RUN);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status range_reference(const tutti_kernel_call *call)
 {
     job all = {&call->outputs[0], RULE_FLOAT(call, "start"), RULE_FLOAT(call, "delta")};
     if (all.out->dims[0] > 0)
@@ -128,8 +128,8 @@ const tutti_op tutti_op_range = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = range_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = range_reference,
     .samples = samples,
 };

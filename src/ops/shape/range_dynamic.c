@@ -26,7 +26,7 @@ static int64_t count_floats(double start, double limit, double delta)
     return count >= 0x1p53 ? -1 : count > 0 ? (int64_t)count : 0;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status range_dynamic_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     int64_t count = TUTTI_ANY;
@@ -48,7 +48,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, node->inputs[0].dtype, 1, &count);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status range_dynamic_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = call->inputs;
     bool whole = tutti_dtype_is_int(x[0].dtype);
@@ -98,8 +98,8 @@ const tutti_op tutti_op_range_dynamic = {
     .max_inputs = 3,
     .outputs = 1,
     .flags = TUTTI_OP_DYNAMIC | TUTTI_OP_FALLIBLE,
-    .infer = infer,
+    .infer = range_dynamic_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = range_dynamic_reference,
     .samples = samples,
 };

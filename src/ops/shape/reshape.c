@@ -29,7 +29,7 @@ static tutti_status check_dims(const tutti_infer *node, int rank, const int64_t 
     return TUTTI_OK;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status reshape_infer(tutti_infer *node)
 {
     char from[TUTTI_TYPE_TEXT], to[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -57,7 +57,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status reshape_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
@@ -68,7 +68,7 @@ typedef struct {
     const int64_t *dims;
 } split_state;
 
-static void cut(void *context, int from, int to)
+static void reshape_cut(void *context, int from, int to)
 {
     split_state *state = context;
     tutti_split *way = tutti__cut(&state->cuts);
@@ -80,11 +80,11 @@ static void cut(void *context, int from, int to)
     }
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int reshape_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     split_state state = {.cuts = {.capacity = capacity, .ret = ret}};
     RULE_INTS(node, "dims", &state.dims);
-    tutti__split_reshaped(&node->inputs[0], &node->outputs[0], &state, cut);
+    tutti__split_reshaped(&node->inputs[0], &node->outputs[0], &state, reshape_cut);
     return state.cuts.count;
 }
 
@@ -112,10 +112,10 @@ const tutti_op tutti_op_reshape = {
     .outputs = 1,
     .flags = TUTTI_OP_VIEW | TUTTI_OP_LINEAR,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = reshape_infer,
+    .gradient = reshape_gradient,
     .cost = tutti__cost_move,
-    .split = split,
+    .split = reshape_split,
     .reference = tutti__reference_view,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* reshape_like.c: the same elements under the shape of another tensor. */
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status reshape_like_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0], *like = &node->inputs[1];
@@ -16,24 +16,24 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status reshape_like_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
-static void cut(void *context, int from, int to)
+static void reshape_like_cut(void *context, int from, int to)
 {
     tutti_split *way = tutti__cut(context);
     way->inputs[0] = (int8_t)from;
     way->inputs[1] = way->outputs[0] = (int8_t)to;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int reshape_like_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
-    tutti__split_reshaped(&node->inputs[0], &node->outputs[0], &cuts, cut);
+    tutti__split_reshaped(&node->inputs[0], &node->outputs[0], &cuts, reshape_like_cut);
     return cuts.count;
 }
 
@@ -60,10 +60,10 @@ const tutti_op tutti_op_reshape_like = {
     .max_inputs = 2,
     .outputs = 1,
     .flags = TUTTI_OP_VIEW,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = reshape_like_infer,
+    .gradient = reshape_like_gradient,
     .cost = tutti__cost_move,
-    .split = split,
+    .split = reshape_like_split,
     .reference = tutti__reference_view,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* reverse.c: the other way round along some axes. */
 #include "ops/shape/move.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status reverse_infer(tutti_infer *node)
 {
     uint32_t mask;
     TUTTI_TRY(tutti__shape_axes(node, "axes", node->inputs[0].rank, &mask));
@@ -9,14 +9,14 @@ static tutti_status infer(tutti_infer *node)
 }
 
 extern const tutti_op tutti_op_reverse;
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status reverse_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = TUTTI_NARY(&tutti_op_reverse, ((tutti_sym[]){node->output_grads[0]}),
                                       RULE_ATTR(node, "axes"));
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status reverse_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     uint32_t mask = tutti__axes_mask(x->rank, call->attrs, call->attr_count, "axes");
@@ -33,7 +33,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int reverse_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0];
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -73,10 +73,10 @@ const tutti_op tutti_op_reverse = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = reverse_infer,
+    .gradient = reverse_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = reverse_split,
+    .reference = reverse_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* roll.c: shifts along an axis; what leaves at one end comes in at the other. */
 #include "ops/shape/move.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status roll_infer(tutti_infer *node)
 {
     int axis;
     TUTTI_TRY(tutti__rule_axis(node, RULE_INT(node, "axis"), node->inputs[0].rank, &axis));
@@ -9,7 +9,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 extern const tutti_op tutti_op_roll;
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status roll_gradient(tutti_gradient_call *node)
 {
     int64_t shift = RULE_INT(node, "shift");
     /* -INT64_MIN does not exist, but shifting back by its half twice does the same. */
@@ -22,7 +22,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status roll_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_blocks blocks = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));
@@ -39,7 +39,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int roll_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
     return tutti__split_other_axes(node, axis, capacity, ret);
@@ -74,10 +74,10 @@ const tutti_op tutti_op_roll = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = roll_infer,
+    .gradient = roll_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = roll_split,
+    .reference = roll_reference,
     .samples = samples,
 };

@@ -22,8 +22,8 @@ static void place_text(const tutti_view *view, int64_t flat, char ret_text[TUTTI
     snprintf(ret_text + used, TUTTI_TYPE_TEXT - used, "%s", view->rank ? "]" : "");
 }
 
-static tutti_status refuse(const tutti_kernel_call *call, const tutti_view *indices, int64_t i,
-                           int axis, int64_t limit)
+static tutti_status scatter_refuse(const tutti_kernel_call *call, const tutti_view *indices,
+                                   int64_t i, int axis, int64_t limit)
 {
     char place[TUTTI_TYPE_TEXT];
     long long value = (long long)tutti__index_at(indices, i);
@@ -64,7 +64,7 @@ tutti_status tutti__indices_check(const tutti_kernel_call *call, int input, int 
     for (int64_t i = 0; !inside && i < count; i += columns)
         for (int c = 0; c < columns; c++)
             if ((uint64_t)tutti__index_at(indices, i + c) >= (uint64_t)dims[first_axis + c])
-                return refuse(call, indices, i + c, first_axis + c, dims[first_axis + c]);
+                return scatter_refuse(call, indices, i + c, first_axis + c, dims[first_axis + c]);
     return TUTTI_OK;
 }
 

@@ -18,7 +18,7 @@ static int reduction_of(const char *name)
 }
 
 /* x [a, b, c], indices and updates [a', n, c'] with a' <= a, c' <= c for axis 1 */
-static tutti_status infer(tutti_infer *node)
+static tutti_status scatter_elements_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT], c[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0], *indices = &node->inputs[1];
@@ -58,7 +58,7 @@ static tutti_sym last_of_equals(tutti_sym x, tutti_sym at, int axis)
 }
 
 /* dx and du of y = x with u put in (none), added, multiplied; the extremes share dy. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status scatter_elements_gradient(tutti_gradient_call *node)
 {
     tutti_sym dy = node->output_grads[0], y = node->outputs[0];
     tutti_sym x = node->inputs[0], at = node->inputs[1], u = node->inputs[2], dx = dy, du;
@@ -204,7 +204,7 @@ static tutti_status combine_sums(const tutti_kernel_call *call, int reduction,
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status scatter_elements_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *u = &call->inputs[2],
                      *y = &call->outputs[0];
@@ -227,7 +227,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Beside the axis, where all have the same size. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int scatter_elements_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0], *indices = &node->inputs[1];
     int axis = tutti__axis_of(RULE_INT(node, "axis"), x->rank);
@@ -241,7 +241,7 @@ static int split(const tutti_infer *node, int capacity, tutti_split *ret)
     return cuts.count;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void scatter_elements_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_move(node, ret);
     ret->flops = tutti__shape_elements(&node->inputs[2]);
@@ -287,10 +287,10 @@ const tutti_op tutti_op_scatter_elements = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = scatter_elements_infer,
+    .gradient = scatter_elements_gradient,
+    .cost = scatter_elements_cost,
+    .split = scatter_elements_split,
+    .reference = scatter_elements_reference,
     .samples = samples,
 };

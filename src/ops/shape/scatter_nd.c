@@ -1,7 +1,7 @@
 /* scatter_nd.c: sums of updates at positions along several axes. */
 #include "ops/shape/scatter.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status scatter_nd_infer(tutti_infer *node)
 {
     tutti_type like;
     TUTTI_TRY(tutti__shape_like(node, 2, &like));
@@ -37,7 +37,7 @@ const tutti_op tutti_op_scatter_nd = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
+    .infer = scatter_nd_infer,
     .gradient = tutti__scatter_nd_gradient,
     .cost = tutti__scatter_nd_cost,
     .split = tutti__scatter_nd_split,

@@ -2,7 +2,7 @@
  * tensor. */
 #include "ops/shape/scatter.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status scatter_nd_like_infer(tutti_infer *node)
 {
     return tutti__scatter_nd_infer(node, &node->inputs[2]);
 }
@@ -33,7 +33,7 @@ const tutti_op tutti_op_scatter_nd_like = {
     .max_inputs = 3,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
-    .infer = infer,
+    .infer = scatter_nd_like_infer,
     .gradient = tutti__scatter_nd_gradient,
     .cost = tutti__scatter_nd_cost,
     .split = tutti__scatter_nd_split,

@@ -1,12 +1,12 @@
 /* shape.c: the dimensions of a tensor as a value. */
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status shape_infer(tutti_infer *node)
 {
     return tutti__shape_output(node, 0, TUTTI_I64, 1, (int64_t[]){node->inputs[0].rank});
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status shape_reference(const tutti_kernel_call *call)
 {
     for (int i = 0; i < call->inputs[0].rank; i++)
         tutti_view_set_int(&call->outputs[0], i, call->inputs[0].dims[i]);
@@ -14,7 +14,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Only the type of the input is looked at, and it costs nothing to read. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void shape_cost(const tutti_infer *node, tutti_cost *ret)
 {
     *ret = (tutti_cost){.bytes_written = 8.0 * node->inputs[0].rank};
 }
@@ -42,8 +42,8 @@ const tutti_op tutti_op_shape = {
     .max_inputs = 1,
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
-    .cost = cost,
-    .reference = reference,
+    .infer = shape_infer,
+    .cost = shape_cost,
+    .reference = shape_reference,
     .samples = samples,
 };

@@ -1,14 +1,14 @@
 /* size.c: the number of elements as a value. */
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status size_infer(tutti_infer *node)
 {
     uint32_t mask;
     TUTTI_TRY(tutti__shape_axes(node, "axes", node->inputs[0].rank, &mask));
     return tutti__shape_output(node, 0, TUTTI_I64, 0, NULL);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status size_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     uint32_t mask = tutti__axes_mask(x->rank, call->attrs, call->attr_count, "axes");
@@ -20,7 +20,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Only the type of the input is looked at, and it costs nothing to read. */
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void size_cost(const tutti_infer *node, tutti_cost *ret)
 {
     TUTTI_UNUSED(node);
     *ret = (tutti_cost){.bytes_written = 8};
@@ -52,8 +52,8 @@ const tutti_op tutti_op_size = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .reference = reference,
+    .infer = size_infer,
+    .cost = size_cost,
+    .reference = size_reference,
     .samples = samples,
 };

@@ -53,7 +53,7 @@ tutti_status tutti__slice_check(const tutti_infer *node, const tutti_type *x)
     return TUTTI_OK;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status slice_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     tutti_slice_run runs[TUTTI_MAX_RANK];
@@ -65,7 +65,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, x->rank, dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status slice_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_slice_grad;
     node->input_grads[0] =
@@ -74,7 +74,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status slice_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_slice_run runs[TUTTI_MAX_RANK];
@@ -93,7 +93,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Axes that are taken whole: pieces of them are taken whole too, since indices stop at the ends. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int slice_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0];
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -160,10 +160,10 @@ const tutti_op tutti_op_slice = {
     .outputs = 1,
     .flags = TUTTI_OP_LINEAR,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = slice_infer,
+    .gradient = slice_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = slice_split,
+    .reference = slice_reference,
     .samples = samples,
 };

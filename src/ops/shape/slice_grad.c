@@ -1,7 +1,7 @@
 /* slice_grad.c: puts x where a slice took from, zeros elsewhere: the adjoint of slice. */
 #include "ops/shape/slice.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status slice_grad_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -21,7 +21,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like.rank, like.dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status slice_grad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_slice;
     if (node->wanted[0])
@@ -31,7 +31,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status slice_grad_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_slice_run runs[TUTTI_MAX_RANK];
@@ -50,7 +50,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int slice_grad_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *y = &node->outputs[0];
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -100,10 +100,10 @@ const tutti_op tutti_op_slice_grad = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = slice_grad_infer,
+    .gradient = slice_grad_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = slice_grad_split,
+    .reference = slice_grad_reference,
     .samples = samples,
 };

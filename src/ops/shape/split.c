@@ -38,7 +38,7 @@ static tutti_status check_sizes(const tutti_infer *node, int axis, int count, co
     return TUTTI_OK;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status split_infer(tutti_infer *node)
 {
     tutti_type y = node->inputs[0];
     const int64_t *sizes;
@@ -52,7 +52,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status split_gradient(tutti_gradient_call *node)
 {
     int axis = (int)RULE_INT(node, "axis");
     tutti_sym *grads =
@@ -111,8 +111,8 @@ const tutti_op tutti_op_split = {
     .max_inputs = 1,
     .outputs = -1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = split_infer,
+    .gradient = split_gradient,
     .cost = tutti__cost_move,
     .split = split,
     .reference = tutti__pieces_reference,

@@ -1,7 +1,7 @@
 /* split_like.c: cuts a tensor into pieces as large as other tensors: the adjoint of concat. */
 #include "ops/shape/pieces.h"
 
-static tutti_status refuse(const tutti_infer *node, int i, int axis)
+static tutti_status split_like_refuse(const tutti_infer *node, int i, int axis)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     return RULE_FAIL(
@@ -11,7 +11,7 @@ static tutti_status refuse(const tutti_infer *node, int i, int axis)
         tutti_type_text(&node->inputs[0], a), axis, i, tutti_type_text(&node->inputs[i + 1], b));
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status split_like_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     int axis, pieces = node->input_count - 1;
@@ -23,19 +23,19 @@ static tutti_status infer(tutti_infer *node)
     for (int i = 0; i < pieces; i++) {
         tutti_type like = node->inputs[i + 1];
         if (like.rank != x->rank)
-            return refuse(node, i, axis);
+            return split_like_refuse(node, i, axis);
         for (int d = 0; d < x->rank; d++)
             if (d != axis && !tutti__shape_merge(like.dims[d], x->dims[d], &like.dims[d]))
-                return refuse(node, i, axis);
+                return split_like_refuse(node, i, axis);
         sum = like.dims[axis] == TUTTI_ANY || sum == TUTTI_ANY ? TUTTI_ANY : sum + like.dims[axis];
         TUTTI_TRY(tutti__shape_output(node, i, x->dtype, x->rank, like.dims));
     }
     return sum == TUTTI_ANY || x->dims[axis] == TUTTI_ANY || sum == x->dims[axis]
                ? TUTTI_OK
-               : refuse(node, pieces - 1, axis);
+               : split_like_refuse(node, pieces - 1, axis);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status split_like_gradient(tutti_gradient_call *node)
 {
     int axis = (int)RULE_INT(node, "axis");
     tutti_sym *grads =
@@ -51,7 +51,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int split_like_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
     return tutti__split_other_axes(node, axis, capacity, ret);
@@ -102,10 +102,10 @@ const tutti_op tutti_op_split_like = {
     .max_inputs = -1,
     .outputs = -1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = split_like_infer,
+    .gradient = split_like_gradient,
     .cost = tutti__cost_move,
-    .split = split,
+    .split = split_like_split,
     .reference = tutti__pieces_reference,
     .samples = samples,
 };

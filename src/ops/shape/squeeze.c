@@ -1,7 +1,7 @@
 /* squeeze.c: drops axes of size 1. */
 #include "ops/shape/rule.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status squeeze_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -30,14 +30,14 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, rank, dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status squeeze_gradient(tutti_gradient_call *node)
 {
     node->input_grads[0] = tutti_reshape_like(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
 /* Without names a piece of size 1 would be dropped. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int squeeze_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_type *x = &node->inputs[0];
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -76,10 +76,10 @@ const tutti_op tutti_op_squeeze = {
     .outputs = 1,
     .flags = TUTTI_OP_VIEW | TUTTI_OP_LINEAR,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = squeeze_infer,
+    .gradient = squeeze_gradient,
     .cost = tutti__cost_move,
-    .split = split,
+    .split = squeeze_split,
     .reference = tutti__reference_view,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* stack.c: joins tensors of one shape along a new axis. */
 #include "ops/shape/move.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status stack_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     tutti_type x = node->inputs[0];
@@ -24,7 +24,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x.dtype, x.rank + 1, dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status stack_gradient(tutti_gradient_call *node)
 {
     int axis = (int)RULE_INT(node, "axis");
     tutti_sym pieces = tutti_unstack(node->output_grads[0], axis, node->input_count);
@@ -34,7 +34,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status stack_reference(const tutti_kernel_call *call)
 {
     const tutti_view *y = &call->outputs[0];
     tutti_blocks to = tutti__blocks(y, tutti__axis_of(RULE_INT(call, "axis"), y->rank));
@@ -44,7 +44,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int stack_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->outputs[0].rank);
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -85,10 +85,10 @@ const tutti_op tutti_op_stack = {
     .max_inputs = -1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = stack_infer,
+    .gradient = stack_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = stack_split,
+    .reference = stack_reference,
     .samples = samples,
 };

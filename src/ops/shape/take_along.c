@@ -70,7 +70,7 @@ void tutti__along_places(const tutti_along *along, int64_t first, int64_t count,
     }
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status take_along_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0], *indices = &node->inputs[1];
@@ -93,7 +93,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, y.rank, y.dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status take_along_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] =
@@ -123,7 +123,7 @@ static void take_piece(void *context, int64_t index)
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status take_along_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *indices = &call->inputs[1], *y = &call->outputs[0];
     int axis = tutti__axis_of(RULE_INT(call, "axis"), x->rank);
@@ -135,7 +135,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Beside the axis all are cut, unless the indices are fewer; along it only the indices. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int take_along_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -188,10 +188,10 @@ const tutti_op tutti_op_take_along = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = take_along_infer,
+    .gradient = take_along_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = take_along_split,
+    .reference = take_along_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* tile.c: the whole tensor repeated along each axis. */
 #include "ops/shape/move.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status tile_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -23,7 +23,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, count, dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status tile_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_tile_grad;
     node->input_grads[0] =
@@ -33,7 +33,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* Axis i of y is two axes, multiples[i] and x's own, of which the first does not move in x. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status tile_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     tutti_move move = {.rank = 2 * x->rank, .size = tutti_dtype_size(x->dtype)};
@@ -54,7 +54,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Axes that are not repeated. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int tile_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     const int64_t *multiples;
@@ -92,10 +92,10 @@ const tutti_op tutti_op_tile = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = tile_infer,
+    .gradient = tile_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = tile_split,
+    .reference = tile_reference,
     .samples = samples,
 };

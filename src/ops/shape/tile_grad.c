@@ -2,7 +2,7 @@
 #include "ops/shape/move.h"
 #include "tensor/dtype.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status tile_grad_infer(tutti_infer *node)
 {
     char a[TUTTI_TYPE_TEXT], b[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -23,7 +23,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, x->dtype, like.rank, like.dims);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status tile_grad_gradient(tutti_gradient_call *node)
 {
     extern const tutti_op tutti_op_tile;
     if (node->wanted[0])
@@ -91,7 +91,7 @@ static void sum_block(const job *all, int64_t row, int64_t first, int64_t count)
                                  count, sums);
 }
 
-static void sum_piece(void *context, int64_t index)
+static void tile_grad_sum_piece(void *context, int64_t index)
 {
     const job *all = context;
     int64_t row = index / all->blocks * all->chunk, first = index % all->blocks * BLOCK;
@@ -100,7 +100,7 @@ static void sum_piece(void *context, int64_t index)
         sum_block(all, row, first, all->length - first < BLOCK ? all->length - first : BLOCK);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status tile_grad_reference(const tutti_kernel_call *call)
 {
     job all = {.x = &call->inputs[0], .y = &call->outputs[0], .length = 1, .repeats = 1};
     int64_t count = tutti__dims_product(all.y->rank, all.y->dims);
@@ -120,17 +120,18 @@ static tutti_status reference(const tutti_kernel_call *call)
     tutti__strides_of(all.x->rank, all.x->dims, all.strides);
     for (int i = 0; i < all.x->rank; i++)
         all.jumps[i] = all.strides[i] * all.y->dims[i];
-    tutti_parallel(call, (all.rows + all.chunk - 1) / all.chunk * all.blocks, sum_piece, &all);
+    tutti_parallel(call, (all.rows + all.chunk - 1) / all.chunk * all.blocks, tile_grad_sum_piece,
+                   &all);
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void tile_grad_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_move(node, ret);
     ret->flops = tutti__shape_elements(&node->inputs[0]);
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int tile_grad_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     const int64_t *multiples;
@@ -169,10 +170,10 @@ const tutti_op tutti_op_tile_grad = {
     .max_inputs = 2,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = tile_grad_infer,
+    .gradient = tile_grad_gradient,
+    .cost = tile_grad_cost,
+    .split = tile_grad_split,
+    .reference = tile_grad_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* trilu.c: the upper or lower triangle of matrices, zero elsewhere. */
 #include "ops/shape/move.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status trilu_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -13,7 +13,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status trilu_gradient(tutti_gradient_call *node)
 {
     int64_t offset = RULE_INT(node, "offset");
     tutti_sym dy = node->output_grads[0];
@@ -28,7 +28,7 @@ static int64_t between(int64_t value, int64_t high)
 }
 
 /* Row i of a matrix keeps columns [0, i + offset] (lower) or [i + offset, columns) (upper). */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status trilu_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     int64_t rows = x->dims[x->rank - 2], columns = x->dims[x->rank - 1];
@@ -50,7 +50,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Every axis but those of the matrices. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int trilu_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
     for (int axis = 0; axis < node->inputs[0].rank - 2; axis++)
@@ -97,10 +97,10 @@ const tutti_op tutti_op_trilu = {
     .max_inputs = 1,
     .outputs = 1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = trilu_infer,
+    .gradient = trilu_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = trilu_split,
+    .reference = trilu_reference,
     .samples = samples,
 };

@@ -7,7 +7,7 @@
 #define FLAT (-1000) /* attribute axis: over all elements */
 
 /* Outputs: y [.., m, ..], first i64[m], inverse i64[n], counts i64[m]. */
-static tutti_status infer(tutti_infer *node)
+static tutti_status unique_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     tutti_type y = *x;
@@ -63,7 +63,7 @@ static int compare_values(const slice *a, const slice *b)
 }
 
 /* By value, then by place. */
-static int compare(const void *p, const void *q)
+static int unique_compare(const void *p, const void *q)
 {
     const slice *a = p, *b = q;
     int order = compare_values(a, b);
@@ -154,7 +154,7 @@ static int64_t sort_slices(slice *slices, tutti_keyed *keys, bool sorted)
     if (width <= NARROW)
         sort_narrow(slices, keys);
     else
-        qsort(slices, (size_t)k->size, sizeof *slices, compare);
+        qsort(slices, (size_t)k->size, sizeof *slices, unique_compare);
     for (int64_t i = 0; i < k->size; i++) {
         bool again = i > 0 && (width == 1 ? keys[i].key == keys[i - 1].key
                                           : compare_values(&slices[i], &slices[i - 1]) == 0);
@@ -166,7 +166,7 @@ static int64_t sort_slices(slice *slices, tutti_keyed *keys, bool sorted)
     return found;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status unique_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     bool flat = RULE_INT(call, "axis") == FLAT, fits;
@@ -228,8 +228,8 @@ const tutti_op tutti_op_unique = {
     .outputs = 4,
     .flags = TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
+    .infer = unique_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = unique_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* unstack.c: takes a tensor apart along an axis, which is dropped. */
 #include "ops/shape/move.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status unstack_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -22,7 +22,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status unstack_gradient(tutti_gradient_call *node)
 {
     int axis = (int)RULE_INT(node, "axis");
     tutti_sym *grads =
@@ -36,7 +36,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status unstack_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     tutti_blocks from = tutti__blocks(x, tutti__axis_of(RULE_INT(call, "axis"), x->rank));
@@ -47,7 +47,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int unstack_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int axis = tutti__axis_of(RULE_INT(node, "axis"), node->inputs[0].rank);
     tutti_cuts cuts = {.capacity = capacity, .ret = ret};
@@ -109,10 +109,10 @@ const tutti_op tutti_op_unstack = {
     .max_inputs = 1,
     .outputs = -1,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = unstack_infer,
+    .gradient = unstack_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = unstack_split,
+    .reference = unstack_reference,
     .samples = samples,
 };

@@ -1,13 +1,13 @@
 /* zeros_like.c: zeros in the shape of another tensor. */
 #include "ops/shape/rule.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status zeros_like_reference(const tutti_kernel_call *call)
 {
     tutti__fill_view(&call->outputs[0], 0);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int zeros_like_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_other_axes(node, -1, capacity, ret);
 }
@@ -34,7 +34,7 @@ const tutti_op tutti_op_zeros_like = {
     .flags = TUTTI_OP_NO_GRADIENT,
     .infer = tutti_infer_same,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = zeros_like_split,
+    .reference = zeros_like_reference,
     .samples = samples,
 };

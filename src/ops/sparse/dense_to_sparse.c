@@ -2,7 +2,7 @@
 #include "ops/sparse/sparse.h"
 
 /* x [d0,...] -> indices i64 [n,r], values [n], dense_shape i64 [r] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status dense_to_sparse_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -29,7 +29,7 @@ static void position(const tutti_view *x, int64_t index, int64_t row, const tutt
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status dense_to_sparse_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = tutti_view_count(x), found = 0, row = 0;
@@ -51,7 +51,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status dense_to_sparse_gradient(tutti_gradient_call *node)
 {
     tutti_sparse_sym grad = {node->outputs[0], node->output_grads[1], node->outputs[2]};
     if (node->wanted[0] && tutti_sym_ok(node->output_grads[1]))
@@ -82,9 +82,9 @@ const tutti_op tutti_op_dense_to_sparse = {
     .max_inputs = 1,
     .outputs = 3,
     .flags = TUTTI_OP_DYNAMIC,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = dense_to_sparse_infer,
+    .gradient = dense_to_sparse_gradient,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = dense_to_sparse_reference,
     .samples = samples,
 };

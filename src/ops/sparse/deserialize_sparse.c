@@ -6,7 +6,7 @@
 #include "ops/text/strings.h"
 
 /* string [3] or [rows, 3] -> indices i64 [n, r], values [n], dense_shape i64 [r] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status deserialize_sparse_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[0];
@@ -30,8 +30,9 @@ static tutti_status infer(tutti_infer *node)
 
 /* Entries of all parts one behind the other, each index with the part's number before it when
  * `rows`; the shape is the largest along each axis. */
-static void join(const tutti_sparse *parts, int64_t count, bool rows, int rank, int64_t *indices,
-                 tutti_tensor *values, int64_t *shape, tutti_status *ret_status)
+static void deserialize_sparse_join(const tutti_sparse *parts, int64_t count, bool rows, int rank,
+                                    int64_t *indices, tutti_tensor *values, int64_t *shape,
+                                    tutti_status *ret_status)
 {
     int64_t at = 0;
     for (int i = 0; i < rank; i++)
@@ -72,7 +73,8 @@ static tutti_status give_values(const tutti_kernel_call *call, tutti_tensor *val
     return TUTTI_OK;
 }
 
-static tutti_status write(const tutti_kernel_call *call, const tutti_sparse *parts, int64_t count)
+static tutti_status deserialize_sparse_write(const tutti_kernel_call *call,
+                                             const tutti_sparse *parts, int64_t count)
 {
     bool rows = call->inputs[0].rank == 2;
     int rank = (int)RULE_INT(call, "rank");
@@ -84,14 +86,15 @@ static tutti_status write(const tutti_kernel_call *call, const tutti_sparse *par
     TUTTI_TRY(tutti__call_shape(call, 2, 1, (int64_t[]){rank + rows}));
     TUTTI_TRY(tutti_tensor_create((tutti_dtype)RULE_INT(call, "dtype"), 1, &all, &values));
     tutti_status status = TUTTI_OK;
-    join(parts, count, rows, rank, call->outputs[0].data, values, call->outputs[2].data, &status);
+    deserialize_sparse_join(parts, count, rows, rank, call->outputs[0].data, values,
+                            call->outputs[2].data, &status);
     if (status == TUTTI_OK)
         status = give_values(call, values);
     tutti_tensor_release(values);
     return status;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status deserialize_sparse_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t count = x->rank == 2 ? x->dims[0] : 1, read = 0;
@@ -107,7 +110,7 @@ static tutti_status reference(const tutti_kernel_call *call)
                                            (tutti_dtype)RULE_INT(call, "dtype"),
                                            (int)RULE_INT(call, "rank"), &parts[read]);
     if (status == TUTTI_OK)
-        status = write(call, parts, count);
+        status = deserialize_sparse_write(call, parts, count);
     for (int64_t i = 0; i < count; i++)
         tutti_sparse_release(&parts[i]);
     free(parts);
@@ -146,8 +149,8 @@ const tutti_op tutti_op_deserialize_sparse = {
     .outputs = 3,
     .flags = TUTTI_TEXT_FLAGS | TUTTI_OP_FALLIBLE | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
+    .infer = deserialize_sparse_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = deserialize_sparse_reference,
     .samples = samples,
 };

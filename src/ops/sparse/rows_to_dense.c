@@ -2,7 +2,7 @@
 #include "ops/sparse/sparse.h"
 
 /* rows [k..., ...], indices [k...], like [n, ...] -> [n, ...]; of `like` only the shape counts */
-static tutti_status infer(tutti_infer *node)
+static tutti_status rows_to_dense_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *rows = &node->inputs[0];
@@ -15,7 +15,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status rows_to_dense_reference(const tutti_kernel_call *call)
 {
     const tutti_view *rows = &call->inputs[0], *indices = &call->inputs[1],
                      *out = &call->outputs[0];
@@ -29,7 +29,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status rows_to_dense_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[0])
         node->input_grads[0] = tutti_gather(node->output_grads[0], node->inputs[1], 0);
@@ -37,7 +37,7 @@ static tutti_status gradient(tutti_gradient_call *node)
 }
 
 /* Rows, whose sums add up; or across them. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int rows_to_dense_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int ways = 0, index_rank = node->inputs[1].rank;
     for (int axis = 0; axis < index_rank; axis++, ways++)
@@ -76,10 +76,10 @@ const tutti_op tutti_op_rows_to_dense = {
     .max_inputs = 3,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = rows_to_dense_infer,
+    .gradient = rows_to_dense_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = rows_to_dense_split,
+    .reference = rows_to_dense_reference,
     .samples = samples,
 };

@@ -4,7 +4,7 @@
 #include "tensor/dtype.h"
 
 /* indices i64 [n,2], dense_shape i64 [2] = (rows of a, rows of b), a [r,m], b [c,m] -> [n] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status sampled_matmul_infer(tutti_infer *node)
 {
     char x[TUTTI_TYPE_TEXT], y[TUTTI_TYPE_TEXT];
     const tutti_type *a = &node->inputs[2], *b = &node->inputs[3];
@@ -49,7 +49,7 @@ static void sample_piece(void *context, int64_t index)
     tutti__elements_from_doubles(all->y->dtype, tutti__element(all->y, first), count, sums);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status sampled_matmul_reference(const tutti_kernel_call *call)
 {
     const tutti_view *at = &call->inputs[0], *a = &call->inputs[2], *b = &call->inputs[3];
     int64_t rows[] = {a->dims[0], b->dims[0]};
@@ -66,7 +66,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* With S the sparse matrix of dy at the positions: dA = S B, dB = S^T A. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sampled_matmul_gradient(tutti_gradient_call *node)
 {
     tutti_sparse_sym s = {node->inputs[0], node->output_grads[0], node->inputs[1]};
     if (node->wanted[2])
@@ -76,7 +76,7 @@ static tutti_status gradient(tutti_gradient_call *node)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void sampled_matmul_cost(const tutti_infer *node, tutti_cost *ret)
 {
     const tutti_type *at = &node->inputs[0], *a = &node->inputs[2];
     tutti__cost_move(node, ret);
@@ -85,7 +85,7 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 }
 
 /* Positions; or columns, whose products add up. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int sampled_matmul_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     if (capacity > 0)
         ret[0] =
@@ -122,10 +122,10 @@ const tutti_op tutti_op_sampled_matmul = {
     .max_inputs = 4,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = sampled_matmul_infer,
+    .gradient = sampled_matmul_gradient,
+    .cost = sampled_matmul_cost,
+    .split = sampled_matmul_split,
+    .reference = sampled_matmul_reference,
     .samples = samples,
 };

@@ -5,7 +5,7 @@
 #include "ops/text/strings.h"
 
 /* indices i64 [n, r], values [n], dense_shape i64 [r] -> string [3], or [rows, 3] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status serialize_sparse_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *indices = &node->inputs[0], *values = &node->inputs[1];
@@ -76,7 +76,7 @@ static void write_row(job *j, int64_t row)
     j->strings[3 * row + 2].size = (int64_t)(j->text->size - before);
 }
 
-static tutti_status write(job *j, int64_t count)
+static tutti_status serialize_sparse_write(job *j, int64_t count)
 {
     if (!j->order || !j->row_start || !j->indices || !j->values || !j->strings)
         return RULE_FAIL(j->call, TUTTI_NO_MEMORY, "no memory for %lld elements", (long long)count);
@@ -93,7 +93,7 @@ static tutti_status write(job *j, int64_t count)
     return tutti__give_strings(j->call, 0, j->rows ? 2 : 1, dims, j->strings);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status serialize_sparse_reference(const tutti_kernel_call *call)
 {
     tutti_text text = {0};
     job j = {.call = call,
@@ -112,7 +112,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     j.indices = malloc(room * (size_t)(j.rank + 1) * sizeof *j.indices);
     j.values = malloc(room * tutti_dtype_size(call->inputs[1].dtype));
     j.strings = calloc((size_t)(3 * j.row_count) + 1, sizeof *j.strings);
-    tutti_status status = write(&j, count);
+    tutti_status status = serialize_sparse_write(&j, count);
     free(j.order);
     free(j.row_start);
     free(j.indices);
@@ -123,7 +123,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 extern const tutti_op tutti_op_serialize_sparse;
-static tutti_sym build(tutti_sparse_sym x, bool rows)
+static tutti_sym serialize_sparse_build(tutti_sparse_sym x, bool rows)
 {
     return TUTTI_NARY(&tutti_op_serialize_sparse,
                       ((tutti_sym[]){x.indices, x.values, x.dense_shape}), TUTTI_INT("rows", rows));
@@ -131,12 +131,12 @@ static tutti_sym build(tutti_sparse_sym x, bool rows)
 
 tutti_sym(tutti_serialize_sparse)(tutti_sparse_sym x)
 {
-    return build(x, false);
+    return serialize_sparse_build(x, false);
 }
 
 tutti_sym(tutti_serialize_sparse_rows)(tutti_sparse_sym x)
 {
-    return build(x, true);
+    return serialize_sparse_build(x, true);
 }
 
 static const tutti_attr_spec attrs[] = {
@@ -162,8 +162,8 @@ const tutti_op tutti_op_serialize_sparse = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS | TUTTI_OP_FALLIBLE | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
+    .infer = serialize_sparse_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = serialize_sparse_reference,
     .samples = samples,
 };

@@ -3,7 +3,7 @@
 
 /* indices i64 [n,2], values [n], dense_shape i64 [2] = (rows, k), b [k,m] -> [rows,m];
  * transposed: b [rows,m] -> [k,m] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status sparse_matmul_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *values = &node->inputs[1], *b = &node->inputs[3];
@@ -38,7 +38,7 @@ static void accumulate(const tutti_kernel_call *call, bool transpose, int64_t co
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status sparse_matmul_reference(const tutti_kernel_call *call)
 {
     const tutti_view *b = &call->inputs[3];
     bool transpose = RULE_INT(call, "transpose") != 0;
@@ -60,15 +60,15 @@ static tutti_status reference(const tutti_kernel_call *call)
 
 extern const tutti_op tutti_op_sparse_matmul;
 
-static tutti_sym build(tutti_sym indices, tutti_sym values, tutti_sym dense_shape, tutti_sym b,
-                       bool transpose)
+static tutti_sym sparse_matmul_build(tutti_sym indices, tutti_sym values, tutti_sym dense_shape,
+                                     tutti_sym b, bool transpose)
 {
     tutti_sym inputs[] = {indices, values, dense_shape, b};
     return TUTTI_NARY(&tutti_op_sparse_matmul, inputs, TUTTI_INT("transpose", transpose));
 }
 
 /* Y = A B: dB = A^T dY; dA[r,c] = dY[r,:] . B[c,:], at A's positions only. */
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sparse_matmul_gradient(tutti_gradient_call *node)
 {
     bool transpose = RULE_INT(node, "transpose") != 0;
     tutti_sym indices = node->inputs[0], values = node->inputs[1], shape = node->inputs[2],
@@ -77,11 +77,11 @@ static tutti_status gradient(tutti_gradient_call *node)
         node->input_grads[1] =
             tutti_sampled_matmul(indices, shape, transpose ? b : dy, transpose ? dy : b);
     if (node->wanted[3])
-        node->input_grads[3] = build(indices, values, shape, dy, !transpose);
+        node->input_grads[3] = sparse_matmul_build(indices, values, shape, dy, !transpose);
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void sparse_matmul_cost(const tutti_infer *node, tutti_cost *ret)
 {
     const tutti_type *at = &node->inputs[0], *b = &node->inputs[3];
     double count = at->dims[0] > 0 ? (double)at->dims[0] : 1;
@@ -90,7 +90,7 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
 }
 
 /* Columns of b; or the values, whose products add up. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int sparse_matmul_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     if (capacity > 0)
         ret[0] =
@@ -118,7 +118,8 @@ static const char *const samples[] = {
 tutti_sym tutti_sparse_matmul_with(tutti_sparse_sym a, tutti_sym b,
                                    const tutti_sparse_matmul_options *options)
 {
-    return build(a.indices, a.values, a.dense_shape, b, options && options->transpose);
+    return sparse_matmul_build(a.indices, a.values, a.dense_shape, b,
+                               options && options->transpose);
 }
 
 const tutti_op tutti_op_sparse_matmul = {
@@ -133,10 +134,10 @@ const tutti_op tutti_op_sparse_matmul = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
-    .gradient = gradient,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = sparse_matmul_infer,
+    .gradient = sparse_matmul_gradient,
+    .cost = sparse_matmul_cost,
+    .split = sparse_matmul_split,
+    .reference = sparse_matmul_reference,
     .samples = samples,
 };

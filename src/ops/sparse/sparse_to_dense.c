@@ -2,7 +2,7 @@
 #include "ops/sparse/sparse.h"
 
 /* indices i64 [n,r], values [n], dense_shape i64 [r] -> [dense_shape] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status sparse_to_dense_infer(tutti_infer *node)
 {
     int64_t dims[TUTTI_MAX_RANK];
     TUTTI_TRY(tutti__need_dense_shape(node, 2, -1, dims));
@@ -20,7 +20,7 @@ static int64_t flat(const tutti_view *at, int64_t i, const int64_t *dims)
     return index;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status sparse_to_dense_reference(const tutti_kernel_call *call)
 {
     const tutti_view *at = &call->inputs[0], *values = &call->inputs[1];
     int64_t dims[TUTTI_MAX_RANK], count = at->dims[0];
@@ -35,14 +35,14 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static tutti_status gradient(tutti_gradient_call *node)
+static tutti_status sparse_to_dense_gradient(tutti_gradient_call *node)
 {
     if (node->wanted[1])
         node->input_grads[1] = tutti_gather_nd(node->output_grads[0], node->inputs[0]);
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int sparse_to_dense_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     if (capacity > 0)
         ret[0] = (tutti_split){.inputs = {0, 0, TUTTI_WHOLE}, .outputs = {TUTTI_PARTIAL_SUM}};
@@ -75,10 +75,10 @@ const tutti_op tutti_op_sparse_to_dense = {
     .max_inputs = 3,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE | TUTTI_OP_DYNAMIC,
-    .infer = infer,
-    .gradient = gradient,
+    .infer = sparse_to_dense_infer,
+    .gradient = sparse_to_dense_gradient,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = sparse_to_dense_split,
+    .reference = sparse_to_dense_reference,
     .samples = samples,
 };

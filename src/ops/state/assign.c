@@ -1,7 +1,7 @@
 /* assign.c: v = x. */
 #include "ops/state/assign.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status assign_reference(const tutti_kernel_call *call)
 {
     return tutti__assign(call, TUTTI_COMBINE_SET);
 }
@@ -36,6 +36,6 @@ const tutti_op tutti_op_assign = {
     .infer = tutti__infer_assign,
     .cost = tutti__cost_move,
     .split = tutti__split_assign,
-    .reference = reference,
+    .reference = assign_reference,
     .samples = samples,
 };

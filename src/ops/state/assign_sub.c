@@ -1,7 +1,7 @@
 /* assign_sub.c: v -= x. */
 #include "ops/state/assign.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status assign_sub_reference(const tutti_kernel_call *call)
 {
     return tutti__assign(call, TUTTI_COMBINE_SUB);
 }
@@ -30,6 +30,6 @@ const tutti_op tutti_op_assign_sub = {
     .infer = tutti__infer_assign_numbers,
     .cost = tutti__cost_elementwise,
     .split = tutti__split_assign,
-    .reference = reference,
+    .reference = assign_sub_reference,
     .samples = samples,
 };

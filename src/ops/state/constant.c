@@ -7,13 +7,13 @@ static tutti_tensor *value_of(const tutti_attr *attrs, int count)
     return tutti_attr_find(attrs, count, "value")->value.tensor;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status constant_infer(tutti_infer *node)
 {
     node->outputs[0] = *tutti_tensor_type(value_of(node->attrs, node->attr_count));
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status constant_reference(const tutti_kernel_call *call)
 {
     tutti_tensor *contiguous;
     TUTTI_TRY(tutti_tensor_contiguous(value_of(call->attrs, call->attr_count), &contiguous));
@@ -86,8 +86,8 @@ const tutti_op tutti_op_constant = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = constant_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = constant_reference,
     .samples = samples,
 };

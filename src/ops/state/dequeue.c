@@ -1,12 +1,12 @@
 /* dequeue.c: one tuple out of a queue. */
 #include "ops/state/queues.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status dequeue_infer(tutti_infer *node)
 {
     return tutti__infer_dequeue(node, false, 0);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status dequeue_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];
@@ -39,6 +39,6 @@ const tutti_op tutti_op_dequeue = {
     .outputs = -1,
     .flags = TUTTI_QUEUE_FLAGS | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = dequeue_infer,
+    .reference = dequeue_reference,
 };

@@ -1,7 +1,7 @@
 /* dequeue_many.c: n tuples out of a queue, stacked. */
 #include "ops/state/queues.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status dequeue_many_infer(tutti_infer *node)
 {
     if (RULE_INT(node, "n") < 0)
         return RULE_FAIL(node, TUTTI_INVALID, "n is %lld, the number of tuples is not negative",
@@ -9,7 +9,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__infer_dequeue(node, true, RULE_INT(node, "n"));
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status dequeue_many_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];
@@ -43,6 +43,6 @@ const tutti_op tutti_op_dequeue_many = {
     .outputs = -1,
     .flags = TUTTI_QUEUE_FLAGS | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = dequeue_many_infer,
+    .reference = dequeue_many_reference,
 };

@@ -3,7 +3,7 @@
  * so that the process still meets the others in this step; need_rows ends the step on all. */
 #include "ops/state/queues.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status dequeue_own_infer(tutti_infer *node)
 {
     const tutti_type *types;
     int count = tutti__queue_types(node->attrs, node->attr_count, &types);
@@ -35,7 +35,7 @@ static tutti_status make_zeros(const tutti_kernel_call *call, int count, tutti_t
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status dequeue_own_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS + 1];
@@ -72,6 +72,6 @@ const tutti_op tutti_op_dequeue_own = {
     .outputs = -1,
     .flags = TUTTI_QUEUE_FLAGS | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = dequeue_own_infer,
+    .reference = dequeue_own_reference,
 };

@@ -1,12 +1,12 @@
 /* enqueue_many.c: rows of the components into a queue as tuples. */
 #include "ops/state/queues.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status enqueue_many_infer(tutti_infer *node)
 {
     return tutti__infer_enqueue(node, true);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status enqueue_many_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     tutti_tensor *tuple[TUTTI_QUEUE_MAX_COMPONENTS];
@@ -42,6 +42,6 @@ const tutti_op tutti_op_enqueue_many = {
     .outputs = 0,
     .flags = TUTTI_QUEUE_FLAGS,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = enqueue_many_infer,
+    .reference = enqueue_many_reference,
 };

@@ -1,7 +1,7 @@
 /* is_initialized.c: whether a variable has a value yet. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status is_initialized_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_variable(node, 0));
     node->outputs[0] = tutti_type_make(TUTTI_BOOL, 0, NULL);
@@ -9,7 +9,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The view of a variable that was never assigned has no data. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status is_initialized_reference(const tutti_kernel_call *call)
 {
     tutti_view_set_int(&call->outputs[0], 0, call->inputs[0].data != NULL);
     return TUTTI_OK;
@@ -38,7 +38,7 @@ const tutti_op tutti_op_is_initialized = {
     .max_inputs = 1,
     .outputs = 1,
     .flags = TUTTI_OP_TAKES_HANDLE | TUTTI_OP_STATEFUL | TUTTI_OP_HOST | TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
-    .reference = reference,
+    .infer = is_initialized_infer,
+    .reference = is_initialized_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* need_rows.c: ends a step for which some process's queue had too few rows, see dequeue_own. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status need_rows_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     if (node->inputs[0].dtype != TUTTI_F32 || node->inputs[0].rank != 0)
@@ -10,7 +10,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status need_rows_reference(const tutti_kernel_call *call)
 {
     if (tutti_view_get(&call->inputs[0], 0) != 0)
         return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
@@ -41,8 +41,8 @@ const tutti_op tutti_op_need_rows = {
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE | TUTTI_OP_HOST | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
+    .infer = need_rows_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = need_rows_reference,
     .samples = samples,
 };

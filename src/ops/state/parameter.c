@@ -1,7 +1,7 @@
 /* parameter.c: an argument of a sub-graph. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status parameter_infer(tutti_infer *node)
 {
     if (RULE_INT(node, "index") < 0)
         return RULE_FAIL(node, TUTTI_INVALID, "attribute 'index' is %lld, needs 0 or more",
@@ -10,7 +10,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Whoever runs the sub-graph binds its parameters and never comes here. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status parameter_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_NOT_FOUND,
                      "is an argument of a sub-graph and has no value outside it");
@@ -41,6 +41,6 @@ const tutti_op tutti_op_parameter = {
     .outputs = 1,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = parameter_infer,
+    .reference = parameter_reference,
 };

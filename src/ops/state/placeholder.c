@@ -1,13 +1,13 @@
 /* placeholder.c: a value given at every run. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status placeholder_infer(tutti_infer *node)
 {
     return tutti__attrs_type(node, &node->outputs[0]);
 }
 
 /* Whoever runs a graph takes the value from the feeds and never comes here. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status placeholder_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_NOT_FOUND,
                      "has no value in this run; give it one among the feeds");
@@ -65,6 +65,6 @@ const tutti_op tutti_op_placeholder = {
     .outputs = 1,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = placeholder_infer,
+    .reference = placeholder_reference,
 };

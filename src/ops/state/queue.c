@@ -31,7 +31,7 @@ static bool is_value_type(const tutti_type *type)
     return sound;
 }
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status queue_infer(tutti_infer *node)
 {
     const tutti_type *types;
     char text[TUTTI_TYPE_TEXT];
@@ -53,7 +53,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Whoever runs a graph binds handles to the state and never comes here. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status queue_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_UNINITIALIZED, "no queue is bound to its handle");
 }
@@ -70,8 +70,8 @@ static const tutti_attr_spec attrs[] = {
 
 extern const tutti_op tutti_op_queue;
 
-static tutti_sym build(tutti_graph *graph, const char *name, int64_t capacity,
-                       tutti_queue_order order, int count, const tutti_type *types)
+static tutti_sym queue_build(tutti_graph *graph, const char *name, int64_t capacity,
+                             tutti_queue_order order, int count, const tutti_type *types)
 {
     tutti_attr given[] = {TUTTI_TYPES_ATTR("types", count, types), TUTTI_INT("capacity", capacity),
                           TUTTI_INT("kind", order.kind),
@@ -87,8 +87,8 @@ static tutti_sym build(tutti_graph *graph, const char *name, int64_t capacity,
 tutti_sym(tutti_fifo_queue)(tutti_graph *graph, const char *name, int64_t capacity, int count,
                             const tutti_type *types)
 {
-    return build(graph, name, capacity, (tutti_queue_order){.kind = TUTTI_QUEUE_FIFO}, count,
-                 types);
+    return queue_build(graph, name, capacity, (tutti_queue_order){.kind = TUTTI_QUEUE_FIFO}, count,
+                       types);
 }
 
 tutti_sym(tutti_shuffle_queue)(tutti_graph *graph, const char *name, int64_t capacity,
@@ -98,7 +98,7 @@ tutti_sym(tutti_shuffle_queue)(tutti_graph *graph, const char *name, int64_t cap
     tutti_queue_order order = {.kind = TUTTI_QUEUE_SHUFFLE,
                                .min_after_dequeue = min_after_dequeue,
                                .seed = (uint64_t)seed};
-    return build(graph, name, capacity, order, count, types);
+    return queue_build(graph, name, capacity, order, count, types);
 }
 
 tutti_sym(tutti_priority_queue)(tutti_graph *graph, const char *name, int64_t capacity, int count,
@@ -111,15 +111,15 @@ tutti_sym(tutti_priority_queue)(tutti_graph *graph, const char *name, int64_t ca
     all[0] = tutti_type_make(TUTTI_I64, 0, NULL);
     if (count > 0 && types)
         memcpy(all + 1, types, (size_t)count * sizeof *types);
-    return build(graph, name, capacity, (tutti_queue_order){.kind = TUTTI_QUEUE_PRIORITY},
-                 count + 1, all);
+    return queue_build(graph, name, capacity, (tutti_queue_order){.kind = TUTTI_QUEUE_PRIORITY},
+                       count + 1, all);
 }
 
 tutti_sym(tutti_padding_queue)(tutti_graph *graph, const char *name, int64_t capacity, int count,
                                const tutti_type *types)
 {
-    return build(graph, name, capacity, (tutti_queue_order){.kind = TUTTI_QUEUE_PADDING}, count,
-                 types);
+    return queue_build(graph, name, capacity, (tutti_queue_order){.kind = TUTTI_QUEUE_PADDING},
+                       count, types);
 }
 
 const tutti_op tutti_op_queue = {
@@ -132,6 +132,6 @@ const tutti_op tutti_op_queue = {
     .outputs = 1,
     .flags = TUTTI_OP_HANDLE | TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = queue_infer,
+    .reference = queue_reference,
 };

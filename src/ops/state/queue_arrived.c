@@ -1,7 +1,7 @@
 /* queue_arrived.c: how many tuples have come into a queue. */
 #include "ops/state/queues.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status queue_arrived_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     TUTTI_TRY(tutti__queue_of_call(call, -1, &queue));
@@ -27,5 +27,5 @@ const tutti_op tutti_op_queue_arrived = {
     .outputs = 1,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_HOST | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_NO_GRADIENT,
     .infer = tutti__infer_queue_count,
-    .reference = reference,
+    .reference = queue_arrived_reference,
 };

@@ -1,12 +1,12 @@
 /* queue_close.c: no more tuples come into a queue. */
 #include "ops/state/queues.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status queue_close_infer(tutti_infer *node)
 {
     return tutti__need_queue(node);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status queue_close_reference(const tutti_kernel_call *call)
 {
     tutti_queue *queue;
     TUTTI_TRY(tutti__queue_of_call(call, -1, &queue));
@@ -37,6 +37,6 @@ const tutti_op tutti_op_queue_close = {
     .outputs = 0,
     .flags = TUTTI_OP_STATEFUL | TUTTI_OP_HOST | TUTTI_OP_TAKES_HANDLE | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = queue_close_infer,
+    .reference = queue_close_reference,
 };

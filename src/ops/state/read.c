@@ -1,7 +1,7 @@
 /* read.c: a variable's value. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status read_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__need_variable(node, 0));
     return tutti_infer_same(node);
@@ -31,7 +31,7 @@ const tutti_op tutti_op_read = {
     .max_inputs = 1,
     .outputs = 1,
     .flags = TUTTI_OP_VIEW | TUTTI_OP_TAKES_HANDLE,
-    .infer = infer,
+    .infer = read_infer,
     .gradient = tutti__gradient_pass,
     .cost = tutti__cost_move,
     .split = tutti__split_first,

@@ -1,7 +1,7 @@
 /* scatter_add.c: v[indices[i]] += rows[i]. */
 #include "ops/state/assign.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status scatter_add_reference(const tutti_kernel_call *call)
 {
     return tutti__scatter(call, TUTTI_COMBINE_ADD);
 }
@@ -35,6 +35,6 @@ const tutti_op tutti_op_scatter_add = {
     .infer = tutti__infer_scatter_numbers,
     .cost = tutti__cost_elementwise,
     .split = tutti__split_scatter,
-    .reference = reference,
+    .reference = scatter_add_reference,
     .samples = samples,
 };

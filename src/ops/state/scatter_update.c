@@ -1,7 +1,7 @@
 /* scatter_update.c: v[indices[i]] = rows[i]. */
 #include "ops/state/assign.h"
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status scatter_update_reference(const tutti_kernel_call *call)
 {
     return tutti__scatter(call, TUTTI_COMBINE_SET);
 }
@@ -35,6 +35,6 @@ const tutti_op tutti_op_scatter_update = {
     .infer = tutti__infer_scatter,
     .cost = tutti__cost_move,
     .split = tutti__split_scatter,
-    .reference = reference,
+    .reference = scatter_update_reference,
     .samples = samples,
 };

@@ -1,7 +1,7 @@
 /* variable.c: state that lives longer than a step, seen as a handle. */
 #include "ops/state/state.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status variable_infer(tutti_infer *node)
 {
     tutti_type type;
     char text[TUTTI_TYPE_TEXT];
@@ -19,7 +19,7 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* Whoever runs a graph binds handles to the state and never comes here. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status variable_reference(const tutti_kernel_call *call)
 {
     return RULE_FAIL(call, TUTTI_UNINITIALIZED, "no state is bound to the variable");
 }
@@ -46,6 +46,6 @@ const tutti_op tutti_op_variable = {
     .outputs = 1,
     .flags = TUTTI_OP_HANDLE | TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .reference = reference,
+    .infer = variable_infer,
+    .reference = variable_reference,
 };

@@ -8,7 +8,7 @@ enum { ROWS, POOL, STARTS, COLUMNS };
 /* x [tokens] or [rows, tokens]; pool: the n-grams one after the other, those of one token first;
  * starts i64: where in the pool those of 1, 2, … tokens begin; columns i64: the output's column of
  * each n-gram. x and pool are strings, i32 or i64. */
-static tutti_status infer(tutti_infer *node)
+static tutti_status ngram_counts_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     const tutti_type *x = &node->inputs[ROWS];
@@ -60,7 +60,7 @@ static void count_row(const search *s, int64_t row, int64_t n, int64_t apart, fl
         }
 }
 
-static tutti_status check(const search *s)
+static tutti_status ngram_counts_check(const search *s)
 {
     int64_t grams = 0;
     for (int64_t k = 0; k < s->sizes; k++) {
@@ -80,7 +80,7 @@ static tutti_status check(const search *s)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status ngram_counts_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[ROWS];
     int64_t rows = x->rank == 2 ? x->dims[0] : 1, skip = RULE_INT(call, "skip");
@@ -94,7 +94,7 @@ static tutti_status reference(const tutti_kernel_call *call)
                 .tokens = x->dims[x->rank - 1],
                 .width = RULE_INT(call, "width")};
     float *y = call->outputs[0].data;
-    TUTTI_TRY(check(&s));
+    TUTTI_TRY(ngram_counts_check(&s));
     memset(y, 0, (size_t)tutti_view_count(&call->outputs[0]) * sizeof *y);
     for (int64_t row = 0; row < rows; row++)
         for (int64_t n = least; n <= most && n <= s.sizes; n++) {
@@ -144,8 +144,8 @@ const tutti_op tutti_op_ngram_counts = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS | TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
+    .infer = ngram_counts_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = ngram_counts_reference,
     .samples = samples,
 };

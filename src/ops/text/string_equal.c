@@ -1,19 +1,19 @@
 /* string_equal.c: whether strings are the same, byte for byte. */
+#include "ops/strided.h"
 #include "ops/text/strings.h"
-#include "ops/walk.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_equal_infer(tutti_infer *node)
 {
     return tutti__infer_many_strings(node, TUTTI_BOOL);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_equal_reference(const tutti_kernel_call *call)
 {
     const tutti_string *a = call->inputs[0].data, *b = call->inputs[1].data;
     int64_t count = tutti_view_count(&call->outputs[0]);
-    tutti_walk walk;
-    tutti__walk_start(call, &walk);
-    for (int64_t i = 0; i < count; i++, tutti__walk_next(&walk)) {
+    tutti_strided walk;
+    tutti__strided_start(call, &walk);
+    for (int64_t i = 0; i < count; i++, tutti__strided_next(&walk)) {
         const tutti_string *l = &a[walk.at[0]], *r = &b[walk.at[1]];
         bool same =
             l->size == r->size && (l->size == 0 || memcmp(l->data, r->data, (size_t)l->size) == 0);
@@ -46,9 +46,9 @@ const tutti_op tutti_op_string_equal = {
     .max_inputs = 2,
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS,
-    .infer = infer,
+    .infer = string_equal_infer,
     .cost = tutti__cost_elementwise,
     .split = tutti_split_elementwise,
-    .reference = reference,
+    .reference = string_equal_reference,
     .samples = samples,
 };

@@ -5,7 +5,7 @@
 #include "base/container.h"
 #include "ops/text/regex.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_find_infer(tutti_infer *node)
 {
     regex_t regex;
     const tutti_type *x = &node->inputs[0];
@@ -22,8 +22,8 @@ static tutti_status infer(tutti_infer *node)
 typedef TUTTI_VEC(tutti_string) matches;
 
 /* Matches of x, which point into it; *ret_count grows by their number. */
-static bool find(const tutti_kernel_call *call, const regex_t *regex, tutti_string x,
-                 tutti_text *text, matches *all)
+static bool string_find_find(const tutti_kernel_call *call, const regex_t *regex, tutti_string x,
+                             tutti_text *text, matches *all)
 {
     size_t size = (size_t)x.size, at = 0;
     regmatch_t match;
@@ -70,7 +70,7 @@ static tutti_status give(const tutti_kernel_call *call, const matches *all, cons
     return status;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_find_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t count = tutti_view_count(&call->inputs[0]), most = 0;
@@ -83,7 +83,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     bool compiled = status == TUTTI_OK;
     for (int64_t i = 0; ends && status == TUTTI_OK && i < count; i++) {
         int64_t before = (int64_t)all.count;
-        if (!find(call, &regex, x[i], &text, &all))
+        if (!string_find_find(call, &regex, x[i], &text, &all))
             status = RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for the parts of a string");
         ends[i] = (int64_t)all.count;
         most = ends[i] - before > most ? ends[i] - before : most;
@@ -133,8 +133,8 @@ const tutti_op tutti_op_string_find = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_find_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = string_find_reference,
     .samples = samples,
 };

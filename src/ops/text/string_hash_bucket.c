@@ -5,7 +5,7 @@
  * 2^32) mod buckets, unsigned. */
 #include "ops/text/strings.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_hash_bucket_infer(tutti_infer *node)
 {
     if (RULE_INT(node, "buckets") < 1)
         return RULE_FAIL(node, TUTTI_INVALID, "there are %lld buckets, needs 1 or more",
@@ -21,7 +21,7 @@ static uint64_t hash_of(tutti_string x)
     return hash ^ hash >> 32;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_hash_bucket_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t *y = call->outputs[0].data, count = tutti_view_count(&call->inputs[0]);
@@ -61,9 +61,9 @@ const tutti_op tutti_op_string_hash_bucket = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_hash_bucket_infer,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_hash_bucket_reference,
     .samples = samples,
 };

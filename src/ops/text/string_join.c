@@ -1,16 +1,16 @@
 /* string_join.c: strings one behind the other, element by element. */
 #include <stdlib.h>
 
+#include "ops/strided.h"
 #include "ops/text/strings.h"
-#include "ops/walk.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_join_infer(tutti_infer *node)
 {
     return tutti__infer_many_strings(node, TUTTI_STRING);
 }
 
-static void join(const tutti_kernel_call *call, const tutti_walk *walk, tutti_string separator,
-                 tutti_text *to)
+static void string_join_join(const tutti_kernel_call *call, const tutti_strided *walk,
+                             tutti_string separator, tutti_text *to)
 {
     for (int k = 0; k < call->input_count; k++) {
         const tutti_string *x = (const tutti_string *)call->inputs[k].data + walk->at[k];
@@ -26,11 +26,11 @@ static tutti_status join_all(const tutti_kernel_call *call, tutti_text *all, tut
     const char *between = RULE_STRING(call, "separator");
     tutti_string separator = {between, (int64_t)strlen(between)};
     int64_t count = tutti_view_count(y);
-    tutti_walk walk;
-    tutti__walk_start(call, &walk);
-    for (int64_t i = 0; i < count; i++, tutti__walk_next(&walk)) {
+    tutti_strided walk;
+    tutti__strided_start(call, &walk);
+    for (int64_t i = 0; i < count; i++, tutti__strided_next(&walk)) {
         size_t before = all->size;
-        join(call, &walk, separator, all);
+        string_join_join(call, &walk, separator, all);
         to[i].size = (int64_t)(all->size - before);
     }
     if (all->failed)
@@ -41,7 +41,7 @@ static tutti_status join_all(const tutti_kernel_call *call, tutti_text *all, tut
     return tutti__give_strings(call, 0, y->rank, y->dims, to);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_join_reference(const tutti_kernel_call *call)
 {
     int64_t count = tutti_view_count(&call->outputs[0]);
     tutti_string *to = malloc((size_t)(count + 1) * sizeof *to);
@@ -86,9 +86,9 @@ const tutti_op tutti_op_string_join = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_join_infer,
     .cost = tutti__cost_move,
     .split = tutti_split_elementwise,
-    .reference = reference,
+    .reference = string_join_reference,
     .samples = samples,
 };

@@ -1,12 +1,12 @@
 /* string_length.c: how long each string is, in bytes or characters of UTF-8. */
 #include "ops/text/strings.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_length_infer(tutti_infer *node)
 {
     return tutti__infer_of_strings(node, TUTTI_I64);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_length_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t *y = call->outputs[0].data, count = tutti_view_count(&call->inputs[0]);
@@ -49,9 +49,9 @@ const tutti_op tutti_op_string_length = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_length_infer,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_length_reference,
     .samples = samples,
 };

@@ -3,13 +3,13 @@
 
 #include "ops/text/text.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_lookup_infer(tutti_infer *node)
 {
     TUTTI_TRY(tutti__words_check(node));
     return tutti__shape_output(node, 0, TUTTI_I64, node->inputs[0].rank, node->inputs[0].dims);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_lookup_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t *y = call->outputs[0].data, count = tutti_view_count(&call->inputs[0]);
@@ -18,7 +18,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int string_lookup_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_other_axes(node, -1, capacity, ret);
 }
@@ -68,9 +68,9 @@ const tutti_op tutti_op_string_lookup = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT | TUTTI_OP_HOST,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_lookup_infer,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = string_lookup_split,
+    .reference = string_lookup_reference,
     .samples = samples,
 };

@@ -7,7 +7,7 @@ static void lower(const tutti_kernel_call *call, tutti_string from, tutti_text *
     tutti__change_case(from, 'A', 'a', to);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_lower_reference(const tutti_kernel_call *call)
 {
     return tutti__map_strings(call, lower);
 }
@@ -38,6 +38,6 @@ const tutti_op tutti_op_string_lower = {
     .infer = tutti__infer_strings,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_lower_reference,
     .samples = samples,
 };

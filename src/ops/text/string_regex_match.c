@@ -3,7 +3,7 @@
 
 #include "ops/text/regex.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_regex_match_infer(tutti_infer *node)
 {
     regex_t regex;
     TUTTI_TRY(
@@ -14,7 +14,7 @@ static tutti_status infer(tutti_infer *node)
 
 /* POSIX finds the longest of the matches that begin first, so one that begins at 0 and covers all
  * is found if there is one. */
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_regex_match_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t count = tutti_view_count(&call->inputs[0]);
@@ -69,9 +69,9 @@ const tutti_op tutti_op_string_regex_match = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_regex_match_infer,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_regex_match_reference,
     .samples = samples,
 };

@@ -6,7 +6,7 @@
 
 enum { GROUPS = 10 };
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_regex_replace_infer(tutti_infer *node)
 {
     regex_t regex;
     TUTTI_TRY(
@@ -24,7 +24,8 @@ static tutti_status infer(tutti_infer *node)
 }
 
 /* The replacement, with what the groups matched in the place of \0 to \9. */
-static void put(const char *replacement, const char *text, const regmatch_t *groups, tutti_text *to)
+static void string_regex_replace_put(const char *replacement, const char *text,
+                                     const regmatch_t *groups, tutti_text *to)
 {
     for (const char *at = replacement; *at; at++) {
         if (*at != '\\') {
@@ -51,7 +52,7 @@ static void replace(const tutti_kernel_call *call, const regex_t *regex, const c
     while (at <= size && tutti__regex_find(regex, text, size, at, GROUPS, groups)) {
         size_t from = (size_t)groups[0].rm_so, end = (size_t)groups[0].rm_eo;
         tutti__text_bytes(to, text + at, from - at);
-        put(replacement, text, groups, to);
+        string_regex_replace_put(replacement, text, groups, to);
         if (end == from && end < size)
             tutti__text_bytes(to, text + end, 1);
         at = end == from ? end + 1 : end;
@@ -94,7 +95,7 @@ static tutti_status replace_all(job *j)
     return tutti__give_strings(j->call, 0, x->rank, x->dims, j->to);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_regex_replace_reference(const tutti_kernel_call *call)
 {
     job j = {.call = call};
     int64_t count = tutti_view_count(&call->inputs[0]);
@@ -146,9 +147,9 @@ const tutti_op tutti_op_string_regex_replace = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_regex_replace_infer,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_regex_replace_reference,
     .samples = samples,
 };

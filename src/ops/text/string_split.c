@@ -5,7 +5,7 @@
 #include "ops/text/strings.h"
 
 /* x [..] -> parts string [.., most], counts i64 [..] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_split_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     int64_t dims[TUTTI_MAX_RANK + 1];
@@ -27,7 +27,7 @@ typedef struct parts {
     bool done;
 } parts;
 
-static const char *find(const char *at, const char *end, const char *what, size_t size)
+static const char *string_split_find(const char *at, const char *end, const char *what, size_t size)
 {
     for (; (size_t)(end - at) >= size; at++)
         if (memcmp(at, what, size) == 0)
@@ -55,7 +55,7 @@ static bool next_part(parts *p, tutti_string *ret)
         return next_word(p, ret);
     if (p->done)
         return false;
-    const char *cut = p->left > 0 ? find(p->at, p->end, p->separator, p->size) : NULL;
+    const char *cut = p->left > 0 ? string_split_find(p->at, p->end, p->separator, p->size) : NULL;
     *ret = (tutti_string){p->at, (cut ? cut : p->end) - p->at};
     p->at = cut ? cut + p->size : p->end;
     p->left -= p->left > 0;
@@ -75,7 +75,7 @@ static parts parts_of(const tutti_kernel_call *call, tutti_string x)
 }
 
 /* rows [count, most] */
-static void fill(const tutti_kernel_call *call, int64_t most, tutti_string *rows)
+static void string_split_fill(const tutti_kernel_call *call, int64_t most, tutti_string *rows)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t count = tutti_view_count(&call->inputs[0]);
@@ -87,7 +87,7 @@ static void fill(const tutti_kernel_call *call, int64_t most, tutti_string *rows
     }
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_split_reference(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     int64_t *counts = call->outputs[1].data, count = tutti_view_count(x), most = 0, all;
@@ -105,7 +105,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     tutti_string *rows = malloc((size_t)(all + 1) * sizeof *rows);
     if (!rows)
         return RULE_FAIL(call, TUTTI_NO_MEMORY, "no memory for %lld strings", (long long)all);
-    fill(call, most, rows);
+    string_split_fill(call, most, rows);
     if (x->rank > 0)
         memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
     dims[x->rank] = most;
@@ -148,8 +148,8 @@ const tutti_op tutti_op_string_split = {
     .outputs = 2,
     .flags = TUTTI_TEXT_FLAGS | TUTTI_OP_DYNAMIC,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_split_infer,
     .cost = tutti__cost_move,
-    .reference = reference,
+    .reference = string_split_reference,
     .samples = samples,
 };

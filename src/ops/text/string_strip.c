@@ -11,7 +11,7 @@ static tutti_string strip(const tutti_kernel_call *call, tutti_string from)
     return from;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_strip_reference(const tutti_kernel_call *call)
 {
     return tutti__cut_strings(call, strip);
 }
@@ -42,6 +42,6 @@ const tutti_op tutti_op_string_strip = {
     .infer = tutti__infer_strings,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_strip_reference,
     .samples = samples,
 };

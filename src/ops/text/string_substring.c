@@ -1,7 +1,7 @@
 /* string_substring.c: part of each string, counted in bytes or characters of UTF-8. */
 #include "ops/text/strings.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_substring_infer(tutti_infer *node)
 {
     if (RULE_INT(node, "length") < 0)
         return RULE_FAIL(node, TUTTI_INVALID, "length is %lld, needs 0 or more",
@@ -43,7 +43,7 @@ static tutti_string part(const tutti_kernel_call *call, tutti_string x)
     return (tutti_string){x.data ? x.data + from : x.data, to - from};
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_substring_reference(const tutti_kernel_call *call)
 {
     return tutti__cut_strings(call, part);
 }
@@ -81,9 +81,9 @@ const tutti_op tutti_op_string_substring = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_substring_infer,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_substring_reference,
     .samples = samples,
 };

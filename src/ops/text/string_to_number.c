@@ -2,7 +2,7 @@
 #include "io/number.h"
 #include "ops/text/strings.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status string_to_number_infer(tutti_infer *node)
 {
     tutti_dtype dtype = (tutti_dtype)RULE_INT(node, "dtype");
     if (!tutti_dtype_is_float(dtype) && !tutti_dtype_is_int(dtype))
@@ -21,13 +21,13 @@ static tutti_string trim(tutti_string x)
 }
 
 /* Whether the integer is a value of the type. */
-static bool fits(const tutti_view *y, int64_t i, int64_t value)
+static bool string_to_number_fits(const tutti_view *y, int64_t i, int64_t value)
 {
     tutti_view_set_int(y, i, value);
     return tutti_view_get_int(y, i) == value;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_to_number_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     const tutti_view *y = &call->outputs[0];
@@ -36,9 +36,9 @@ static tutti_status reference(const tutti_kernel_call *call)
     for (int64_t i = 0; i < count; i++) {
         tutti_string text = trim(x[i]);
         double value;
-        bool good =
-            ints ? tutti__integer_parse(text.data, (size_t)text.size, &whole) && fits(y, i, whole)
-                 : tutti__number_parse(text.data, (size_t)text.size, &value);
+        bool good = ints ? tutti__integer_parse(text.data, (size_t)text.size, &whole) &&
+                               string_to_number_fits(y, i, whole)
+                         : tutti__number_parse(text.data, (size_t)text.size, &value);
         if (!good)
             return RULE_FAIL(call, TUTTI_INVALID, "element %lld is '%.*s', which is no %s",
                              (long long)i, (int)(x[i].size < 80 ? x[i].size : 80), x[i].data,
@@ -79,9 +79,9 @@ const tutti_op tutti_op_string_to_number = {
     .outputs = 1,
     .flags = TUTTI_TEXT_FLAGS | TUTTI_OP_FALLIBLE,
     .attrs = attrs,
-    .infer = infer,
+    .infer = string_to_number_infer,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_to_number_reference,
     .samples = samples,
 };

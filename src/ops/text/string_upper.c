@@ -7,7 +7,7 @@ static void upper(const tutti_kernel_call *call, tutti_string from, tutti_text *
     tutti__change_case(from, 'a', 'A', to);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status string_upper_reference(const tutti_kernel_call *call)
 {
     return tutti__map_strings(call, upper);
 }
@@ -38,6 +38,6 @@ const tutti_op tutti_op_string_upper = {
     .infer = tutti__infer_strings,
     .cost = tutti__cost_move,
     .split = tutti__split_strings,
-    .reference = reference,
+    .reference = string_upper_reference,
     .samples = samples,
 };

@@ -16,7 +16,7 @@ static bool is_punctuation(char c)
            (c >= '{' && c <= '~');
 }
 
-static void put(tutti_words *words, char c)
+static void text_put(tutti_words *words, char c)
 {
     if (is_punctuation(c) && !words->keep_punctuation)
         return;
@@ -31,9 +31,9 @@ static void put(tutti_words *words, char c)
 /* A character: a byte and the bytes 10xxxxxx behind it, of which UTF-8 allows three. */
 static void take_character(tutti_words *words)
 {
-    put(words, *words->at++);
+    text_put(words, *words->at++);
     for (int i = 0; i < 3 && words->at < words->end && ((unsigned char)*words->at >> 6) == 2; i++)
-        put(words, *words->at++);
+        text_put(words, *words->at++);
 }
 
 bool tutti__words_next(tutti_words *words)
@@ -46,7 +46,7 @@ bool tutti__words_next(tutti_words *words)
             while (words->at < words->end && is_space(*words->at))
                 words->at++;
             while (words->at < words->end && !is_space(*words->at))
-                put(words, *words->at++);
+                text_put(words, *words->at++);
         }
         if (words->size != 0)
             return true;
@@ -56,7 +56,7 @@ bool tutti__words_next(tutti_words *words)
 
 /* ---- numbers ---- */
 
-static int compare(tutti_string a, tutti_string b)
+static int text_compare(tutti_string a, tutti_string b)
 {
     int64_t shorter = a.size < b.size ? a.size : b.size;
     int order = shorter > 0 ? memcmp(a.data, b.data, (size_t)shorter) : 0;
@@ -80,7 +80,7 @@ tutti_status tutti__words_check(const tutti_infer *node)
         if (all[i].size > TUTTI_MAX_WORD)
             return RULE_FAIL(node, TUTTI_TOO_LARGE, "a word has %lld bytes, at most %d are legal",
                              (long long)all[i].size, TUTTI_MAX_WORD);
-        if (i > 0 && compare(all[i - 1], all[i]) >= 0)
+        if (i > 0 && text_compare(all[i - 1], all[i]) >= 0)
             return RULE_FAIL(node, TUTTI_INVALID, "the words are not different and in order");
     }
     return TUTTI_OK;
@@ -93,7 +93,7 @@ int64_t tutti__words_find(const tutti_kernel_call *call, const char *word, int64
     const int64_t *ids;
     int low = 0, high = RULE_INTS(call, "ids", &ids);
     while (size >= 0 && low < high) {
-        int middle = low + (high - low) / 2, order = compare(all[middle], wanted);
+        int middle = low + (high - low) / 2, order = text_compare(all[middle], wanted);
         if (order == 0)
             return ids[middle];
         if (order < 0)
@@ -112,11 +112,11 @@ typedef struct numbered {
 static int by_word(const void *a, const void *b)
 {
     const numbered *x = a, *y = b;
-    return compare(x->word, y->word);
+    return text_compare(x->word, y->word);
 }
 
-static tutti_status split(const numbered *list, int64_t count, tutti_tensor **ret_words,
-                          int64_t **ret_ids)
+static tutti_status text_split(const numbered *list, int64_t count, tutti_tensor **ret_words,
+                               int64_t **ret_ids)
 {
     tutti_tensor *words;
     int64_t *ids = calloc((size_t)count + 1, sizeof *ids);
@@ -130,7 +130,7 @@ static tutti_status split(const numbered *list, int64_t count, tutti_tensor **re
     for (int64_t i = 0; i < count && status == TUTTI_OK; i++) {
         ids[i] = list[i].id;
         status = tutti_tensor_set_string(words, i, list[i].word.data, list[i].word.size);
-        if (i > 0 && compare(list[i - 1].word, list[i].word) == 0)
+        if (i > 0 && text_compare(list[i - 1].word, list[i].word) == 0)
             status = tutti_fail(TUTTI_INVALID, "the vocabulary has '%.*s' twice",
                                 (int)(list[i].word.size < 80 ? list[i].word.size : 80),
                                 list[i].word.data);
@@ -158,7 +158,7 @@ tutti_status tutti__words_sort(tutti_tensor *vocabulary, int64_t first, tutti_te
     for (int64_t i = 0; i < count; i++)
         list[i] = (numbered){tutti_tensor_get_string(vocabulary, i), first + i};
     qsort(list, (size_t)count, sizeof *list, by_word);
-    tutti_status status = split(list, count, ret_words, ret_ids);
+    tutti_status status = text_split(list, count, ret_words, ret_ids);
     free(list);
     return status;
 }

@@ -3,7 +3,7 @@
 
 #include "ops/text/text.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status text_vectorize_infer(tutti_infer *node)
 {
     const tutti_type *x = &node->inputs[0];
     int64_t dims[TUTTI_MAX_RANK + 1], length = RULE_INT(node, "length");
@@ -15,7 +15,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti__shape_output(node, 0, TUTTI_I64, x->rank + 1, dims);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status text_vectorize_reference(const tutti_kernel_call *call)
 {
     const tutti_string *x = call->inputs[0].data;
     int64_t *y = call->outputs[0].data, count = tutti_view_count(&call->inputs[0]);
@@ -35,7 +35,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int text_vectorize_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     return tutti__split_other_axes(node, node->inputs[0].rank, capacity, ret);
 }
@@ -89,9 +89,9 @@ const tutti_op tutti_op_text_vectorize = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT | TUTTI_OP_HOST,
     .attrs = attrs,
-    .infer = infer,
+    .infer = text_vectorize_infer,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = text_vectorize_split,
+    .reference = text_vectorize_reference,
     .samples = samples,
 };

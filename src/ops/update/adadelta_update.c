@@ -3,7 +3,8 @@
 
 #include "ops/update/rule.h"
 
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void adadelta_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                    double *n)
 {
     (void)step;
     n[ADADELTA_RATE] = lr;
@@ -13,7 +14,7 @@ static void numbers(const tutti_attr *attrs, int count, double lr, double step, 
 }
 
 /* x: w, mean square of gradients, mean square of moves. */
-static void element(const double *n, double g, double *x)
+static void adadelta_update_element(const double *n, double g, double *x)
 {
     x[1] = n[ADADELTA_RHO] * x[1] + n[ADADELTA_REST] * g * g;
     double move = g * sqrt((x[2] + n[ADADELTA_EPSILON]) / (x[1] + n[ADADELTA_EPSILON]));
@@ -26,8 +27,8 @@ const tutti_update_rule tutti_update_rule_adadelta = {
     .slots = 2,
     .flops = 15,
     .fractions = (const char *const[]){"rho", NULL},
-    .numbers = numbers,
-    .element = element,
+    .numbers = adadelta_update_numbers,
+    .element = adadelta_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

@@ -4,14 +4,15 @@
 #include "ops/update/rule.h"
 
 /* Keras: lr g / sqrt(s + e); torch: lr g / (sqrt(s) + e). */
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void adagrad_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                   double *n)
 {
     (void)step;
     n[ADAGRAD_RATE] = lr;
     n[ATTR_FLAG("torch_form") ? ADAGRAD_OUTSIDE : ADAGRAD_INSIDE] = ATTR_FLOAT("epsilon");
 }
 
-static void element(const double *n, double g, double *x)
+static void adagrad_update_element(const double *n, double g, double *x)
 {
     x[1] += g * g;
     x[0] -= n[ADAGRAD_RATE] * g / (sqrt(x[1] + n[ADAGRAD_INSIDE]) + n[ADAGRAD_OUTSIDE]);
@@ -21,8 +22,8 @@ const tutti_update_rule tutti_update_rule_adagrad = {
     .name = "adagrad",
     .slots = 1,
     .flops = 9,
-    .numbers = numbers,
-    .element = element,
+    .numbers = adagrad_update_numbers,
+    .element = adagrad_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

@@ -8,7 +8,8 @@ static int slot_count(const tutti_attr *attrs, int count)
     return ATTR_FLAG("amsgrad") ? 3 : 2;
 }
 
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void adam_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                double *n)
 {
     double beta1 = ATTR_FLOAT("beta1"), beta2 = ATTR_FLOAT("beta2");
     double correction1 = 1 - pow(beta1, step), correction2 = 1 - pow(beta2, step);
@@ -24,7 +25,7 @@ static void numbers(const tutti_attr *attrs, int count, double lr, double step, 
 }
 
 /* x: w, m, s and with AMSGrad the largest s so far, which then stands under the root. */
-static void element(const double *n, double g, double *x)
+static void adam_update_element(const double *n, double g, double *x)
 {
     x[1] = n[ADAM_BETA1] * x[1] + n[ADAM_REST1] * g;
     x[2] = n[ADAM_BETA2] * x[2] + n[ADAM_REST2] * g * g;
@@ -40,8 +41,8 @@ const tutti_update_rule tutti_update_rule_adam = {
     .counts_steps = true,
     .flops = 14,
     .fractions = (const char *const[]){"beta1", "beta2", NULL},
-    .numbers = numbers,
-    .element = element,
+    .numbers = adam_update_numbers,
+    .element = adam_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

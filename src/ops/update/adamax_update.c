@@ -4,7 +4,8 @@
 #include "ops/update/rule.h"
 
 /* Keras: u = max(b2 u, |g|), lr m / (u + e); torch: u = max(b2 u, |g| + e), lr m / u. */
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void adamax_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                  double *n)
 {
     n[ADAMAX_BETA1] = ATTR_FLOAT("beta1");
     n[ADAMAX_REST1] = 1 - n[ADAMAX_BETA1];
@@ -13,7 +14,7 @@ static void numbers(const tutti_attr *attrs, int count, double lr, double step, 
     n[ADAMAX_RATE] = lr / (1 - pow(n[ADAMAX_BETA1], step));
 }
 
-static void element(const double *n, double g, double *x)
+static void adamax_update_element(const double *n, double g, double *x)
 {
     double size = fabs(g) + n[ADAMAX_INSIDE], faded = n[ADAMAX_BETA2] * x[2];
     x[1] = n[ADAMAX_BETA1] * x[1] + n[ADAMAX_REST1] * g;
@@ -27,8 +28,8 @@ const tutti_update_rule tutti_update_rule_adamax = {
     .counts_steps = true,
     .flops = 10,
     .fractions = (const char *const[]){"beta1", "beta2", NULL},
-    .numbers = numbers,
-    .element = element,
+    .numbers = adamax_update_numbers,
+    .element = adamax_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

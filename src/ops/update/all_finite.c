@@ -3,7 +3,7 @@
 
 #include "ops/update/update.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status all_finite_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     for (int i = 0; i < node->input_count; i++) {
@@ -16,7 +16,7 @@ static tutti_status infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status all_finite_reference(const tutti_kernel_call *call)
 {
     bool finite = true;
     for (int k = 0; finite && k < call->input_count; k++) {
@@ -29,7 +29,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Of one input any part: all parts must be finite. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int all_finite_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     if (node->input_count != 1)
         return 0;
@@ -59,9 +59,9 @@ const tutti_op tutti_op_all_finite = {
     .max_inputs = -1,
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
+    .infer = all_finite_infer,
     .cost = tutti__cost_move,
-    .split = split,
-    .reference = reference,
+    .split = all_finite_split,
+    .reference = all_finite_reference,
     .samples = samples,
 };

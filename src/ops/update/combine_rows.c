@@ -2,7 +2,7 @@
 #include "ops/update/update.h"
 
 /* rows [k..., ...], indices [k...] */
-static tutti_status infer(tutti_infer *node)
+static tutti_status combine_rows_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT], index_text[TUTTI_TYPE_TEXT];
     const tutti_type *rows = &node->inputs[0], *indices = &node->inputs[1];
@@ -19,7 +19,7 @@ static tutti_status infer(tutti_infer *node)
     return tutti_infer_same(node);
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status combine_rows_reference(const tutti_kernel_call *call)
 {
     const tutti_view *rows = &call->inputs[0], *out = &call->outputs[0];
     int64_t count = tutti_view_count(&call->inputs[1]);
@@ -37,7 +37,7 @@ static tutti_status reference(const tutti_kernel_call *call)
 }
 
 /* Across the rows. */
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int combine_rows_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     int ways = 0;
     for (int axis = node->inputs[1].rank; axis < node->inputs[0].rank; axis++, ways++)
@@ -71,9 +71,9 @@ const tutti_op tutti_op_combine_rows = {
     .max_inputs = 2,
     .outputs = 1,
     .flags = TUTTI_OP_FALLIBLE | TUTTI_OP_NO_GRADIENT,
-    .infer = infer,
+    .infer = combine_rows_infer,
     .cost = tutti__cost_elementwise,
-    .split = split,
-    .reference = reference,
+    .split = combine_rows_split,
+    .reference = combine_rows_reference,
     .samples = samples,
 };

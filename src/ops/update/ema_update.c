@@ -2,14 +2,15 @@
 #include "ops/update/rule.h"
 
 /* In the first step the mean is the value. */
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void ema_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                               double *n)
 {
     (void)lr;
     n[EMA_DECAY] = step > 1 ? ATTR_FLOAT("decay") : 0;
     n[EMA_REST] = 1 - n[EMA_DECAY];
 }
 
-static void element(const double *n, double value, double *x)
+static void ema_update_element(const double *n, double value, double *x)
 {
     x[0] = n[EMA_DECAY] * x[0] + n[EMA_REST] * value;
 }
@@ -20,8 +21,8 @@ const tutti_update_rule tutti_update_rule_ema = {
     .no_rate = true,
     .flops = 3,
     .fractions = (const char *const[]){"decay", NULL},
-    .numbers = numbers,
-    .element = element,
+    .numbers = ema_update_numbers,
+    .element = ema_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

@@ -3,7 +3,8 @@
 
 #include "ops/update/rule.h"
 
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void lamb_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                double *n)
 {
     n[LAMB_BETA1] = ATTR_FLOAT("beta1");
     n[LAMB_REST1] = 1 - n[LAMB_BETA1];
@@ -21,7 +22,7 @@ static double direction(const double *n, double m, double s)
     return m * n[LAMB_INVERSE1] / (sqrt(s * n[LAMB_INVERSE2]) + n[LAMB_EPSILON]);
 }
 
-static double measure(const double *n, double g, const double *x)
+static double lamb_update_measure(const double *n, double g, const double *x)
 {
     return direction(n, n[LAMB_BETA1] * x[1] + n[LAMB_REST1] * g,
                      n[LAMB_BETA2] * x[2] + n[LAMB_REST2] * g * g);
@@ -33,7 +34,7 @@ static void trust(double *n, double variable_norm, double direction_norm)
         n[LAMB_RATE] *= variable_norm / direction_norm;
 }
 
-static void element(const double *n, double g, double *x)
+static void lamb_update_element(const double *n, double g, double *x)
 {
     x[1] = n[LAMB_BETA1] * x[1] + n[LAMB_REST1] * g;
     x[2] = n[LAMB_BETA2] * x[2] + n[LAMB_REST2] * g * g;
@@ -46,9 +47,9 @@ const tutti_update_rule tutti_update_rule_lamb = {
     .counts_steps = true,
     .flops = 14,
     .fractions = (const char *const[]){"beta1", "beta2", NULL},
-    .numbers = numbers,
-    .element = element,
-    .measure = measure,
+    .numbers = lamb_update_numbers,
+    .element = lamb_update_element,
+    .measure = lamb_update_measure,
     .trust = trust,
 };
 

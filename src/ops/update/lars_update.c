@@ -2,7 +2,8 @@
 #include "ops/update/rule.h"
 
 /* Here decay belongs to the gradient: d = g + weight_decay w. */
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void lars_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                double *n)
 {
     (void)step;
     n[TUTTI_UPDATE_KEEP] = 1;
@@ -14,7 +15,7 @@ static void numbers(const tutti_attr *attrs, int count, double lr, double step, 
     n[LARS_EPSILON] = ATTR_FLOAT("epsilon");
 }
 
-static double measure(const double *n, double g, const double *x)
+static double lars_update_measure(const double *n, double g, const double *x)
 {
     (void)n, (void)x;
     return g;
@@ -27,7 +28,7 @@ static void trust(double *n, double variable_norm, double gradient_norm)
                         (gradient_norm + n[LARS_DECAY] * variable_norm + n[LARS_EPSILON]);
 }
 
-static void element(const double *n, double g, double *x)
+static void lars_update_element(const double *n, double g, double *x)
 {
     double move = n[LARS_RATE] * (g + n[LARS_DECAY] * x[0]);
     x[1] = n[LARS_MOMENTUM] * x[1] + move;
@@ -39,9 +40,9 @@ const tutti_update_rule tutti_update_rule_lars = {
     .slots = 1,
     .flops = 7,
     .fractions = (const char *const[]){"momentum", NULL},
-    .numbers = numbers,
-    .element = element,
-    .measure = measure,
+    .numbers = lars_update_numbers,
+    .element = lars_update_element,
+    .measure = lars_update_measure,
     .trust = trust,
 };
 

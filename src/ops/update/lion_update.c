@@ -1,7 +1,8 @@
 /* lion_update.c: Lion: the sign of a mean of gradients. */
 #include "ops/update/rule.h"
 
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void lion_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                double *n)
 {
     (void)step;
     n[LION_BETA1] = ATTR_FLOAT("beta1");
@@ -12,7 +13,7 @@ static void numbers(const tutti_attr *attrs, int count, double lr, double step, 
 }
 
 /* The sign of 0 is 0, of NaN NaN. */
-static void element(const double *n, double g, double *x)
+static void lion_update_element(const double *n, double g, double *x)
 {
     double mean = n[LION_BETA1] * x[1] + n[LION_REST1] * g;
     x[0] -= n[LION_RATE] * (mean > 0 ? 1 : mean < 0 ? -1 : mean);
@@ -24,8 +25,8 @@ const tutti_update_rule tutti_update_rule_lion = {
     .slots = 1,
     .flops = 8,
     .fractions = (const char *const[]){"beta1", "beta2", NULL},
-    .numbers = numbers,
-    .element = element,
+    .numbers = lion_update_numbers,
+    .element = lion_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

@@ -15,7 +15,8 @@ static double product(double beta1, double decay, double steps)
     return all;
 }
 
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void nadam_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                 double *n)
 {
     double beta1 = ATTR_FLOAT("beta1"), beta2 = ATTR_FLOAT("beta2");
     double decay = ATTR_FLOAT("momentum_decay");
@@ -32,7 +33,7 @@ static void numbers(const tutti_attr *attrs, int count, double lr, double step, 
     n[NADAM_INVERSE] = 1 / (1 - pow(beta2, step));
 }
 
-static void element(const double *n, double g, double *x)
+static void nadam_update_element(const double *n, double g, double *x)
 {
     x[1] = n[NADAM_BETA1] * x[1] + n[NADAM_REST1] * g;
     x[2] = n[NADAM_BETA2] * x[2] + n[NADAM_REST2] * g * g;
@@ -46,8 +47,8 @@ const tutti_update_rule tutti_update_rule_nadam = {
     .counts_steps = true,
     .flops = 16,
     .fractions = (const char *const[]){"beta1", "beta2", NULL},
-    .numbers = numbers,
-    .element = element,
+    .numbers = nadam_update_numbers,
+    .element = nadam_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

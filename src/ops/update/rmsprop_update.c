@@ -11,7 +11,8 @@ static int slot_count(const tutti_attr *attrs, int count)
 
 /* Keras: b = u b + lr g / sqrt(s + e), w = w - b; torch: b = u b + g / (sqrt(s) + e), w = w - lr b.
  */
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void rmsprop_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                                   double *n)
 {
     bool torch = ATTR_FLAG("torch_form");
     (void)step;
@@ -24,7 +25,7 @@ static void numbers(const tutti_attr *attrs, int count, double lr, double step, 
     n[RMSPROP_OUTER] = torch ? lr : 1;
 }
 
-static void element(const double *n, double g, double *x)
+static void rmsprop_update_element(const double *n, double g, double *x)
 {
     bool centered = n[RMSPROP_CENTERED] != 0;
     double spread = x[1] = n[RMSPROP_RHO] * x[1] + n[RMSPROP_REST] * g * g;
@@ -46,8 +47,8 @@ const tutti_update_rule tutti_update_rule_rmsprop = {
     .slot_count = slot_count,
     .flops = 14,
     .fractions = (const char *const[]){"rho", "momentum", NULL},
-    .numbers = numbers,
-    .element = element,
+    .numbers = rmsprop_update_numbers,
+    .element = rmsprop_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

@@ -132,8 +132,8 @@ void tutti__update_numbers(const tutti_kernel_call *call, const tutti_update_lay
     layout->rule->numbers(call->attrs, call->attr_count, lr, step, ret_numbers);
 }
 
-static void load(const tutti_kernel_call *call, const double *numbers, int slots, int64_t i,
-                 double *x)
+static void rule_load(const tutti_kernel_call *call, const double *numbers, int slots, int64_t i,
+                      double *x)
 {
     for (int k = 0; k <= slots; k++)
         x[k] = tutti_view_get(&call->inputs[k], i);
@@ -144,7 +144,7 @@ static void move(const tutti_kernel_call *call, const tutti_update_layout *at,
                  const double *numbers, int64_t i, double g)
 {
     double x[1 + TUTTI_UPDATE_SLOTS] = {0};
-    load(call, numbers, at->slots, i, x);
+    rule_load(call, numbers, at->slots, i, x);
     at->rule->element(numbers, gradient_of(call, at, g), x);
     for (int k = 0; k <= at->slots; k++)
         tutti_view_set(&call->inputs[k], i, x[k]);
@@ -165,12 +165,13 @@ static tutti_status move_rows(const tutti_kernel_call *call, const tutti_update_
     return TUTTI_OK;
 }
 
-static void measure(const tutti_kernel_call *call, const tutti_update_layout *at, double *numbers)
+static void rule_measure(const tutti_kernel_call *call, const tutti_update_layout *at,
+                         double *numbers)
 {
     double x[1 + TUTTI_UPDATE_SLOTS] = {0}, variable = 0, measured = 0;
     int64_t count = tutti_view_count(&call->inputs[0]);
     for (int64_t i = 0; i < count; i++) {
-        load(call, numbers, at->slots, i, x);
+        rule_load(call, numbers, at->slots, i, x);
         double g = gradient_of(call, at, tutti_view_get(&call->inputs[at->gradient], i));
         double y = at->rule->measure(numbers, g, x);
         variable += x[0] * x[0];
@@ -187,7 +188,7 @@ tutti_status tutti__update_reference(const tutti_kernel_call *call)
     if (!tutti__update_skipped(call)) {
         tutti__update_numbers(call, &at, numbers);
         if (at.rule->measure)
-            measure(call, &at, numbers);
+            rule_measure(call, &at, numbers);
         if (at.indices >= 0)
             TUTTI_TRY(move_rows(call, &at, numbers));
         int64_t count = at.indices < 0 ? tutti_view_count(&call->inputs[0]) : 0;

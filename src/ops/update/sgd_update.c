@@ -8,7 +8,8 @@ static int slot_count(const tutti_attr *attrs, int count)
 
 /* Keras' momentum is m = u m - lr g, w = w + m; torch's m = u m + g, w = w - lr m: they differ when
  * the rate changes. Nesterov: w = w + u m - lr g, and w = w - lr (u m + g). */
-static void numbers(const tutti_attr *attrs, int count, double lr, double step, double *n)
+static void sgd_update_numbers(const tutti_attr *attrs, int count, double lr, double step,
+                               double *n)
 {
     double inner = ATTR_FLAG("torch_form") ? 1 : -lr;
     bool ahead = ATTR_FLAG("nesterov");
@@ -21,7 +22,7 @@ static void numbers(const tutti_attr *attrs, int count, double lr, double step, 
     n[SGD_OF_GRADIENT] = ahead ? inner : 0;
 }
 
-static void element(const double *n, double g, double *x)
+static void sgd_update_element(const double *n, double g, double *x)
 {
     if (n[SGD_MOMENTUM] == 0) {
         x[0] -= n[SGD_RATE] * g;
@@ -36,8 +37,8 @@ const tutti_update_rule tutti_update_rule_sgd = {
     .slot_count = slot_count,
     .flops = 6,
     .fractions = (const char *const[]){"momentum", NULL},
-    .numbers = numbers,
-    .element = element,
+    .numbers = sgd_update_numbers,
+    .element = sgd_update_element,
 };
 
 static const tutti_attr_spec attrs[] = {

@@ -1,7 +1,7 @@
 /* square_sum.c: the sum of the squares of gradients, for norms over many tensors. */
 #include "ops/update/update.h"
 
-static tutti_status infer(tutti_infer *node)
+static tutti_status square_sum_infer(tutti_infer *node)
 {
     char text[TUTTI_TYPE_TEXT];
     for (int i = 0; i < node->input_count; i++) {
@@ -29,7 +29,7 @@ void tutti__square_sum_range(const tutti_attr *attrs, int attr_count, int input,
     *ret_end = end < *ret_first ? *ret_first : end < count ? end : count;
 }
 
-static tutti_status reference(const tutti_kernel_call *call)
+static tutti_status square_sum_reference(const tutti_kernel_call *call)
 {
     double sum = 0;
     for (int k = 0; k < call->input_count; k++) {
@@ -45,7 +45,7 @@ static tutti_status reference(const tutti_kernel_call *call)
     return TUTTI_OK;
 }
 
-static void cost(const tutti_infer *node, tutti_cost *ret)
+static void square_sum_cost(const tutti_infer *node, tutti_cost *ret)
 {
     tutti__cost_move(node, ret);
     ret->flops = ret->bytes_read = 0;
@@ -58,7 +58,7 @@ static void cost(const tutti_infer *node, tutti_cost *ret)
     }
 }
 
-static int split(const tutti_infer *node, int capacity, tutti_split *ret)
+static int square_sum_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     const tutti_attr *ranges = tutti_attr_find(node->attrs, node->attr_count, "ranges");
     if (node->input_count != 1 || (ranges && ranges->count > 0))
@@ -98,9 +98,9 @@ const tutti_op tutti_op_square_sum = {
     .outputs = 1,
     .flags = TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
-    .infer = infer,
-    .cost = cost,
-    .split = split,
-    .reference = reference,
+    .infer = square_sum_infer,
+    .cost = square_sum_cost,
+    .split = square_sum_split,
+    .reference = square_sum_reference,
     .samples = samples,
 };

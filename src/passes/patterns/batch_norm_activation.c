@@ -10,7 +10,8 @@ static bool is_norm(tutti_edge edge, const tutti_node *user, const tutti_uses *u
            tutti__taken_only_by(uses, edge, user);
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool batch_norm_activation_match(tutti_node *node, const tutti_uses *uses,
+                                        tutti_node_group *ret_group)
 {
     if (!tutti__is(node, "relu"))
         return false;
@@ -35,6 +36,6 @@ const tutti_pattern tutti_pattern_batch_norm_activation = {
     .name = "batch_norm_activation",
     .doc = "batch_norm_activation: y = relu(batch_norm(x) + residual), with or without residual",
     .order = 14,
-    .match = match,
+    .match = batch_norm_activation_match,
     .side_by_side = true,
 };

@@ -17,7 +17,8 @@ static bool is_mask(const tutti_node *g, const tutti_uses *uses)
            tutti_type_equal(tutti__edge_type(g->inputs[1]), &g->types[0]);
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool batch_norm_gradient_match(tutti_node *node, const tutti_uses *uses,
+                                      tutti_node_group *ret_group)
 {
     if (!tutti__is(node, "batch_norm_backward"))
         return false;
@@ -37,6 +38,6 @@ const tutti_pattern tutti_pattern_batch_norm_gradient = {
     .name = "batch_norm_gradient",
     .doc = "batch_norm_gradient: batch_norm_backward(x, ..., y > 0 ? given + more : 0)",
     .order = 14,
-    .match = match,
+    .match = batch_norm_gradient_match,
     .side_by_side = true,
 };

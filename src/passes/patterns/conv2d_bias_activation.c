@@ -13,7 +13,8 @@ static bool goes_on(const tutti_node *node, const tutti_uses *uses)
            tutti__same_dims(&user->types[0], &node->types[0]);
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool conv2d_bias_activation_match(tutti_node *node, const tutti_uses *uses,
+                                         tutti_node_group *ret_group)
 {
     bool activated = tutti__is(node, "relu");
     tutti_node *add = activated ? node->inputs[0].node : node;
@@ -31,5 +32,5 @@ const tutti_pattern tutti_pattern_conv2d_bias_activation = {
     .name = "conv2d_bias_activation",
     .doc = "conv2d_bias_activation: y = f(conv2d(x, kernel) + bias), f the identity or relu",
     .order = 12,
-    .match = match,
+    .match = conv2d_bias_activation_match,
 };

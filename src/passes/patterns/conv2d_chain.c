@@ -28,7 +28,7 @@ static tutti_node *conv_under(tutti_node *node)
     return conv < 0 ? node : node->inputs[conv].node;
 }
 
-static void push(tutti_node_group *group, tutti_node *node)
+static void conv2d_chain_push(tutti_node_group *group, tutti_node *node)
 {
     group->nodes[group->count++] = node;
 }
@@ -41,11 +41,11 @@ static bool push_inner(tutti_node_group *group, tutti_node *node, bool bounded,
     tutti_node *conv = conv_under(sum);
     if (!is_conv(conv) || !tutti__used_only_by(uses, node, user))
         return false;
-    push(group, conv);
+    conv2d_chain_push(group, conv);
     if (sum != conv)
-        push(group, sum);
+        conv2d_chain_push(group, sum);
     if (node != sum)
-        push(group, node);
+        conv2d_chain_push(group, node);
     return true;
 }
 
@@ -62,14 +62,15 @@ static bool push_sum(tutti_node_group *group, tutti_node *add, const tutti_uses 
         int at = add->inputs[0].node->id > add->inputs[1].node->id ? i : 1 - i;
         if (!push_inner(&inner, add->inputs[at].node, true, uses, add))
             continue;
-        push(&inner, add);
+        conv2d_chain_push(&inner, add);
         *group = inner;
         return true;
     }
     return false;
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool conv2d_chain_match(tutti_node *node, const tutti_uses *uses,
+                               tutti_node_group *ret_group)
 {
     tutti_node_group group = {0};
     bool last = is_function(node);
@@ -80,12 +81,12 @@ static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *re
         tutti_node *conv = conv_under(sum);
         if (!is_conv(conv))
             return false;
-        push(&group, conv);
+        conv2d_chain_push(&group, conv);
         if (sum != conv)
-            push(&group, sum);
+            conv2d_chain_push(&group, sum);
     }
     if (last)
-        push(&group, node);
+        conv2d_chain_push(&group, node);
     *ret_group = group;
     return group.count >= 2;
 }
@@ -94,5 +95,5 @@ const tutti_pattern tutti_pattern_conv2d_chain = {
     .name = "conv2d_chain",
     .doc = "conv2d_chain: y = g(f(conv2d(x, kernel) + bias) + residual), kernel a constant",
     .order = 11,
-    .match = match,
+    .match = conv2d_chain_match,
 };

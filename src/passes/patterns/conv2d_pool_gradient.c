@@ -44,7 +44,8 @@ static bool depends_on(tutti_edge y, tutti_edge x)
     return conv >= 0 && tutti__same_edge(add->inputs[conv].node->inputs[0], x);
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool conv2d_pool_gradient_match(tutti_node *node, const tutti_uses *uses,
+                                       tutti_node_group *ret_group)
 {
     int input = tutti__is(node, "conv2d_backward_kernel") ? 1 : tutti__is(node, "sum") ? 0 : -1;
     if (input < 0 || node->input_count <= input)
@@ -71,6 +72,6 @@ const tutti_pattern tutti_pattern_conv2d_pool_gradient = {
         "conv2d_pool_gradient: gradients of kernel and bias of max_pool2d(relu(conv2d(x, kernel) "
         "+ bias)), without the gradient of the map",
     .order = 4,
-    .match = match,
+    .match = conv2d_pool_gradient_match,
     .side_by_side = true,
 };

@@ -5,7 +5,8 @@
  */
 #include "passes/patterns/conv2d.h"
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool conv2d_relu_pool_match(tutti_node *node, const tutti_uses *uses,
+                                   tutti_node_group *ret_group)
 {
     tutti_node *relu = tutti__is(node, "max_pool2d") ? node->inputs[0].node : NULL;
     if (relu == NULL || !tutti__is(relu, "relu"))
@@ -27,6 +28,6 @@ const tutti_pattern tutti_pattern_conv2d_relu_pool = {
     .name = "conv2d_relu_pool",
     .doc = "conv2d_relu_pool: p = max_pool2d(relu(conv2d(x, kernel) + bias))",
     .order = 5,
-    .match = match,
+    .match = conv2d_relu_pool_match,
     .side_by_side = true,
 };

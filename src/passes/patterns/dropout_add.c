@@ -2,7 +2,7 @@
  * meet the later one is taken. The gradient, dropout(dy), draws the same numbers again. */
 #include "passes/patterns/conv2d.h"
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool dropout_add_match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
 {
     int found = -1;
     for (int i = 0; i < 2 && tutti__is(node, "add"); i++)
@@ -24,6 +24,6 @@ const tutti_pattern tutti_pattern_dropout_add = {
     .name = "dropout_add",
     .doc = "dropout_add: y = residual + dropout(x)",
     .order = 16,
-    .match = match,
+    .match = dropout_add_match,
     .draws = true,
 };

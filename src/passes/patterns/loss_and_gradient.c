@@ -38,7 +38,8 @@ static bool may_depend(const tutti_node *node, int *visits)
     return false;
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool loss_and_gradient_match(tutti_node *node, const tutti_uses *uses,
+                                    tutti_node_group *ret_group)
 {
     int visits = 0;
     if (!tutti__is(node, "sparse_softmax_cross_entropy_backward") || node->input_count <= GRAD)
@@ -57,6 +58,6 @@ const tutti_pattern tutti_pattern_loss_and_gradient = {
     .doc = "loss_and_gradient: dlogits = (softmax(logits) - one_hot(label)) grad beside loss = "
            "log(sum(e^logits)) - logits[label]",
     .order = 20,
-    .match = match,
+    .match = loss_and_gradient_match,
     .side_by_side = true,
 };

@@ -31,7 +31,7 @@ static bool accumulates(const tutti_node *add, int product, const tutti_uses *us
     return tutti__is(x, "matmul") || (tutti__is(x, "add") && product_of(x) >= 0);
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool matmul_add_match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
 {
     int product = tutti__is(node, "add") ? product_of(node) : -1;
     if (product < 0 || !accumulates(node, product, uses))
@@ -46,5 +46,5 @@ const tutti_pattern tutti_pattern_matmul_add = {
     .name = "matmul_add",
     .doc = "matmul_add: y = x + a b, x a sum of products that nobody else needs",
     .order = 30,
-    .match = match,
+    .match = matmul_add_match,
 };

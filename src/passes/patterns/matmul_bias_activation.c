@@ -39,7 +39,8 @@ static bool goes_on(const tutti_node *node, const tutti_uses *uses)
            tutti__same_dims(&user->types[0], &node->types[0]);
 }
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool matmul_bias_activation_match(tutti_node *node, const tutti_uses *uses,
+                                         tutti_node_group *ret_group)
 {
     bool activated = tutti__is(node, "relu");
     tutti_node *add = activated ? node->inputs[0].node : node;
@@ -57,5 +58,5 @@ const tutti_pattern tutti_pattern_matmul_bias_activation = {
     .name = "matmul_bias_activation",
     .doc = "matmul_bias_activation: y = f(a b + bias), bias a row, f the identity or relu",
     .order = 10,
-    .match = match,
+    .match = matmul_bias_activation_match,
 };

@@ -3,7 +3,8 @@
  * takes one pass over the map instead of two. */
 #include "passes/patterns/conv2d.h"
 
-static bool match(tutti_node *node, const tutti_uses *uses, tutti_node_group *ret_group)
+static bool relu_pool_gradient_match(tutti_node *node, const tutti_uses *uses,
+                                     tutti_node_group *ret_group)
 {
     if (!tutti__is_map_gradient(node, uses))
         return false;
@@ -17,5 +18,5 @@ const tutti_pattern tutti_pattern_relu_pool_gradient = {
     .name = "relu_pool_gradient",
     .doc = "relu_pool_gradient: where(y > 0, max_pool2d_backward(y, dp), 0), y = relu(z)",
     .order = 6,
-    .match = match,
+    .match = relu_pool_gradient_match,
 };

@@ -21,7 +21,7 @@ static void finish_row(const attention_work *w, const attention_running *r, int6
     w->l[row] = r->most[i] + logf(r->total[i]);
 }
 
-static void run_block(void *context, int64_t index)
+static void attention_run_block(void *context, int64_t index)
 {
     attention_work *w = context;
     const tutti_attention *a = &w->a;
@@ -59,7 +59,7 @@ static void run_block(void *context, int64_t index)
     tutti__slot_give(&w->slots, memory);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status attention_run(const tutti_kernel_call *call)
 {
     bool masked = call->input_count > MASK;
     attention_work w = {.a = tutti__attention(call, masked ? MASK : -1),
@@ -73,7 +73,7 @@ static tutti_status run(const tutti_kernel_call *call)
     w.blocks = (w.a.queries + ATTENTION_TILE - 1) / ATTENTION_TILE;
     tutti__slots_start(&w.slots, call->workspace, w.plan->slot_floats * sizeof(float),
                        w.plan->threads);
-    tutti_parallel(call, w.a.batch * w.a.heads * w.blocks, run_block, &w);
+    tutti_parallel(call, w.a.batch * w.a.heads * w.blocks, attention_run_block, &w);
     return TUTTI_OK;
 }
 
@@ -88,5 +88,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_attention) = {
     .workspace = attention_workspace,
     .prepare = attention_prepare,
     .discard = free,
-    .run = run,
+    .run = attention_run,
 };

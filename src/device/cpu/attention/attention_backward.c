@@ -111,7 +111,8 @@ static void sum_again(const attention_work *w, const attention_slot *s, attentio
         }
 }
 
-static void run_block(const attention_work *w, const attention_slot *s, attention_tile t)
+static void attention_backward_run_block(const attention_work *w, const attention_slot *s,
+                                         attention_tile t)
 {
     const tutti_attention *a = &w->a;
     block_rows r;
@@ -148,13 +149,13 @@ static void run_head(void *context, int64_t head)
     memset(w->dk + head * k, 0, (size_t)k * sizeof(float));
     memset(w->dv + head * v, 0, (size_t)v * sizeof(float));
     for (int64_t query = 0; query < a->queries; query += ATTENTION_TILE)
-        run_block(w, &s, (attention_tile){.head = head, .query = query});
+        attention_backward_run_block(w, &s, (attention_tile){.head = head, .query = query});
     head_again(w, head, (attention_base *)(s.scratch + w->plan->scratch));
     tutti__slot_give(&w->slots, memory);
 }
 
 /* A slot has a base of each query at its end. */
-static attention_plan plan_of(const tutti_kernel_query *query)
+static attention_plan attention_backward_plan_of(const tutti_kernel_query *query)
 {
     attention_plan plan = attention_plan_of(query);
     size_t floats = plan.slot_floats + 2 * (size_t)query->node.inputs[0].dims[2];
@@ -162,18 +163,19 @@ static attention_plan plan_of(const tutti_kernel_query *query)
     return plan;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t attention_backward_workspace(const tutti_kernel_query *query)
 {
-    return plan_of(query).slot_floats * sizeof(float) * (size_t)tutti__slot_count(query->threads);
+    return attention_backward_plan_of(query).slot_floats * sizeof(float) *
+           (size_t)tutti__slot_count(query->threads);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status attention_backward_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
-    attention_plan plan = plan_of(query);
+    attention_plan plan = attention_backward_plan_of(query);
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status attention_backward_run(const tutti_kernel_call *call)
 {
     return backward_run(call, run_head);
 }
@@ -186,8 +188,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_attention_backward) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
     .score = attention_score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .workspace = attention_backward_workspace,
+    .prepare = attention_backward_prepare,
     .discard = free,
-    .run = run,
+    .run = attention_backward_run,
 };

@@ -14,8 +14,8 @@ typedef struct attention_work {
     tutti_slots slots;
 } attention_work;
 
-static void finish(const attention_work *w, const lanes_block *b, const lanes_running *r,
-                   const float *y)
+static void attention_lanes_finish(const attention_work *w, const lanes_block *b,
+                                   const lanes_running *r, const float *y)
 {
     int64_t first = b->head * w->a.queries + b->query;
     float total[BLOCK], most[BLOCK], inverse[BLOCK];
@@ -33,7 +33,7 @@ static void finish(const attention_work *w, const lanes_block *b, const lanes_ru
                     w->y);
 }
 
-static void run_block(const attention_work *w, lanes_block b, float *memory)
+static void attention_lanes_run_block(const attention_work *w, lanes_block b, float *memory)
 {
     const tutti_attention *a = &w->a;
     float *scores = memory, *q = scores + SCORES, *y = q + BLOCK * a->features;
@@ -50,7 +50,7 @@ static void run_block(const attention_work *w, lanes_block b, float *memory)
         lanes_add(&r, b.keys, b.key > 0 ? a->values : 0, scores, y);
         lanes_combine(b.keys, a->values, w->v + at * a->values, scores, y, true);
     }
-    finish(w, &b, &r, y);
+    attention_lanes_finish(w, &b, &r, y);
 }
 
 static void run_tile(void *context, int64_t index)
@@ -60,15 +60,15 @@ static void run_tile(void *context, int64_t index)
     end = end < w->a.queries ? end : w->a.queries;
     float *memory = tutti__slot_take(&w->slots);
     for (int64_t query = first; query < end; query += BLOCK)
-        run_block(w,
-                  (lanes_block){.head = index / w->tiles,
-                                .query = query,
-                                .rows = end - query < BLOCK ? end - query : BLOCK},
-                  memory);
+        attention_lanes_run_block(w,
+                                  (lanes_block){.head = index / w->tiles,
+                                                .query = query,
+                                                .rows = end - query < BLOCK ? end - query : BLOCK},
+                                  memory);
     tutti__slot_give(&w->slots, memory);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status attention_lanes_run(const tutti_kernel_call *call)
 {
     bool masked = call->input_count > MASK;
     attention_work w = {.a = tutti__attention(call, masked ? MASK : -1),
@@ -93,12 +93,12 @@ static size_t slot_floats(const tutti_kernel_query *query)
     return SCORES + BLOCK * (size_t)(in[0].dims[3] + in[2].dims[3]);
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t attention_lanes_workspace(const tutti_kernel_query *query)
 {
     return lanes_bytes(query, slot_floats(query));
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status attention_lanes_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     return lanes_plan(query, slot_floats(query), ret_plan);
 }
@@ -111,8 +111,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_attention_lanes) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
     .score = lanes_score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .workspace = attention_lanes_workspace,
+    .prepare = attention_lanes_prepare,
     .discard = free,
-    .run = run,
+    .run = attention_lanes_run,
 };

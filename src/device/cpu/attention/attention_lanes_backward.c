@@ -81,7 +81,8 @@ static void finish_scores(const attention_work *w, int64_t keys, int64_t index, 
 }
 
 /* p, ds and the part of dq^T of one block by a tile of keys. */
-static void run_block(const attention_work *w, lanes_block *b, int64_t index, const parts *s)
+static void attention_lanes_backward_run_block(const attention_work *w, lanes_block *b,
+                                               int64_t index, const parts *s)
 {
     const tutti_attention *a = &w->a;
     const int64_t at = b->head * a->keys + b->key;
@@ -133,7 +134,7 @@ static void run_tile(const attention_work *w, lanes_block *blocks, int64_t count
             lanes_block *b = &blocks[i];
             const int64_t row = head * a->queries + b->query;
             b->key = key;
-            run_block(w, b, i, s);
+            attention_lanes_backward_run_block(w, b, i, s);
             add_block(b, a->features, s->ds, w->q + row * a->features,
                       w->dk + column * a->features);
             if (w->dy != NULL)
@@ -182,7 +183,7 @@ static void run_head(void *context, int64_t head)
     tutti__slot_give(&w->slots, memory);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status attention_lanes_backward_run(const tutti_kernel_call *call)
 {
     return backward_run(call, run_head);
 }
@@ -194,12 +195,13 @@ static size_t slot_floats(const tutti_kernel_query *query)
            2 * (size_t)in[0].dims[2];
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t attention_lanes_backward_workspace(const tutti_kernel_query *query)
 {
     return lanes_bytes(query, slot_floats(query));
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status attention_lanes_backward_prepare(const tutti_kernel_query *query,
+                                                     void **ret_plan)
 {
     return lanes_plan(query, slot_floats(query), ret_plan);
 }
@@ -212,8 +214,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_attention_lanes_backward) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
     .score = lanes_score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .workspace = attention_lanes_backward_workspace,
+    .prepare = attention_lanes_backward_prepare,
     .discard = free,
-    .run = run,
+    .run = attention_lanes_backward_run,
 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/cpu/conv/layer.h"
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 
 /* Whether a node keeps its input between two bounds. */
 static bool bounds_of(const tutti_node *node, float *ret_low, float *ret_high)

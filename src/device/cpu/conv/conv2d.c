@@ -2,32 +2,32 @@
 #include "base/isa.h"
 #include "device/cpu/conv/direct.h"
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_score(const tutti_kernel_query *query)
 {
     tutti_convolution c;
     return tutti__conv_query(query, 0, 1, -1, &c) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_workspace(const tutti_kernel_query *query)
 {
     tutti_convolution c;
     if (!tutti__conv_query(query, 0, 1, -1, &c))
         return 0;
-    tutti_conv_walk sizes = tutti__conv_walk_sizes(&c, false);
+    tutti_conv_windows sizes = tutti__conv_windows_sizes(&c, false);
     return direct_workspace(&sizes);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     tutti_convolution c;
-    tutti_conv_walk *walk;
+    tutti_conv_windows *walk;
     tutti__conv_query(query, 0, 1, -1, &c);
-    TUTTI_TRY(tutti__conv_walk(&c, false, &walk));
+    TUTTI_TRY(tutti__conv_windows(&c, false, &walk));
     *ret_plan = walk;
     return TUTTI_OK;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_run(const tutti_kernel_call *call)
 {
     direct_work work = {.x = call->inputs[0].data,
                         .kernel = call->inputs[1].data,
@@ -45,9 +45,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_direct) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = conv2d_score,
+    .workspace = conv2d_workspace,
+    .prepare = conv2d_prepare,
     .discard = free,
-    .run = run,
+    .run = conv2d_run,
 };

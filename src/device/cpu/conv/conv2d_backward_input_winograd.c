@@ -3,33 +3,34 @@
 #include "base/isa.h"
 #include "device/cpu/conv/winograd_run.h"
 
-static bool make(const tutti_kernel_query *query, winograd_plan *ret)
+static bool conv2d_backward_input_winograd_make(const tutti_kernel_query *query, winograd_plan *ret)
 {
     tutti_convolution c;
     return tutti__conv_query(query, -1, 0, 1, &c) && winograd_plan_make(query, &c, true, ret) &&
            winograd_pays(ret);
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_backward_input_winograd_score(const tutti_kernel_query *query)
 {
     winograd_plan p;
-    return make(query, &p) ? 120 : 0;
+    return conv2d_backward_input_winograd_make(query, &p) ? 120 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_backward_input_winograd_workspace(const tutti_kernel_query *query)
 {
     winograd_plan p;
-    return make(query, &p) ? winograd_workspace(&p) : 0;
+    return conv2d_backward_input_winograd_make(query, &p) ? winograd_workspace(&p) : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_backward_input_winograd_prepare(const tutti_kernel_query *query,
+                                                           void **ret_plan)
 {
     winograd_plan p = {0};
-    make(query, &p);
+    conv2d_backward_input_winograd_make(query, &p);
     return winograd_plan_keep(&p, ret_plan);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_backward_input_winograd_run(const tutti_kernel_call *call)
 {
     conv_finish finish = conv_finish_of(NULL, false);
     winograd_run(call, call->plan, true, call->inputs[1].data, call->inputs[0].data, NULL, &finish);
@@ -43,9 +44,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_input_winograd) =
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = conv2d_backward_input_winograd_score,
+    .workspace = conv2d_backward_input_winograd_workspace,
+    .prepare = conv2d_backward_input_winograd_prepare,
     .discard = free,
-    .run = run,
+    .run = conv2d_backward_input_winograd_run,
 };

@@ -2,7 +2,8 @@
 #include "base/isa.h"
 #include "device/cpu/conv/kernel_sum.h"
 
-static bool make(const tutti_kernel_query *query, tutti_convolution *ret_c, kernel_sum *ret)
+static bool conv2d_backward_kernel_make(const tutti_kernel_query *query, tutti_convolution *ret_c,
+                                        kernel_sum *ret)
 {
     if (!tutti__conv_query(query, 0, -1, 1, ret_c))
         return false;
@@ -10,37 +11,37 @@ static bool make(const tutti_kernel_query *query, tutti_convolution *ret_c, kern
     return true;
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_backward_kernel_score(const tutti_kernel_query *query)
 {
     kernel_sum p;
     tutti_convolution c;
-    return make(query, &c, &p) ? 100 : 0;
+    return conv2d_backward_kernel_make(query, &c, &p) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_backward_kernel_workspace(const tutti_kernel_query *query)
 {
     kernel_sum p;
     tutti_convolution c;
-    if (!make(query, &c, &p))
+    if (!conv2d_backward_kernel_make(query, &c, &p))
         return 0;
-    return (size_t)(tutti__conv_walk_sizes(&c, false).padded + kernel_sum_partials(&p)) *
+    return (size_t)(tutti__conv_windows_sizes(&c, false).padded + kernel_sum_partials(&p)) *
            sizeof(float);
 }
 
-static void discard(void *pointer)
+static void conv2d_backward_kernel_discard(void *pointer)
 {
     if (pointer != NULL)
         kernel_sum_free(pointer);
     free(pointer);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_backward_kernel_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     tutti_convolution c;
     kernel_sum *p = calloc(1, sizeof *p);
     if (p == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
-    make(query, &c, p);
+    conv2d_backward_kernel_make(query, &c, p);
     tutti_status status = kernel_sum_prepare(&c, p);
     if (status != TUTTI_OK)
         free(p);
@@ -56,7 +57,7 @@ typedef struct work {
 } work;
 
 /* Piece: a chunk, block after block. */
-static void sum_piece(void *context, int64_t chunk)
+static void conv2d_backward_kernel_sum_piece(void *context, int64_t chunk)
 {
     const work *w = context;
     const kernel_sum *p = w->sum;
@@ -68,7 +69,7 @@ static void sum_piece(void *context, int64_t chunk)
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_backward_kernel_run(const tutti_kernel_call *call)
 {
     const kernel_sum *p = call->plan;
     float *padded = call->workspace;
@@ -77,7 +78,7 @@ static tutti_status run(const tutti_kernel_call *call)
               .end = (const float *)call->inputs[1].data + tutti_view_count(&call->inputs[1]),
               .partial = padded + p->walk->padded};
     w.x = tutti__conv_pad(call, p->walk, call->inputs[0].data, padded);
-    tutti_parallel(call, p->chunks, sum_piece, &w);
+    tutti_parallel(call, p->chunks, conv2d_backward_kernel_sum_piece, &w);
     kernel_sum_finish(call, p, w.partial, call->outputs[0].data, NULL);
     return TUTTI_OK;
 }
@@ -89,9 +90,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_kernel_direct) = 
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
-    .run = run,
+    .score = conv2d_backward_kernel_score,
+    .workspace = conv2d_backward_kernel_workspace,
+    .prepare = conv2d_backward_kernel_prepare,
+    .discard = conv2d_backward_kernel_discard,
+    .run = conv2d_backward_kernel_run,
 };

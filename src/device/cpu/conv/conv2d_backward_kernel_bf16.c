@@ -33,7 +33,7 @@ typedef struct plan {
 } plan;
 
 /* Rows and stacks at a time, by what they take. */
-static void cut(plan *p)
+static void conv2d_backward_kernel_bf16_cut(plan *p)
 {
     const tutti_windows *w = &p->windows;
     int64_t pad = p->tile->pad, element = (int64_t)sizeof(uint16_t);
@@ -48,7 +48,7 @@ static void cut(plan *p)
         p->high < w->out[0] ? 1 : least(divide_up(p->batch, pad), most(1, ROUND_BYTES / bytes));
 }
 
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool conv2d_backward_kernel_bf16_make(const tutti_kernel_query *query, plan *ret)
 {
     tutti_convolution c;
     if (!tutti__bf16_products(query->node.attrs, query->node.attr_count, TUTTI_ISA_TEXT) ||
@@ -61,14 +61,14 @@ static bool make(const tutti_kernel_query *query, plan *ret)
                   .filters = c.cout};
     ret->depth = divide_up(c.cin, ret->tile->rows) * ret->tile->rows;
     ret->width = tutti__gemm_panels(ret->tile, c.cout).padded;
-    cut(ret);
+    conv2d_backward_kernel_bf16_cut(ret);
     return ret->stacks * ret->stack < INT32_MAX;
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_backward_kernel_bf16_score(const tutti_kernel_query *query)
 {
     plan p;
-    if (!make(query, &p))
+    if (!conv2d_backward_kernel_bf16_make(query, &p))
         return 0;
     return 2 * p.batch >= p.tile->pad ? 130 : 50; /* else most of a stack is zeros */
 }
@@ -96,19 +96,20 @@ static int64_t kernel_cells(const plan *p)
     return p->windows.size[0] * p->windows.size[1];
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_backward_kernel_bf16_workspace(const tutti_kernel_query *query)
 {
     plan p;
-    if (!make(query, &p))
+    if (!conv2d_backward_kernel_bf16_make(query, &p))
         return 0;
     return x_bytes(&p) + grad_bytes(&p) +
            (size_t)(kernel_cells(&p) * p.depth * p.width) * sizeof(float);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_backward_kernel_bf16_prepare(const tutti_kernel_query *query,
+                                                        void **ret_plan)
 {
     plan sizes = {0};
-    make(query, &sizes);
+    conv2d_backward_kernel_bf16_make(query, &sizes);
     plan *p = malloc(sizeof *p + (size_t)outputs_of(&sizes) * sizeof p->at[0]);
     if (!p)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
@@ -250,7 +251,7 @@ static void store_piece(void *context, int64_t cell)
                (size_t)p->filters * sizeof *w->kernel_grad);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_backward_kernel_bf16_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     char *memory = call->workspace;
@@ -281,9 +282,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_kernel_bf16) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = conv2d_backward_kernel_bf16_score,
+    .workspace = conv2d_backward_kernel_bf16_workspace,
+    .prepare = conv2d_backward_kernel_bf16_prepare,
     .discard = free,
-    .run = run,
+    .run = conv2d_backward_kernel_bf16_run,
 };

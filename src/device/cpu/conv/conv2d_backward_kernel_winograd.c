@@ -27,7 +27,7 @@ typedef struct plan {
     int64_t blocks; /* of rows that one piece multiplies */
 } plan;
 
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool conv2d_backward_kernel_winograd_make(const tutti_kernel_query *query, plan *ret)
 {
     tutti_convolution c;
     if (!tutti__conv_query(query, 0, -1, 1, &c) || !winograd_grid_make(&c, false, &ret->grid))
@@ -48,10 +48,10 @@ static bool make(const tutti_kernel_query *query, plan *ret)
     return c.cin >= 12 && c.cout >= 12 && winograd_filled(&ret->grid) > 0.55;
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_backward_kernel_winograd_score(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? 120 : 0;
+    return conv2d_backward_kernel_winograd_make(query, &p) ? 120 : 0;
 }
 
 static int64_t sum_floats(const plan *p)
@@ -64,21 +64,22 @@ static int64_t zero_floats(const plan *p)
     return round_to(p->depth > p->width ? p->depth : p->width, LINE);
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_backward_kernel_winograd_workspace(const tutti_kernel_query *query)
 {
     plan p;
-    if (!make(query, &p))
+    if (!conv2d_backward_kernel_winograd_make(query, &p))
         return 0;
     return (size_t)(sum_floats(&p) + POINTS * (p.point_v + p.point_z) + zero_floats(&p)) *
            sizeof(float);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_backward_kernel_winograd_prepare(const tutti_kernel_query *query,
+                                                            void **ret_plan)
 {
     plan *p = malloc(sizeof *p);
     if (!p)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-    make(query, p);
+    conv2d_backward_kernel_winograd_make(query, p);
     *ret_plan = p;
     return TUTTI_OK;
 }
@@ -142,8 +143,9 @@ static void transform_piece(void *context, int64_t piece)
 }
 
 /* sum[ROWS][WIDTH] += over tiles v[tile][ROWS]' z[tile][WIDTH] */
-static void multiply(int64_t tiles, const float *v, int64_t ldv, const float *z, int64_t ldz,
-                     float *sums, bool add)
+static void conv2d_backward_kernel_winograd_multiply(int64_t tiles, const float *v, int64_t ldv,
+                                                     const float *z, int64_t ldz, float *sums,
+                                                     bool add)
 {
     vec sum[ROWS][VECS];
     VEC_UNROLL for (int i = 0; i < ROWS; i++) VEC_UNROLL for (int j = 0; j < VECS; j++) sum[i][j] =
@@ -189,8 +191,9 @@ static void multiply_piece(void *context, int64_t piece)
     const float *v = w->v + point * p->point_v, *z = w->z + point * p->point_z;
     for (; block < end; block++)
         for (int64_t f = 0; f < p->width; f += WIDTH)
-            multiply(w->tiles, v + block * ROWS, p->depth, z + f, p->width,
-                     w->sums + ((point * all + block) * p->width + f) * ROWS, w->first > 0);
+            conv2d_backward_kernel_winograd_multiply(
+                w->tiles, v + block * ROWS, p->depth, z + f, p->width,
+                w->sums + ((point * all + block) * p->width + f) * ROWS, w->first > 0);
 }
 
 /* Piece: G' dU G of one channel. */
@@ -221,7 +224,7 @@ static void back_piece(void *context, int64_t channel)
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_backward_kernel_winograd_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     float *sums = call->workspace, *v = sums + sum_floats(p), *z = v + POINTS * p->point_v,
@@ -253,9 +256,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_kernel_winograd) 
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = conv2d_backward_kernel_winograd_score,
+    .workspace = conv2d_backward_kernel_winograd_workspace,
+    .prepare = conv2d_backward_kernel_winograd_prepare,
     .discard = free,
-    .run = run,
+    .run = conv2d_backward_kernel_winograd_run,
 };

@@ -4,17 +4,17 @@
 #include "base/isa.h"
 #include "device/cpu/conv/rounded.h"
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_bf16_score(const tutti_kernel_query *query)
 {
     return tutti__rounded_score(query, TUTTI_ISA_TEXT, false);
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_bf16_workspace(const tutti_kernel_query *query)
 {
     return tutti__rounded_needs(query, TUTTI_ISA_TEXT, false);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_bf16_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     return tutti__rounded_prepare(query, TUTTI_ISA_TEXT, false, ret_plan);
 }
@@ -26,9 +26,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_bf16) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = conv2d_bf16_score,
+    .workspace = conv2d_bf16_workspace,
+    .prepare = conv2d_bf16_prepare,
     .discard = free,
     .run = tutti__rounded_run_node,
 };

@@ -9,11 +9,11 @@ typedef struct layer_plan {
     tutti_conv_layer layer;
     bool tiles; /* by transformed tiles, or direct */
     winograd_plan winograd;
-    tutti_conv_walk *walk;
+    tutti_conv_windows *walk;
 } layer_plan;
 
 /* Everything but the walk. */
-static bool make(const tutti_kernel_query *query, layer_plan *ret)
+static bool conv2d_bias_activation_make(const tutti_kernel_query *query, layer_plan *ret)
 {
     if (!tutti__conv_layer(&query->node, "conv2d_bias_activation", &ret->layer))
         return false;
@@ -22,22 +22,22 @@ static bool make(const tutti_kernel_query *query, layer_plan *ret)
     return true;
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_bias_activation_score(const tutti_kernel_query *query)
 {
     layer_plan p;
-    return make(query, &p) ? 100 : 0;
+    return conv2d_bias_activation_make(query, &p) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_bias_activation_workspace(const tutti_kernel_query *query)
 {
     layer_plan p;
-    if (!make(query, &p))
+    if (!conv2d_bias_activation_make(query, &p))
         return 0;
-    tutti_conv_walk sizes = tutti__conv_walk_sizes(&p.layer.shape, false);
+    tutti_conv_windows sizes = tutti__conv_windows_sizes(&p.layer.shape, false);
     return p.tiles ? winograd_workspace(&p.winograd) : direct_workspace(&sizes);
 }
 
-static void discard(void *pointer)
+static void conv2d_bias_activation_discard(void *pointer)
 {
     layer_plan *p = pointer;
     if (p != NULL)
@@ -45,22 +45,22 @@ static void discard(void *pointer)
     free(p);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_bias_activation_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     layer_plan *p = calloc(1, sizeof *p);
-    if (p == NULL || !make(query, p)) {
+    if (p == NULL || !conv2d_bias_activation_make(query, p)) {
         free(p);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     }
-    tutti_status status = tutti__conv_walk(&p->layer.shape, false, &p->walk);
+    tutti_status status = tutti__conv_windows(&p->layer.shape, false, &p->walk);
     if (status != TUTTI_OK)
-        discard(p);
+        conv2d_bias_activation_discard(p);
     else
         *ret_plan = p;
     return status;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_bias_activation_run(const tutti_kernel_call *call)
 {
     const layer_plan *p = call->plan;
     const float *x = call->inputs[p->layer.x].data, *kernel = call->inputs[p->layer.kernel].data,
@@ -82,9 +82,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_bias_activation) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
-    .run = run,
+    .score = conv2d_bias_activation_score,
+    .workspace = conv2d_bias_activation_workspace,
+    .prepare = conv2d_bias_activation_prepare,
+    .discard = conv2d_bias_activation_discard,
+    .run = conv2d_bias_activation_run,
 };

@@ -12,7 +12,7 @@ typedef struct layer_plan {
 } layer_plan;
 
 /* Everything but the plan. */
-static bool make(const tutti_kernel_query *query, layer_plan *ret)
+static bool conv2d_bias_activation_bf16_make(const tutti_kernel_query *query, layer_plan *ret)
 {
     ret->rounded = NULL;
     return tutti__conv_layer(&query->node, "conv2d_bias_activation", &ret->layer) &&
@@ -20,19 +20,19 @@ static bool make(const tutti_kernel_query *query, layer_plan *ret)
            tutti__rounded_sizes(&ret->layer.shape, false, query->threads, &ret->sizes);
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_bias_activation_bf16_score(const tutti_kernel_query *query)
 {
     layer_plan p;
-    return make(query, &p) ? 130 : 0;
+    return conv2d_bias_activation_bf16_make(query, &p) ? 130 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_bias_activation_bf16_workspace(const tutti_kernel_query *query)
 {
     layer_plan p;
-    return make(query, &p) ? tutti__rounded_workspace(&p.sizes) : 0;
+    return conv2d_bias_activation_bf16_make(query, &p) ? tutti__rounded_workspace(&p.sizes) : 0;
 }
 
-static void discard(void *pointer)
+static void conv2d_bias_activation_bf16_discard(void *pointer)
 {
     layer_plan *p = pointer;
     if (p != NULL)
@@ -40,12 +40,13 @@ static void discard(void *pointer)
     free(p);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_bias_activation_bf16_prepare(const tutti_kernel_query *query,
+                                                        void **ret_plan)
 {
     layer_plan *p = malloc(sizeof *p);
     if (p == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    make(query, p);
+    conv2d_bias_activation_bf16_make(query, p);
     tutti_status status = tutti__rounded_plan(&p->sizes, &p->rounded);
     if (status != TUTTI_OK)
         free(p);
@@ -54,7 +55,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return status;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_bias_activation_bf16_run(const tutti_kernel_call *call)
 {
     const layer_plan *p = call->plan;
     const tutti_conv_layer *l = &p->layer;
@@ -74,9 +75,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_bias_activation_bf16) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
-    .run = run,
+    .score = conv2d_bias_activation_bf16_score,
+    .workspace = conv2d_bias_activation_bf16_workspace,
+    .prepare = conv2d_bias_activation_bf16_prepare,
+    .discard = conv2d_bias_activation_bf16_discard,
+    .run = conv2d_bias_activation_bf16_run,
 };

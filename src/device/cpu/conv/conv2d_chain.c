@@ -19,14 +19,14 @@ typedef struct chain_plan {
     tutti_conv_chain chain;
     bool tiles; /* by transformed tiles, or direct */
     winograd_plan winograd;
-    tutti_conv_walk *walk;
+    tutti_conv_windows *walk;
     tutti_kept *kept; /* NULL: packed in each run */
     size_t scratch;   /* bytes of the workspace before the room for panels of the first run */
     size_t room;      /* their bytes, or 0 */
 } chain_plan;
 
 /* Everything but the walk and what is kept. */
-static bool make(const tutti_kernel_query *query, chain_plan *ret)
+static bool conv2d_chain_make(const tutti_kernel_query *query, chain_plan *ret)
 {
     if (!tutti__conv_chain(&query->node, &ret->chain) || ret->chain.shape.groups != 1)
         return false;
@@ -43,30 +43,30 @@ static bool keeps(const tutti_kernel_query *query, const chain_plan *p)
            (!p->tiles || winograd_kernel_floats(&p->winograd) <= MOST_KEPT);
 }
 
-static int64_t panel_floats(const chain_plan *p, const tutti_conv_walk *walk)
+static int64_t panel_floats(const chain_plan *p, const tutti_conv_windows *walk)
 {
     return p->tiles ? winograd_kernel_floats(&p->winograd) : direct_panel_floats(walk);
 }
 
-static void place_room(chain_plan *p, const tutti_conv_walk *walk)
+static void place_room(chain_plan *p, const tutti_conv_windows *walk)
 {
     p->scratch = tutti__slot_bytes(p->tiles ? winograd_scratch(&p->winograd)
                                             : (size_t)walk->padded * sizeof(float));
     p->room = tutti__kept_room(panel_floats(p, walk));
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_chain_score(const tutti_kernel_query *query)
 {
     chain_plan p = {0};
-    return make(query, &p) ? 100 : 0;
+    return conv2d_chain_make(query, &p) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_chain_workspace(const tutti_kernel_query *query)
 {
     chain_plan p = {0};
-    if (!make(query, &p))
+    if (!conv2d_chain_make(query, &p))
         return 0;
-    tutti_conv_walk sizes = tutti__conv_walk_sizes(&p.chain.shape, false);
+    tutti_conv_windows sizes = tutti__conv_windows_sizes(&p.chain.shape, false);
     if (keeps(query, &p)) {
         place_room(&p, &sizes);
         return p.scratch + p.room;
@@ -74,7 +74,7 @@ static size_t workspace(const tutti_kernel_query *query)
     return p.tiles ? winograd_workspace(&p.winograd) : direct_workspace(&sizes);
 }
 
-static void discard(void *pointer)
+static void conv2d_chain_discard(void *pointer)
 {
     chain_plan *p = pointer;
     if (p == NULL)
@@ -85,7 +85,8 @@ static void discard(void *pointer)
 }
 
 /* The kernel [height, width, channels, filters], wherever it stands, as panels. */
-static void fill(const void *context, tutti_pool *pool, tutti_tensor *source, float *to)
+static void conv2d_chain_fill(const void *context, tutti_pool *pool, tutti_tensor *source,
+                              float *to)
 {
     const chain_plan *p = context;
     tutti_standing kernel = tutti__tensor_standing(source);
@@ -103,7 +104,7 @@ static void fill(const void *context, tutti_pool *pool, tutti_tensor *source, fl
     tutti__buffer_release(kernel.holder);
 }
 
-static tutti_status keep(const tutti_kernel_query *query, chain_plan *p)
+static tutti_status conv2d_chain_keep(const tutti_kernel_query *query, chain_plan *p)
 {
     char form[80];
     place_room(p, p->walk);
@@ -112,18 +113,18 @@ static tutti_status keep(const tutti_kernel_query *query, chain_plan *p)
                             panel_floats(p, p->walk), &p->kept);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_chain_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     chain_plan *p = calloc(1, sizeof *p);
-    if (p == NULL || !make(query, p)) {
+    if (p == NULL || !conv2d_chain_make(query, p)) {
         free(p);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     }
-    tutti_status status = tutti__conv_walk(&p->chain.shape, false, &p->walk);
+    tutti_status status = tutti__conv_windows(&p->chain.shape, false, &p->walk);
     if (status == TUTTI_OK && keeps(query, p))
-        status = keep(query, p);
+        status = conv2d_chain_keep(query, p);
     if (status != TUTTI_OK)
-        discard(p);
+        conv2d_chain_discard(p);
     else
         *ret_plan = p;
     return status;
@@ -137,12 +138,12 @@ static bool reads(const void *plan, int input)
            input == p->chain.bias || input == p->chain.residual;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_chain_run(const tutti_kernel_call *call)
 {
     const chain_plan *p = call->plan;
     const float *x = call->inputs[p->chain.x].data, *kernel = call->inputs[p->chain.kernel].data;
     float *room = p->room == 0 ? NULL : (float *)(void *)((char *)call->workspace + p->scratch);
-    const float *packed = tutti__kept_data(p->kept, fill, p, call->pool, room);
+    const float *packed = tutti__kept_data(p->kept, conv2d_chain_fill, p, call->pool, room);
     conv_finish finish = conv_finish_chain(&p->chain, call);
     if (p->tiles) {
         winograd_run(call, &p->winograd, false, x, kernel, packed, &finish);
@@ -161,10 +162,10 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_chain) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
+    .score = conv2d_chain_score,
+    .workspace = conv2d_chain_workspace,
+    .prepare = conv2d_chain_prepare,
+    .discard = conv2d_chain_discard,
     .reads = reads,
-    .run = run,
+    .run = conv2d_chain_run,
 };

@@ -5,7 +5,7 @@
 #include "device/cpu/conv/pool_gradient.h"
 
 /* A block of the map's gradient, and room to read a whole panel at its end. */
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool conv2d_pool_gradient_make(const tutti_kernel_query *query, plan *ret)
 {
     if (!pool_gradient_make(query, ret))
         return false;
@@ -15,22 +15,22 @@ static bool make(const tutti_kernel_query *query, plan *ret)
     return true;
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_pool_gradient_score(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? 100 : 0;
+    return conv2d_pool_gradient_make(query, &p) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_pool_gradient_workspace(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? pool_gradient_workspace(&p) : 0;
+    return conv2d_pool_gradient_make(query, &p) ? pool_gradient_workspace(&p) : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_pool_gradient_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     plan p;
-    make(query, &p); /* which gave it a score */
+    conv2d_pool_gradient_make(query, &p); /* which gave it a score */
     return pool_gradient_prepare(query, &p, ret_plan);
 }
 
@@ -119,7 +119,7 @@ static void give_block(const work *w, block_place at, float *to, float *bias)
 }
 
 /* Piece: a chunk, block after block. */
-static void sum_piece(void *context, int64_t chunk)
+static void conv2d_pool_gradient_sum_piece(void *context, int64_t chunk)
 {
     work *w = context;
     const kernel_sum *p = &w->plan->sum;
@@ -137,9 +137,9 @@ static void sum_piece(void *context, int64_t chunk)
     tutti__slot_give(&w->slots, map);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_pool_gradient_run(const tutti_kernel_call *call)
 {
-    return pool_gradient_run(call, sum_piece);
+    return pool_gradient_run(call, conv2d_pool_gradient_sum_piece);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient) = {
@@ -148,9 +148,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient) = {
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = conv2d_pool_gradient_score,
+    .workspace = conv2d_pool_gradient_workspace,
+    .prepare = conv2d_pool_gradient_prepare,
     .discard = pool_gradient_discard,
-    .run = run,
+    .run = conv2d_pool_gradient_run,
 };

@@ -33,7 +33,7 @@ static int64_t place_floats(const plan *p)
     return p->sum.block / w->size[0] * w->out[1] * p->layer.shape.cout + VEC_LANES;
 }
 
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool conv2d_pool_gradient_sparse_make(const tutti_kernel_query *query, plan *ret)
 {
     if (!pool_gradient_make(query, ret))
         return false;
@@ -44,22 +44,23 @@ static bool make(const tutti_kernel_query *query, plan *ret)
            c->windows.in[0] * c->windows.in[1] * c->cin < MOST_PLACES;
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_pool_gradient_sparse_score(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? 120 : 0;
+    return conv2d_pool_gradient_sparse_make(query, &p) ? 120 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_pool_gradient_sparse_workspace(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? pool_gradient_workspace(&p) : 0;
+    return conv2d_pool_gradient_sparse_make(query, &p) ? pool_gradient_workspace(&p) : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_pool_gradient_sparse_prepare(const tutti_kernel_query *query,
+                                                        void **ret_plan)
 {
     plan p;
-    make(query, &p); /* which gave it a score */
+    conv2d_pool_gradient_sparse_make(query, &p); /* which gave it a score */
     return pool_gradient_prepare(query, &p, ret_plan);
 }
 
@@ -234,7 +235,7 @@ static void sum_filter(const kernel_sum *sum, patches *p, float *sums, bool add)
 }
 
 /* Piece: a chunk, block after block. */
-static void sum_piece(void *context, int64_t chunk)
+static void conv2d_pool_gradient_sparse_sum_piece(void *context, int64_t chunk)
 {
     work *w = context;
     const kernel_sum *p = &w->plan->sum;
@@ -255,9 +256,9 @@ static void sum_piece(void *context, int64_t chunk)
     tutti__slot_give(&w->slots, slot);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_pool_gradient_sparse_run(const tutti_kernel_call *call)
 {
-    return pool_gradient_run(call, sum_piece);
+    return pool_gradient_run(call, conv2d_pool_gradient_sparse_sum_piece);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient_sparse) = {
@@ -266,9 +267,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_pool_gradient_sparse) = {
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = conv2d_pool_gradient_sparse_score,
+    .workspace = conv2d_pool_gradient_sparse_workspace,
+    .prepare = conv2d_pool_gradient_sparse_prepare,
     .discard = pool_gradient_discard,
-    .run = run,
+    .run = conv2d_pool_gradient_sparse_run,
 };

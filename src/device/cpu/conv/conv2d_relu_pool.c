@@ -11,14 +11,14 @@ enum { MAP_FLOATS = 1 << 13 }; /* of the map, convolved before they are pooled *
 
 typedef struct pool_plan {
     tutti_conv_layer layer;
-    tutti_conv_walk *walk;
+    tutti_conv_windows *walk;
     int64_t rows, blocks; /* pooled rows in a block; blocks of an image */
     int64_t scratch;      /* floats of a block's map */
     int threads;
 } pool_plan;
 
 /* Everything but the walk. */
-static bool make(const tutti_kernel_query *query, pool_plan *ret)
+static bool conv2d_relu_pool_make(const tutti_kernel_query *query, pool_plan *ret)
 {
     winograd_plan tiles;
     if (!tutti__conv_layer(&query->node, "conv2d_relu_pool", &ret->layer) || ret->layer.pool < 0)
@@ -35,10 +35,10 @@ static bool make(const tutti_kernel_query *query, pool_plan *ret)
     return true;
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_relu_pool_score(const tutti_kernel_query *query)
 {
     pool_plan p;
-    return make(query, &p) ? 100 : 0;
+    return conv2d_relu_pool_make(query, &p) ? 100 : 0;
 }
 
 static size_t slot_bytes(const pool_plan *p)
@@ -47,22 +47,22 @@ static size_t slot_bytes(const pool_plan *p)
 }
 
 /* Padded input, panels, slots. */
-static int64_t before_slots(const tutti_conv_walk *w)
+static int64_t before_slots(const tutti_conv_windows *w)
 {
     return (w->padded + direct_panel_floats(w) + 15) / 16 * 16;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_relu_pool_workspace(const tutti_kernel_query *query)
 {
     pool_plan p;
-    if (!make(query, &p))
+    if (!conv2d_relu_pool_make(query, &p))
         return 0;
-    tutti_conv_walk sizes = tutti__conv_walk_sizes(&p.layer.shape, false);
+    tutti_conv_windows sizes = tutti__conv_windows_sizes(&p.layer.shape, false);
     return (size_t)before_slots(&sizes) * sizeof(float) +
            slot_bytes(&p) * (size_t)tutti__slot_count(p.threads);
 }
 
-static void discard(void *pointer)
+static void conv2d_relu_pool_discard(void *pointer)
 {
     pool_plan *p = pointer;
     if (p != NULL)
@@ -70,16 +70,16 @@ static void discard(void *pointer)
     free(p);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_relu_pool_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     pool_plan *p = calloc(1, sizeof *p);
-    if (p == NULL || !make(query, p)) {
+    if (p == NULL || !conv2d_relu_pool_make(query, p)) {
         free(p);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     }
-    tutti_status status = tutti__conv_walk(&p->layer.shape, false, &p->walk);
+    tutti_status status = tutti__conv_windows(&p->layer.shape, false, &p->walk);
     if (status != TUTTI_OK)
-        discard(p);
+        conv2d_relu_pool_discard(p);
     else
         *ret_plan = p;
     return status;
@@ -142,10 +142,10 @@ static void pool_piece(void *context, int64_t piece)
         tutti__slot_give(&w->slots, slot);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_relu_pool_run(const tutti_kernel_call *call)
 {
     const pool_plan *p = call->plan;
-    const tutti_conv_walk *walk = p->walk;
+    const tutti_conv_windows *walk = p->walk;
     float *padded = call->workspace;
     pool_work w = {
         .direct = {.walk = walk,
@@ -170,9 +170,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_relu_pool) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
-    .run = run,
+    .score = conv2d_relu_pool_score,
+    .workspace = conv2d_relu_pool_workspace,
+    .prepare = conv2d_relu_pool_prepare,
+    .discard = conv2d_relu_pool_discard,
+    .run = conv2d_relu_pool_run,
 };

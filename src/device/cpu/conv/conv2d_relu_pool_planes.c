@@ -19,7 +19,7 @@ typedef struct plan {
     int threads;
 } plan;
 
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool conv2d_relu_pool_planes_make(const tutti_kernel_query *query, plan *ret)
 {
     if (!tutti__conv_layer(&query->node, "conv2d_relu_pool", &ret->layer) || ret->layer.pool < 0 ||
         !ret->layer.relu || !plane_walk_make(&ret->layer.shape, &ret->walk))
@@ -33,10 +33,10 @@ static bool make(const tutti_kernel_query *query, plan *ret)
     return true;
 }
 
-static int score(const tutti_kernel_query *query)
+static int conv2d_relu_pool_planes_score(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? 120 : 0;
+    return conv2d_relu_pool_planes_make(query, &p) ? 120 : 0;
 }
 
 static size_t slot_bytes(const plan *p)
@@ -45,21 +45,22 @@ static size_t slot_bytes(const plan *p)
 }
 
 /* Planes, weights, slots. */
-static size_t workspace(const tutti_kernel_query *query)
+static size_t conv2d_relu_pool_planes_workspace(const tutti_kernel_query *query)
 {
     plan p;
-    if (!make(query, &p))
+    if (!conv2d_relu_pool_planes_make(query, &p))
         return 0;
     return (size_t)(p.walk.planes + p.walk.weights) * sizeof(float) +
            slot_bytes(&p) * (size_t)tutti__slot_count(p.threads);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status conv2d_relu_pool_planes_prepare(const tutti_kernel_query *query,
+                                                    void **ret_plan)
 {
     plan *p = malloc(sizeof *p);
     if (p == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
-    make(query, p);
+    conv2d_relu_pool_planes_make(query, p);
     *ret_plan = p;
     return TUTTI_OK;
 }
@@ -105,7 +106,7 @@ static void pool_piece(void *context, int64_t piece)
         tutti__slot_give(&w->slots, slot);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status conv2d_relu_pool_planes_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     float *memory = call->workspace;
@@ -132,9 +133,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_relu_pool_planes) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = conv2d_relu_pool_planes_score,
+    .workspace = conv2d_relu_pool_planes_workspace,
+    .prepare = conv2d_relu_pool_planes_prepare,
     .discard = free,
-    .run = run,
+    .run = conv2d_relu_pool_planes_run,
 };

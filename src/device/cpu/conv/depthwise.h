@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 #include "device/cpu/vector.h"
 #include "ops/network/window.h"
 #include "program/kernel.h"

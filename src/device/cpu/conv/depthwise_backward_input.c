@@ -3,13 +3,14 @@
 #include "base/isa.h"
 #include "device/cpu/conv/depthwise.h"
 
-static int score(const tutti_kernel_query *query)
+static int depthwise_backward_input_score(const tutti_kernel_query *query)
 {
     depthwise d;
     return depthwise_make(query, -1, 0, 1, &d) ? 110 : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status depthwise_backward_input_prepare(const tutti_kernel_query *query,
+                                                     void **ret_plan)
 {
     depthwise d = {0};
     depthwise_make(query, -1, 0, 1, &d);
@@ -48,7 +49,7 @@ static void backward_row(void *context, int64_t piece)
         }
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status depthwise_backward_input_run(const tutti_kernel_call *call)
 {
     depthwise d = *(const depthwise *)call->plan;
     d.kernel = call->inputs[0].data;
@@ -65,8 +66,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_input_depthwise) 
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .prepare = prepare,
+    .score = depthwise_backward_input_score,
+    .prepare = depthwise_backward_input_prepare,
     .discard = free,
-    .run = run,
+    .run = depthwise_backward_input_run,
 };

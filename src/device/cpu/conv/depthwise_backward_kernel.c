@@ -4,13 +4,14 @@
 #include "base/isa.h"
 #include "device/cpu/conv/depthwise.h"
 
-static int score(const tutti_kernel_query *query)
+static int depthwise_backward_kernel_score(const tutti_kernel_query *query)
 {
     depthwise d;
     return depthwise_make(query, 0, -1, 1, &d) ? 110 : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status depthwise_backward_kernel_prepare(const tutti_kernel_query *query,
+                                                      void **ret_plan)
 {
     depthwise d = {0};
     depthwise_make(query, 0, -1, 1, &d);
@@ -30,7 +31,7 @@ static void outputs_of(const tutti_windows *w, int axis, int64_t tap, int64_t *r
     *ret_end = end;
 }
 
-static void sum_piece(void *context, int64_t piece)
+static void depthwise_backward_kernel_sum_piece(void *context, int64_t piece)
 {
     const depthwise *d = context;
     const tutti_windows *w = &d->w;
@@ -59,14 +60,15 @@ static void sum_piece(void *context, int64_t piece)
     memcpy(d->to + tap * d->channels + c, sum, (size_t)count * sizeof *sum);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status depthwise_backward_kernel_run(const tutti_kernel_call *call)
 {
     depthwise d = *(const depthwise *)call->plan;
     d.x = call->inputs[0].data;
     d.y = call->inputs[1].data;
     d.to = call->outputs[0].data;
     int64_t stretches = (d.channels + LANES - 1) / LANES;
-    tutti_parallel(call, d.w.size[0] * d.w.size[1] * stretches, sum_piece, &d);
+    tutti_parallel(call, d.w.size[0] * d.w.size[1] * stretches, depthwise_backward_kernel_sum_piece,
+                   &d);
     return TUTTI_OK;
 }
 
@@ -76,8 +78,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_kernel_depthwise)
     .op = "conv2d_backward_kernel",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .score = score,
-    .prepare = prepare,
+    .score = depthwise_backward_kernel_score,
+    .prepare = depthwise_backward_kernel_prepare,
     .discard = free,
-    .run = run,
+    .run = depthwise_backward_kernel_run,
 };

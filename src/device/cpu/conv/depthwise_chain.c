@@ -28,7 +28,7 @@ typedef struct depthwise_place {
     float *y;
 } depthwise_place;
 
-static bool make(const tutti_kernel_query *query, depthwise_plan *ret)
+static bool depthwise_chain_make(const tutti_kernel_query *query, depthwise_plan *ret)
 {
     if (!tutti__conv_chain(&query->node, &ret->chain))
         return false;
@@ -40,16 +40,16 @@ static bool make(const tutti_kernel_query *query, depthwise_plan *ret)
     return c->groups > 1 && c->cin == 1 && c->cout == 1;
 }
 
-static int score(const tutti_kernel_query *query)
+static int depthwise_chain_score(const tutti_kernel_query *query)
 {
     depthwise_plan p;
-    return make(query, &p) ? 110 : 0;
+    return depthwise_chain_make(query, &p) ? 110 : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status depthwise_chain_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     depthwise_plan *p = malloc(sizeof *p);
-    if (p == NULL || !make(query, p)) {
+    if (p == NULL || !depthwise_chain_make(query, p)) {
         free(p);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of '%s'", query->node.name);
     }
@@ -206,7 +206,7 @@ static void rows_piece(void *context, int64_t piece)
         convolve_row(w, piece / p->pieces, row);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status depthwise_chain_run(const tutti_kernel_call *call)
 {
     const depthwise_plan *p = call->plan;
     depthwise_work w = {.plan = p,
@@ -225,8 +225,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_depthwise_chain) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .prepare = prepare,
+    .score = depthwise_chain_score,
+    .prepare = depthwise_chain_prepare,
     .discard = free,
-    .run = run,
+    .run = depthwise_chain_run,
 };

@@ -3,13 +3,13 @@
 #include "base/isa.h"
 #include "device/cpu/conv/depthwise.h"
 
-static int score(const tutti_kernel_query *query)
+static int depthwise_forward_score(const tutti_kernel_query *query)
 {
     depthwise d;
     return depthwise_make(query, 0, 1, -1, &d) ? 110 : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status depthwise_forward_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     depthwise d = {0};
     depthwise_make(query, 0, 1, -1, &d);
@@ -46,7 +46,7 @@ static void forward_row(void *context, int64_t piece)
     }
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status depthwise_forward_run(const tutti_kernel_call *call)
 {
     depthwise d = *(const depthwise *)call->plan;
     d.x = call->inputs[0].data;
@@ -63,8 +63,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_depthwise) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .prepare = prepare,
+    .score = depthwise_forward_score,
+    .prepare = depthwise_forward_prepare,
     .discard = free,
-    .run = run,
+    .run = depthwise_forward_run,
 };

@@ -15,8 +15,8 @@ static int64_t phase_start(const direct_work *w, const tutti_conv_phase *phase)
 }
 
 /* Forward: kernel [cell][channels][filters]. Lines of PANEL filters are copied. */
-static void pack_forward(const tutti_conv_walk *w, const float *from, int64_t first, int64_t count,
-                         float *to)
+static void pack_forward(const tutti_conv_windows *w, const float *from, int64_t first,
+                         int64_t count, float *to)
 {
     for (int64_t c = 0; c < w->channels; c++, to += PANEL) {
         memcpy(to, from + c * w->filters + first, (size_t)count * sizeof *to);
@@ -25,8 +25,8 @@ static void pack_forward(const tutti_conv_walk *w, const float *from, int64_t fi
 }
 
 /* Backward: kernel [cell][filters][channels]. */
-static void pack_backward(const tutti_conv_walk *w, const float *from, int64_t first, int64_t count,
-                          float *to)
+static void pack_backward(const tutti_conv_windows *w, const float *from, int64_t first,
+                          int64_t count, float *to)
 {
     for (int64_t f = 0; f < PANEL; f++)
         for (int64_t c = 0; c < w->channels; c++)
@@ -36,7 +36,7 @@ static void pack_backward(const tutti_conv_walk *w, const float *from, int64_t f
 void direct_pack_piece(void *context, int64_t panel)
 {
     const direct_work *w = context;
-    const tutti_conv_walk *walk = w->walk;
+    const tutti_conv_windows *walk = w->walk;
     int64_t first = panel * PANEL, left = walk->filters - first,
             count = left < PANEL ? left : PANEL;
     for (int64_t p = 0; p < walk->phases; p++) {
@@ -243,7 +243,7 @@ void direct_convolve_block(const direct_work *w, const float *const *x, float *c
 static void find_outputs(const direct_work *w, int64_t first, int64_t count, const float **x,
                          float **y)
 {
-    const tutti_conv_walk *walk = w->walk;
+    const tutti_conv_windows *walk = w->walk;
     const tutti_conv_phase *phase = w->phase;
     int64_t column = first % phase->count[1], rows = first / phase->count[1],
             row = rows % phase->count[0], image = rows / phase->count[0];
@@ -299,7 +299,7 @@ static void convolve_piece(void *context, int64_t piece)
  * gives few pieces, along filters. */
 static int64_t cut_outputs(direct_work *w)
 {
-    const tutti_conv_walk *walk = w->walk;
+    const tutti_conv_windows *walk = w->walk;
     int64_t outputs = walk->batch * w->phase->count[0] * w->phase->count[1],
             panels = panel_count(walk->filters), depth = w->phase->cells * walk->channels + 8;
     w->blocks = PIECE_FLOPS / (2 * BLOCK * depth * walk->filters) + 1;
@@ -312,7 +312,7 @@ static int64_t cut_outputs(direct_work *w)
     return across * w->groups;
 }
 
-void direct_run(const tutti_kernel_call *call, const tutti_conv_walk *walk, direct_work *w)
+void direct_run(const tutti_kernel_call *call, const tutti_conv_windows *walk, direct_work *w)
 {
     float *padded = call->workspace;
     w->walk = walk;

@@ -13,7 +13,7 @@
 
 #include "base/isa.h"
 #include "device/cpu/conv/finish.h"
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 enum { PIXELS = 8, VECTORS = 2 };
@@ -25,7 +25,7 @@ enum { PIXELS = 4, VECTORS = 2 };
 enum { PANEL = VECTORS * VEC_LANES, BLOCK = 8 * PIXELS };
 
 typedef struct direct_work {
-    const tutti_conv_walk *walk;
+    const tutti_conv_windows *walk;
     const float *x, *kernel;
     const float *packed; /* panels made before; NULL: packed from the kernel into `panels` */
     float *panels, *y;
@@ -42,12 +42,12 @@ static inline int64_t panel_count(int64_t filters)
 }
 
 /* Room for all panels, in floats. */
-static inline int64_t direct_panel_floats(const tutti_conv_walk *w)
+static inline int64_t direct_panel_floats(const tutti_conv_windows *w)
 {
     return panel_count(w->filters) * PANEL * w->cells * w->channels;
 }
 
-static inline size_t direct_workspace(const tutti_conv_walk *w)
+static inline size_t direct_workspace(const tutti_conv_windows *w)
 {
     return (size_t)(w->padded + direct_panel_floats(w)) * sizeof(float);
 }
@@ -59,7 +59,7 @@ void direct_pack_piece(void *context, int64_t panel);
 /* The same of a forward kernel whose elements stand elsewhere: [height, width, channels, filters]
  * at `strides`, in floats, from `kernel`. Of its one phase every cell is used, in order. */
 typedef struct direct_standing {
-    const tutti_conv_walk *walk;
+    const tutti_conv_windows *walk;
     const int64_t *size; /* height and width */
     const char *kernel;
     const int64_t *strides;
@@ -76,6 +76,6 @@ void direct_convolve_block(const direct_work *w, const float *const *x, float *c
 
 /* Pads x, packs the kernel, convolves. The workspace holds padded input, then panels. */
 #define direct_run TUTTI_ISA_NAME(tutti__direct_run)
-void direct_run(const tutti_kernel_call *call, const tutti_conv_walk *walk, direct_work *w);
+void direct_run(const tutti_kernel_call *call, const tutti_conv_windows *walk, direct_work *w);
 
 #endif

@@ -8,7 +8,7 @@
 #ifndef TUTTI_DEVICE_CPU_CONV_GATHERED_H
 #define TUTTI_DEVICE_CPU_CONV_GATHERED_H
 
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 
 typedef struct tutti_gathering {
     tutti_convolution whole; /* its windows are over three axes; channels are those of one set */

@@ -7,7 +7,7 @@
 
 typedef struct gathered_plan {
     tutti_gathering gathering;
-    tutti_conv_walk *walk;
+    tutti_conv_windows *walk;
 } gathered_plan;
 
 static int score_volume(const tutti_kernel_query *query)
@@ -22,23 +22,24 @@ static int score_groups(const tutti_kernel_query *query)
     return tutti__gathering(query, -1, 0, 1, true, &g) && g.whole.groups * g.joined > 1 ? 60 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t gathered_backward_input_workspace(const tutti_kernel_query *query)
 {
     tutti_gathering g;
     if (!tutti__gathering(query, -1, 0, 1, true, &g))
         return 0;
-    tutti_conv_walk sizes = tutti__conv_walk_sizes(&g.part, true);
+    tutti_conv_windows sizes = tutti__conv_windows_sizes(&g.part, true);
     return (size_t)(g.x + g.kernel + g.y) * sizeof(float) + direct_workspace(&sizes);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status gathered_backward_input_prepare(const tutti_kernel_query *query,
+                                                    void **ret_plan)
 {
     gathered_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
     tutti__gathering(query, -1, 0, 1, true, &plan->gathering);
     plan->gathering.has_nan = has_nan;
-    tutti_status status = tutti__conv_walk(&plan->gathering.part, true, &plan->walk);
+    tutti_status status = tutti__conv_windows(&plan->gathering.part, true, &plan->walk);
     if (status != TUTTI_OK)
         free(plan);
     else
@@ -46,7 +47,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
     return status;
 }
 
-static void discard(void *pointer)
+static void gathered_backward_input_discard(void *pointer)
 {
     gathered_plan *plan = pointer;
     if (plan != NULL)
@@ -55,7 +56,7 @@ static void discard(void *pointer)
 }
 
 /* The workspace holds x's gradient, the kernel and grad as gathered, then direct_run's own. */
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status gathered_backward_input_run(const tutti_kernel_call *call)
 {
     const gathered_plan *plan = call->plan;
     const tutti_gathering *g = &plan->gathering;
@@ -86,10 +87,10 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_input_grouped) = 
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = score_groups,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
-    .run = run,
+    .workspace = gathered_backward_input_workspace,
+    .prepare = gathered_backward_input_prepare,
+    .discard = gathered_backward_input_discard,
+    .run = gathered_backward_input_run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv3d_backward_input_gathered) = {
@@ -100,8 +101,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv3d_backward_input_gathered) =
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = score_volume,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
-    .run = run,
+    .workspace = gathered_backward_input_workspace,
+    .prepare = gathered_backward_input_prepare,
+    .discard = gathered_backward_input_discard,
+    .run = gathered_backward_input_run,
 };

@@ -9,7 +9,7 @@ typedef struct gathered_plan {
     kernel_sum sum;
 } gathered_plan;
 
-static bool make(const tutti_kernel_query *query, gathered_plan *ret)
+static bool gathered_backward_kernel_make(const tutti_kernel_query *query, gathered_plan *ret)
 {
     if (!tutti__gathering(query, 0, -1, 1, false, &ret->gathering))
         return false;
@@ -20,25 +20,28 @@ static bool make(const tutti_kernel_query *query, gathered_plan *ret)
 static int score_volume(const tutti_kernel_query *query)
 {
     gathered_plan plan = {0};
-    return make(query, &plan) ? 100 : 0;
+    return gathered_backward_kernel_make(query, &plan) ? 100 : 0;
 }
 
 static int score_groups(const tutti_kernel_query *query)
 {
     gathered_plan plan = {0};
-    return make(query, &plan) && plan.gathering.whole.groups * plan.gathering.joined > 1 ? 60 : 0;
+    return gathered_backward_kernel_make(query, &plan) &&
+                   plan.gathering.whole.groups * plan.gathering.joined > 1
+               ? 60
+               : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t gathered_backward_kernel_workspace(const tutti_kernel_query *query)
 {
     gathered_plan plan = {0};
-    if (!make(query, &plan))
+    if (!gathered_backward_kernel_make(query, &plan))
         return 0;
     const tutti_gathering *g = &plan.gathering;
     return (size_t)(g->x + g->kernel + g->y + kernel_sum_partials(&plan.sum)) * sizeof(float);
 }
 
-static void discard(void *pointer)
+static void gathered_backward_kernel_discard(void *pointer)
 {
     gathered_plan *plan = pointer;
     if (plan != NULL)
@@ -46,12 +49,13 @@ static void discard(void *pointer)
     free(plan);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status gathered_backward_kernel_prepare(const tutti_kernel_query *query,
+                                                     void **ret_plan)
 {
     gathered_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
-    make(query, plan);
+    gathered_backward_kernel_make(query, plan);
     tutti_status status = kernel_sum_prepare(&plan->gathering.part, &plan->sum);
     if (status != TUTTI_OK)
         free(plan);
@@ -67,7 +71,7 @@ typedef struct work {
 } work;
 
 /* Piece: a chunk, block after block. */
-static void sum_piece(void *context, int64_t chunk)
+static void gathered_backward_kernel_sum_piece(void *context, int64_t chunk)
 {
     const work *w = context;
     const kernel_sum *p = w->sum;
@@ -80,7 +84,7 @@ static void sum_piece(void *context, int64_t chunk)
 }
 
 /* The workspace holds x, the kernel's gradient and grad as gathered, then partial sums. */
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status gathered_backward_kernel_run(const tutti_kernel_call *call)
 {
     const gathered_plan *plan = call->plan;
     const tutti_gathering *g = &plan->gathering;
@@ -92,7 +96,7 @@ static tutti_status run(const tutti_kernel_call *call)
             tutti__gather_x(call, g, set, round, call->inputs[0].data, x);
             sums.grad = tutti__gather_y(call, g, set, round, call->inputs[1].data, grad);
             sums.end = sums.grad + g->part.batch * w->out[0] * w->out[1] * g->part.cout;
-            tutti_parallel(call, plan->sum.chunks, sum_piece, &sums);
+            tutti_parallel(call, plan->sum.chunks, gathered_backward_kernel_sum_piece, &sums);
             kernel_sum_finish(call, &plan->sum, sums.partial, kernel, NULL);
             tutti__scatter_kernel(call, g, set, round > 0, kernel, call->outputs[0].data);
         }
@@ -106,10 +110,10 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv2d_backward_kernel_grouped) =
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .score = score_groups,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
-    .run = run,
+    .workspace = gathered_backward_kernel_workspace,
+    .prepare = gathered_backward_kernel_prepare,
+    .discard = gathered_backward_kernel_discard,
+    .run = gathered_backward_kernel_run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv3d_backward_kernel_gathered) = {
@@ -119,8 +123,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_conv3d_backward_kernel_gathered) 
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .score = score_volume,
-    .workspace = workspace,
-    .prepare = prepare,
-    .discard = discard,
-    .run = run,
+    .workspace = gathered_backward_kernel_workspace,
+    .prepare = gathered_backward_kernel_prepare,
+    .discard = gathered_backward_kernel_discard,
+    .run = gathered_backward_kernel_run,
 };

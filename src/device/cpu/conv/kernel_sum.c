@@ -7,7 +7,7 @@
 
 tutti_status kernel_sum_prepare(const tutti_convolution *c, kernel_sum *p)
 {
-    TUTTI_TRY(tutti__conv_walk(c, false, &p->walk));
+    TUTTI_TRY(tutti__conv_windows(c, false, &p->walk));
     p->offsets = calloc((size_t)p->taps, sizeof *p->offsets);
     if (p->offsets == NULL) {
         free(p->walk);
@@ -103,7 +103,7 @@ static void sum_band(const kernel_sum *p, const band *b, int64_t filters)
 void kernel_sum_block(const kernel_sum *p, block_place at, const float *x, const float *grad,
                       const float *end, float *sums, bool add)
 {
-    const tutti_conv_walk *walk = p->walk;
+    const tutti_conv_windows *walk = p->walk;
     for (int64_t f = 0; f < walk->filters; f += PANEL) {
         band b = {.x = x + at.image * walk->image + at.row * walk->phase->row,
                   .grad = grad + f,

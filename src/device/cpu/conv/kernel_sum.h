@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/isa.h"
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 #include "device/cpu/vector.h"
 
 #if defined(__AVX512F__) || defined(__aarch64__)
@@ -22,10 +22,10 @@ enum { PANEL = VECTORS * VEC_LANES, MOST_CHUNKS = 16, GRAD_FLOATS = 1 << 12 };
 #define MOST_PARTIALS ((int64_t)4 << 20) /* floats */
 
 typedef struct kernel_sum {
-    tutti_conv_walk *walk; /* forward: one phase */
-    int64_t taps, width;   /* width: filters, filled up to PANEL */
-    int64_t lines;         /* of width floats in a partial sum: taps, and what else is summed */
-    int64_t block, blocks; /* output rows that go by at once; blocks in all */
+    tutti_conv_windows *walk; /* forward: one phase */
+    int64_t taps, width;      /* width: filters, filled up to PANEL */
+    int64_t lines;            /* of width floats in a partial sum: taps, and what else is summed */
+    int64_t block, blocks;    /* output rows that go by at once; blocks in all */
     int64_t chunks;
     int64_t *offsets; /* of each tap in x */
 } kernel_sum;

@@ -1,11 +1,11 @@
 /* layer.c: see layer.h. */
 #include "device/cpu/conv/layer.h"
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 
 #include <string.h>
 
 /* The body's only node of an operator; NULL when there is none. */
-static const tutti_node *find(const tutti_graph *body, const char *op)
+static const tutti_node *layer_find(const tutti_graph *body, const char *op)
 {
     for (size_t i = 0; i < body->nodes.count; i++)
         if (tutti__is(body->nodes.data[i], op))
@@ -55,12 +55,12 @@ static bool windows_of(const tutti_node *pool, const tutti_type *x, tutti_window
 bool tutti__conv_layer(const tutti_infer *fused, const char *pattern, tutti_conv_layer *ret)
 {
     const tutti_graph *body = body_of(fused, pattern);
-    const tutti_node *conv = body == NULL ? NULL : find(body, "conv2d"),
-                     *add = conv == NULL ? NULL : find(body, "add");
+    const tutti_node *conv = body == NULL ? NULL : layer_find(body, "conv2d"),
+                     *add = conv == NULL ? NULL : layer_find(body, "add");
     if (add == NULL || !shape_of(conv, tutti__edge_type(conv->inputs[0]),
                                  tutti__edge_type(conv->inputs[1]), &conv->types[0], &ret->shape))
         return false;
-    const tutti_node *relu = find(body, "relu"), *pool = find(body, "max_pool2d");
+    const tutti_node *relu = layer_find(body, "relu"), *pool = layer_find(body, "max_pool2d");
     ret->attrs = conv->attrs;
     ret->attr_count = conv->attr_count;
     ret->x = tutti__parameter_of(conv->inputs[0]);
@@ -78,12 +78,12 @@ bool tutti__conv_layer_gradient(const tutti_infer *fused, const char *pattern,
                                 tutti_conv_layer_gradient *ret)
 {
     const tutti_graph *body = body_of(fused, pattern);
-    const tutti_node *conv = body == NULL ? NULL : find(body, "conv2d_backward_kernel"),
-                     *pool = conv == NULL ? NULL : find(body, "max_pool2d_backward");
+    const tutti_node *conv = body == NULL ? NULL : layer_find(body, "conv2d_backward_kernel"),
+                     *pool = conv == NULL ? NULL : layer_find(body, "max_pool2d_backward");
     if (pool == NULL || !shape_of(conv, tutti__edge_type(conv->inputs[0]), &conv->types[0],
                                   tutti__edge_type(conv->inputs[1]), &ret->shape))
         return false;
-    const tutti_node *sum = find(body, "sum");
+    const tutti_node *sum = layer_find(body, "sum");
     ret->x = tutti__parameter_of(conv->inputs[0]);
     ret->y = tutti__parameter_of(pool->inputs[0]);
     ret->grad = tutti__parameter_of(pool->inputs[1]);

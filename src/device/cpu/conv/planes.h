@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 #include "device/cpu/vector.h"
 
 #if VEC_NEON

@@ -45,7 +45,7 @@ static inline int64_t before_slots(const plan *p, int64_t padded)
 
 static inline size_t pool_gradient_workspace(const plan *p)
 {
-    int64_t padded = tutti__conv_walk_sizes(&p->layer.shape, false).padded;
+    int64_t padded = tutti__conv_windows_sizes(&p->layer.shape, false).padded;
     return (size_t)before_slots(p, padded) * sizeof(float) +
            p->slot * (size_t)tutti__slot_count(p->threads);
 }
@@ -80,7 +80,7 @@ static inline tutti_status pool_gradient_run(const tutti_kernel_call *call,
 {
     const plan *p = call->plan;
     const tutti_conv_layer_gradient *layer = &p->layer;
-    const tutti_conv_walk *walk = p->sum.walk;
+    const tutti_conv_windows *walk = p->sum.walk;
     float *padded = call->workspace;
     work w = {.plan = p,
               .y = call->inputs[layer->y].data,

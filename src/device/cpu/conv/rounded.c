@@ -61,7 +61,7 @@ static int64_t positions_of(const tutti_rounded_plan *p, int64_t high)
     return (high + p->highest[0] - p->lowest[0] + 1) * p->pitch + p->left + p->tile->rows;
 }
 
-static void cut(tutti_rounded_plan *p)
+static void rounded_cut(tutti_rounded_plan *p)
 {
     int64_t rows = outputs_of(p, 0), columns = outputs_of(p, 1);
     int64_t inside = divide_up(p->in[1], p->apart[1]);
@@ -112,7 +112,7 @@ bool tutti__rounded_sizes(const tutti_convolution *c, bool turned, int threads,
         measure_taps(ret, a);
     }
     ret->planes = ret->apart[0] * ret->apart[1] * ret->depth / tile->pad;
-    cut(ret);
+    rounded_cut(ret);
     return laid_bytes(ret) < INT32_MAX;
 }
 
@@ -288,8 +288,8 @@ static void lay(const tutti_rounded_plan *p, const float *image, int64_t first, 
 }
 
 /* Sums of `m` positions whose first row of A is `a`. */
-static void multiply(const work *w, const tutti_rounded_phase *phase, int64_t m, const uint16_t *a,
-                     float *sums)
+static void rounded_multiply(const work *w, const tutti_rounded_phase *phase, int64_t m,
+                             const uint16_t *a, float *sums)
 {
     const tutti_rounded_plan *p = w->plan;
     const uint16_t *panels = w->panels + phase->first_tap * p->depth * p->width;
@@ -328,7 +328,7 @@ static void run_strip(const work *w, const tutti_rounded_phase *phase, int64_t i
                       int64_t rows, const uint16_t *a, float *sums)
 {
     const tutti_rounded_plan *p = w->plan;
-    multiply(w, phase, (rows - 1) * p->pitch + phase->count[1], a, sums);
+    rounded_multiply(w, phase, (rows - 1) * p->pitch + phase->count[1], a, sums);
     for (int64_t row = 0; row < rows; row++) {
         int64_t y = image * p->out[0] + phase->first[0] + (u + row) * phase->step[0];
         store_row(w, phase, sums + row * p->pitch * p->width,
@@ -337,7 +337,7 @@ static void run_strip(const work *w, const tutti_rounded_phase *phase, int64_t i
 }
 
 /* Piece: `high` rows of outputs of every phase, of one image. */
-static void run_piece(void *context, int64_t piece)
+static void rounded_run_piece(void *context, int64_t piece)
 {
     work *w = context;
     const tutti_rounded_plan *p = w->plan;
@@ -361,5 +361,5 @@ void tutti__rounded_run(const tutti_kernel_call *call, const tutti_rounded_plan 
     tutti__slots_start(&w.slots, (char *)call->workspace + panel_bytes(p), slot_bytes(p),
                        p->threads);
     tutti_parallel(call, kernel_cells(p), pack_tap, &w);
-    tutti_parallel(call, p->batch * p->blocks, run_piece, &w);
+    tutti_parallel(call, p->batch * p->blocks, rounded_run_piece, &w);
 }

@@ -11,12 +11,12 @@
  * these positions are dropped.
  *
  * Forward with a stride there are planes for each remainder of the position by the stride. Of the
- * gradient of x the outputs are cut into such phases instead (walk.h), so that no zeros are
+ * gradient of x the outputs are cut into such phases instead (windows.h), so that no zeros are
  * multiplied. */
 #ifndef TUTTI_DEVICE_CPU_CONV_ROUNDED_H
 #define TUTTI_DEVICE_CPU_CONV_ROUNDED_H
 
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 #include "device/cpu/count.h"
 #include "device/cpu/gemm/products.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cpu/conv/walk.h"
+#include "device/cpu/conv/windows.h"
 #include "device/cpu/conv/winograd_setting.h"
 #include "device/cpu/slots.h"
 #include "device/cpu/vector.h"

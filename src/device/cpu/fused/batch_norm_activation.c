@@ -11,7 +11,7 @@ typedef struct plan {
     float epsilon;
 } plan;
 
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool batch_norm_activation_make(const tutti_kernel_query *query, plan *ret)
 {
     const tutti_graph *body = tutti__part_body(&query->node, "batch_norm_activation");
     const tutti_node *norm = body == NULL ? NULL : tutti__part_find(body, "batch_norm"),
@@ -33,30 +33,30 @@ static bool make(const tutti_kernel_query *query, plan *ret)
            (add == NULL || ret->residual >= 0) && tutti__part_result(body, norm, 0) < 0;
 }
 
-static int score(const tutti_kernel_query *query)
+static int batch_norm_activation_score(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? 100 : 0;
+    return batch_norm_activation_make(query, &p) ? 100 : 0;
 }
 
 /* As batch norm, and mean and variance where nobody wants them. */
-static size_t workspace(const tutti_kernel_query *query)
+static size_t batch_norm_activation_workspace(const tutti_kernel_query *query)
 {
     plan p;
-    if (!make(query, &p))
+    if (!batch_norm_activation_make(query, &p))
         return 0;
     const tutti_type *x = &query->node.inputs[p.x];
     return (size_t)(batch_forward_floats(x) + 2 * x->dims[x->rank - 1]) * sizeof(float);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status batch_norm_activation_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     plan p = {0};
-    make(query, &p);
+    batch_norm_activation_make(query, &p);
     return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status batch_norm_activation_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     batch_forward w = {.x = call->inputs[p->x].data,
@@ -80,9 +80,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_batch_norm_activation) = {
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = batch_norm_activation_score,
+    .workspace = batch_norm_activation_workspace,
+    .prepare = batch_norm_activation_prepare,
     .discard = free,
-    .run = run,
+    .run = batch_norm_activation_run,
 };

@@ -14,7 +14,7 @@ typedef struct plan {
     float epsilon;
 } plan;
 
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool batch_norm_gradient_make(const tutti_kernel_query *query, plan *ret)
 {
     const tutti_graph *body = tutti__part_body(&query->node, "batch_norm_gradient");
     const tutti_node *norm = body == NULL ? NULL : tutti__part_find(body, "batch_norm_backward"),
@@ -38,24 +38,24 @@ static bool make(const tutti_kernel_query *query, plan *ret)
     return known;
 }
 
-static int score(const tutti_kernel_query *query)
+static int batch_norm_gradient_score(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? 100 : 0;
+    return batch_norm_gradient_make(query, &p) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t batch_norm_gradient_workspace(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p)
+    return batch_norm_gradient_make(query, &p)
                ? (size_t)batch_backward_floats(&query->node.inputs[p.inputs[X]]) * sizeof(float)
                : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status batch_norm_gradient_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     plan p = {0};
-    make(query, &p);
+    batch_norm_gradient_make(query, &p);
     return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
@@ -65,7 +65,7 @@ static float *output_of(const tutti_kernel_call *call, int index)
 }
 
 /* Where nobody wants the masked gradient, it stands in dx until that is made of it. */
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status batch_norm_gradient_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     batch_backward w = {.x = call->inputs[p->inputs[X]].data,
@@ -89,9 +89,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_batch_norm_gradient) = {
     .op = "fused",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = batch_norm_gradient_score,
+    .workspace = batch_norm_gradient_workspace,
+    .prepare = batch_norm_gradient_prepare,
     .discard = free,
-    .run = run,
+    .run = batch_norm_gradient_run,
 };

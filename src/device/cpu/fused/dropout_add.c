@@ -9,7 +9,7 @@ typedef struct plan {
     dropout_draw draw;
 } plan;
 
-static bool make(const tutti_kernel_query *query, plan *ret)
+static bool dropout_add_make(const tutti_kernel_query *query, plan *ret)
 {
     const tutti_graph *body = tutti__part_body(&query->node, "dropout_add");
     const tutti_node *dropout = body == NULL ? NULL : tutti__part_find(body, "dropout"),
@@ -24,20 +24,20 @@ static bool make(const tutti_kernel_query *query, plan *ret)
            row_floats(query, 1u << ret->x | 1u << ret->residual);
 }
 
-static int score(const tutti_kernel_query *query)
+static int dropout_add_score(const tutti_kernel_query *query)
 {
     plan p;
-    return make(query, &p) ? 100 : 0;
+    return dropout_add_make(query, &p) ? 100 : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status dropout_add_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     plan p = {0};
-    make(query, &p);
+    dropout_add_make(query, &p);
     return tutti__kernel_keep(query, &p, sizeof p, ret_plan);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status dropout_add_run(const tutti_kernel_call *call)
 {
     const plan *p = call->plan;
     dropout_work w = {.count = tutti_view_count(&call->inputs[p->x]),
@@ -55,8 +55,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_dropout_add) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .prepare = prepare,
+    .score = dropout_add_score,
+    .prepare = dropout_add_prepare,
     .discard = free,
-    .run = run,
+    .run = dropout_add_run,
 };

@@ -30,7 +30,7 @@ static void run_row(const both_work *b, int64_t row)
     b->loss[row] = (most - right) + (most - most == 0 ? (float)log((double)sum) : 0);
 }
 
-static void run_piece(void *context, int64_t piece)
+static void loss_and_gradient_run_piece(void *context, int64_t piece)
 {
     const both_work *b = context;
     int64_t first, end = row_range(&b->w.matrix, piece, &first);
@@ -44,7 +44,7 @@ static bool is_input(tutti_edge edge, int index)
     return tutti__is(edge.node, "parameter") && (int)tutti__int(edge.node, "index") == index;
 }
 
-static int score(const tutti_kernel_query *query)
+static int loss_and_gradient_score(const tutti_kernel_query *query)
 {
     const tutti_infer *node = &query->node;
     const tutti_attr *body = tutti_attr_find(node->attrs, node->attr_count, "body");
@@ -64,13 +64,13 @@ static int score(const tutti_kernel_query *query)
     return 100;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status loss_and_gradient_run(const tutti_kernel_call *call)
 {
     both_work b = {.w = loss_start(call),
                    .grad = call->inputs[LOSS_GRAD].data,
                    .loss = call->outputs[LOSS].data};
     TUTTI_TRY(loss_check_labels(&b.w));
-    tutti_parallel(call, b.w.matrix.pieces, run_piece, &b);
+    tutti_parallel(call, b.w.matrix.pieces, loss_and_gradient_run_piece, &b);
     return TUTTI_OK;
 }
 
@@ -82,6 +82,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_loss_and_gradient) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1,
-    .score = score,
-    .run = run,
+    .score = loss_and_gradient_score,
+    .run = loss_and_gradient_run,
 };

@@ -59,13 +59,13 @@ static bool read_shape(const tutti_infer *fused, tutti_gemm *ret)
     return g.m >= LEAST && g.n >= LEAST && g.k >= LEAST;
 }
 
-static int score(const tutti_kernel_query *query)
+static int matmul_add_score(const tutti_kernel_query *query)
 {
     tutti_gemm g;
     return strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) == 0 && read_shape(&query->node, &g) ? 100 : 0;
 }
 
-static add_plan plan_of(const tutti_kernel_query *query)
+static add_plan matmul_add_plan_of(const tutti_kernel_query *query)
 {
     add_plan plan = {0};
     if (read_shape(&query->node, &plan.shape))
@@ -74,21 +74,21 @@ static add_plan plan_of(const tutti_kernel_query *query)
     return plan;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t matmul_add_workspace(const tutti_kernel_query *query)
 {
-    add_plan plan = plan_of(query);
+    add_plan plan = matmul_add_plan_of(query);
     return tutti__gemm_workspace(&plan.gemm);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_add_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     const tutti_gemm_engine *engine;
     TUTTI_TRY(tutti__gemm_engine(false, &engine));
-    add_plan plan = plan_of(query);
+    add_plan plan = matmul_add_plan_of(query);
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status matmul_add_run(const tutti_kernel_call *call)
 {
     const add_plan *plan = call->plan;
     tutti_gemm gemm = plan->shape;
@@ -111,9 +111,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_matmul_add) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1u << X,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = matmul_add_score,
+    .workspace = matmul_add_workspace,
+    .prepare = matmul_add_prepare,
     .discard = free,
-    .run = run,
+    .run = matmul_add_run,
 };

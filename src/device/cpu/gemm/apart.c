@@ -54,7 +54,7 @@ static double work(const apart *w)
 }
 
 /* The cut with the least work for the busiest thread. */
-static void cut(apart *w, int threads)
+static void apart_cut(apart *w, int threads)
 {
     int64_t best = 1;
     double least_work = 0;
@@ -98,7 +98,7 @@ static void pack_rows(const apart *w, const part *t, float *to)
                        to + (i - t->m0) * t->depth + q * tile->rows);
 }
 
-static void multiply(const apart *w, const part *t, const float *a, const float *b)
+static void apart_multiply(const apart *w, const part *t, const float *a, const float *b)
 {
     const tutti_gemm *g = w->gemm;
     const tutti_gemm_tile *tile = w->plan->tile;
@@ -121,7 +121,7 @@ static void multiply(const apart *w, const part *t, const float *a, const float 
 }
 
 /* Rows from m0 to m1 of a part. */
-static void run_block(const apart *w, part *t, int64_t m0, int64_t m1, float *slot)
+static void apart_run_block(const apart *w, part *t, int64_t m0, int64_t m1, float *slot)
 {
     const tutti_gemm *g = w->gemm;
     float *a = slot, *b = a + (w->a == TUTTI_GEMM_PACKED_ROWS ? w->rows * block_depth(w->plan) : 0);
@@ -131,14 +131,14 @@ static void run_block(const apart *w, part *t, int64_t m0, int64_t m1, float *sl
         t->m1 = least(t->m0 + w->rows, m1);
         if (w->a == TUTTI_GEMM_PACKED_ROWS)
             pack_rows(w, t, a);
-        multiply(w, t, a, b);
+        apart_multiply(w, t, a, b);
         if ((g->bias != NULL || g->relu) && t->p + t->depth == g->k)
             tutti__gemm_finish(w->plan->tile, g, t->m0, t->m1 - t->m0, t->n0, t->n1 - t->n0,
                                g->c + t->m0 * g->ldc + t->n0, g->ldc);
     }
 }
 
-static void run_piece(void *context, int64_t index)
+static void apart_run_piece(void *context, int64_t index)
 {
     const apart *w = context;
     const tutti_gemm *g = w->gemm;
@@ -152,7 +152,8 @@ static void run_piece(void *context, int64_t index)
         t.n1 = least(t.n0 + w->columns, n1);
         t.panels = tutti__gemm_panels(tile, t.n1 - t.n0);
         for (t.p = 0; t.p < g->k; t.p += t.depth)
-            run_block(w, &t, m0, m1, (float *)(void *)(w->workspace + (size_t)index * w->slot));
+            apart_run_block(w, &t, m0, m1,
+                            (float *)(void *)(w->workspace + (size_t)index * w->slot));
     }
 }
 
@@ -202,7 +203,7 @@ bool tutti__gemm_run_apart(const tutti_gemm_plan *plan, tutti_pool *pool, const 
                .n_tiles = divide_up(gemm->n, tile->wide),
                .a = tutti__gemm_standing(plan, gemm),
                .workspace = workspace};
-    cut(&w, threads);
+    apart_cut(&w, threads);
     int64_t pieces = w.m_pieces * w.n_pieces;
     w.slot = (size_t)round_up(piece_elements(&w) * (int64_t)sizeof(float), 64);
     double multiplied = (double)gemm->m * (double)gemm->n;
@@ -213,6 +214,6 @@ bool tutti__gemm_run_apart(const tutti_gemm_plan *plan, tutti_pool *pool, const 
         w.slot * (size_t)pieces > tutti__gemm_workspace(plan) ||
         work(&w) > (multiplied + fetched) / threads)
         return false;
-    tutti__pool_run(pool, pieces, run_piece, &w);
+    tutti__pool_run(pool, pieces, apart_run_piece, &w);
     return true;
 }

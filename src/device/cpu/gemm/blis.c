@@ -18,7 +18,7 @@ static const char *arch_type(void)
 }
 
 /* A first product, so that BLIS decides while its variables are set. */
-static tutti_status start(void *handle)
+static tutti_status blis_start(void *handle)
 {
     void *found = dlsym(handle, "cblas_sgemm");
     if (found == NULL)
@@ -39,7 +39,7 @@ static tutti_status start(void *handle)
     return TUTTI_OK;
 }
 
-static tutti_status load(void)
+static tutti_status blis_load(void)
 {
     static const char *const files[] = {"libblis.so.4", "libblis.so", NULL};
     tutti_library_variable variables[] = {
@@ -49,10 +49,10 @@ static tutti_status load(void)
     };
     void *handle;
     return tutti__library_open(files, "libblis4-serial", (int)TUTTI_COUNT(variables), variables,
-                               start, &handle);
+                               blis_start, &handle);
 }
 
-static void describe(char *ret_text, size_t size)
+static void blis_describe(char *ret_text, size_t size)
 {
     const char *told = arch_type();
     snprintf(ret_text, size, "version %s, told core type %s", get_version ? get_version() : "?",
@@ -61,7 +61,7 @@ static void describe(char *ret_text, size_t size)
                               : "haswell");
 }
 
-static void multiply(const tutti_gemm *gemm)
+static void blis_multiply(const tutti_gemm *gemm)
 {
     tutti__cblas_multiply(sgemm, gemm);
 }
@@ -69,7 +69,7 @@ static void multiply(const tutti_gemm *gemm)
 const tutti_gemm_engine tutti_gemm_engine_blis = {
     .name = "blis",
     .package = "libblis4-serial",
-    .load = load,
-    .describe = describe,
-    .multiply = multiply,
+    .load = blis_load,
+    .describe = blis_describe,
+    .multiply = blis_multiply,
 };

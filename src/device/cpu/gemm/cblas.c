@@ -6,7 +6,7 @@
 
 static tutti_cblas_sgemm *sgemm;
 
-static tutti_status start(void *handle)
+static tutti_status cblas_start(void *handle)
 {
     void *found = dlsym(handle, "cblas_sgemm");
     if (found == NULL)
@@ -16,18 +16,18 @@ static tutti_status start(void *handle)
     return TUTTI_OK;
 }
 
-static tutti_status load(void)
+static tutti_status cblas_load(void)
 {
     static const char *const files[] = {"libcblas.so.3", "libblas.so.3", "libcblas.so",
                                         "libblas.so", NULL};
     static const tutti_library_variable variables[] = {
         {"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}, {"BLIS_NUM_THREADS", "1"}};
     void *handle;
-    return tutti__library_open(files, "libblas3", (int)TUTTI_COUNT(variables), variables, start,
-                               &handle);
+    return tutti__library_open(files, "libblas3", (int)TUTTI_COUNT(variables), variables,
+                               cblas_start, &handle);
 }
 
-static void multiply(const tutti_gemm *gemm)
+static void cblas_multiply(const tutti_gemm *gemm)
 {
     tutti__cblas_multiply(sgemm, gemm);
 }
@@ -35,6 +35,6 @@ static void multiply(const tutti_gemm *gemm)
 const tutti_gemm_engine tutti_gemm_engine_cblas = {
     .name = "cblas",
     .package = "libblas3",
-    .load = load,
-    .multiply = multiply,
+    .load = cblas_load,
+    .multiply = cblas_multiply,
 };

@@ -32,7 +32,7 @@ static int64_t row_of(const cut *c, int64_t piece)
                                 : c->plan->m * piece / c->m_pieces / ROW_UNIT * ROW_UNIT;
 }
 
-static void run_piece(void *context, int64_t index)
+static void cut_run_piece(void *context, int64_t index)
 {
     const cut *c = context;
     tutti_gemm part = *c->gemm;
@@ -51,5 +51,5 @@ static void run_piece(void *context, int64_t index)
 void tutti__gemm_run_cut(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm)
 {
     cut c = cut_of(plan, gemm, tutti__pool_present(pool));
-    tutti__pool_run(pool, c.m_pieces * c.n_pieces, run_piece, &c);
+    tutti__pool_run(pool, c.m_pieces * c.n_pieces, cut_run_piece, &c);
 }

@@ -272,7 +272,7 @@ static void split_piece(void *context, int64_t index)
 }
 
 /* Sums the blocks for SUM_PIECE elements of C, block by block, in the place of the first block. */
-static void sum_piece(void *context, int64_t index)
+static void gemm_sum_piece(void *context, int64_t index)
 {
     const chunk *c = context;
     const tutti_gemm *g = c->gemm;
@@ -340,7 +340,7 @@ static void run_split(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti
         (float *)(void *)(c.packed_a + tutti__gemm_packed_a(plan) + tutti__gemm_packed_b(plan));
     c.panels = tutti__gemm_panels(plan->tile, c.n);
     tutti__pool_run(pool, divide_up(c.k, plan->tile->depth), split_piece, &c);
-    tutti__pool_run(pool, divide_up(c.m, 1 + SUM_PIECE / c.n), sum_piece, &c);
+    tutti__pool_run(pool, divide_up(c.m, 1 + SUM_PIECE / c.n), gemm_sum_piece, &c);
 }
 
 static void run_plain(const tutti_gemm_plan *plan, tutti_pool *pool, const tutti_gemm *gemm,

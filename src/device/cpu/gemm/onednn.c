@@ -17,7 +17,7 @@ typedef struct dnnl_version { /* as oneDNN's header has it, up to what is read h
 } dnnl_version;
 static const dnnl_version *(*get_version)(void);
 
-static tutti_status start(void *handle)
+static tutti_status onednn_start(void *handle)
 {
     void *found = dlsym(handle, "dnnl_sgemm");
     void *get = dlsym(handle, "omp_get_max_threads"), *set = dlsym(handle, "omp_set_num_threads");
@@ -34,14 +34,14 @@ static tutti_status start(void *handle)
     return TUTTI_OK;
 }
 
-static tutti_status load(void)
+static tutti_status onednn_load(void)
 {
     static const char *const files[] = {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so", NULL};
     void *handle;
-    return tutti__library_open(files, "libdnnl2", 0, NULL, start, &handle);
+    return tutti__library_open(files, "libdnnl2", 0, NULL, onednn_start, &handle);
 }
 
-static void describe(char *ret_text, size_t size)
+static void onednn_describe(char *ret_text, size_t size)
 {
     const dnnl_version *version = get_version ? get_version() : NULL;
     if (version)
@@ -49,7 +49,7 @@ static void describe(char *ret_text, size_t size)
                  version->minor, version->patch);
 }
 
-static void multiply(const tutti_gemm *g)
+static void onednn_multiply(const tutti_gemm *g)
 {
     int threads = get_threads == NULL ? 1 : get_threads();
     if (threads > 1)
@@ -64,7 +64,7 @@ const tutti_gemm_engine tutti_gemm_engine_onednn = {
     .name = "onednn",
     .package = "libdnnl2",
     .row_invariant = tutti__library_keeps_rows,
-    .load = load,
-    .describe = describe,
-    .multiply = multiply,
+    .load = onednn_load,
+    .describe = onednn_describe,
+    .multiply = onednn_multiply,
 };

@@ -11,7 +11,7 @@
 static tutti_cblas_sgemm *sgemm;
 static const char *(*get_config)(void), *(*get_core)(void);
 
-static tutti_status start(void *handle)
+static tutti_status openblas_start(void *handle)
 {
     void *found = dlsym(handle, "cblas_sgemm"),
          *threads = dlsym(handle, "openblas_set_num_threads");
@@ -38,7 +38,7 @@ static const char *core_type(const tutti_cpu *cpu)
     return cpu->sve ? "NEOVERSEV1" : strncmp(cpu->model, "Neoverse", 8) == 0 ? "NEOVERSEN1" : NULL;
 }
 
-static tutti_status load(void)
+static tutti_status openblas_load(void)
 {
     static const char *const files[] = {"libopenblas.so.0", "libopenblas.so", NULL};
     tutti_library_variable variables[] = {
@@ -47,11 +47,11 @@ static tutti_status load(void)
         {"OMP_NUM_THREADS", "1"},
     };
     void *handle;
-    return tutti__library_open(files, "libopenblas0", (int)TUTTI_COUNT(variables), variables, start,
-                               &handle);
+    return tutti__library_open(files, "libopenblas0", (int)TUTTI_COUNT(variables), variables,
+                               openblas_start, &handle);
 }
 
-static void describe(char *ret_text, size_t size)
+static void openblas_describe(char *ret_text, size_t size)
 {
     const char *told = core_type(tutti__cpu()), *config = get_config ? get_config() : "OpenBLAS";
     const char *version = strncmp(config, "OpenBLAS ", 9) == 0 ? config + 9 : config;
@@ -59,7 +59,7 @@ static void describe(char *ret_text, size_t size)
              version, told ? told : "nothing", get_core ? get_core() : "?");
 }
 
-static void multiply(const tutti_gemm *gemm)
+static void openblas_multiply(const tutti_gemm *gemm)
 {
     tutti__cblas_multiply(sgemm, gemm);
 }
@@ -68,7 +68,7 @@ const tutti_gemm_engine tutti_gemm_engine_openblas = {
     .name = "openblas",
     .package = "libopenblas0",
     .row_invariant = tutti__library_keeps_rows,
-    .load = load,
-    .describe = describe,
-    .multiply = multiply,
+    .load = openblas_load,
+    .describe = openblas_describe,
+    .multiply = openblas_multiply,
 };

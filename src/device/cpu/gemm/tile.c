@@ -164,8 +164,8 @@ static void edge(tile_function *function, int64_t rows, int64_t cols, int64_t k,
         }
 }
 
-static void multiply(int64_t m, int64_t n, int64_t k, const void *packed_a, const void *packed_b,
-                     int64_t width, float *c, int64_t ldc, bool add)
+static void tile_multiply(int64_t m, int64_t n, int64_t k, const void *packed_a,
+                          const void *packed_b, int64_t width, float *c, int64_t ldc, bool add)
 {
     const float *a = packed_a, *b = packed_b;
     bool wide = width == WIDE * VEC_LANES;
@@ -228,7 +228,7 @@ static void multiply_lines(int64_t m, int64_t n, int64_t k, const float *a, int6
         return;
     float panel[ROWS * DEPTH];
     pack(ROWS, m - i, k, a + i, lda, 1, panel);
-    multiply(m - i, n, k, panel, b, width, c + i * ldc, ldc, add);
+    tile_multiply(m - i, n, k, panel, b, width, c + i * ldc, ldc, add);
 }
 
 #if !VEC_NEON /* there a multiply-add by a lane wants its scalars side by side */
@@ -251,7 +251,7 @@ static void multiply_rows(int64_t m, int64_t n, int64_t k, const float *a, int64
         return;
     float panel[ROWS * DEPTH];
     pack(ROWS, m - i, k, a + i * lda, 1, lda, panel);
-    multiply(m - i, n, k, panel, b, width, c + i * ldc, ldc, add);
+    tile_multiply(m - i, n, k, panel, b, width, c + i * ldc, ldc, add);
 }
 #endif
 
@@ -319,7 +319,7 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile) = {
     .pad = 1,
     .pack = pack,
     .pack_lines = pack_lines,
-    .multiply = multiply,
+    .multiply = tile_multiply,
     .multiply_lines = multiply_lines,
     .multiply_columns = multiply_columns,
     .multiply_row = multiply_row,

@@ -173,8 +173,8 @@ static void edge(int64_t rows, int64_t cols, int64_t k, const uint16_t *a, const
             c[i * ldc + j] = add ? c[i * ldc + j] + whole[i * WIDE + j] : whole[i * WIDE + j];
 }
 
-static void multiply(int64_t m, int64_t n, int64_t k, const void *packed_a, const void *packed_b,
-                     int64_t width, float *c, int64_t ldc, bool add)
+static void tile_bf16_multiply(int64_t m, int64_t n, int64_t k, const void *packed_a,
+                               const void *packed_b, int64_t width, float *c, int64_t ldc, bool add)
 {
     const uint16_t *a = packed_a, *b = packed_b;
     k = (k + PAD - 1) / PAD * PAD;
@@ -273,7 +273,7 @@ const tutti_gemm_tile TUTTI_ISA_NAME(tutti_gemm_tile_bf16) = {
     .element = 2,
     .pad = PAD,
     .pack_lines = pack_lines,
-    .multiply = multiply,
+    .multiply = tile_bf16_multiply,
     .multiply_at = multiply_at,
     .pack_pixels = pack_pixels,
     .pack_images = pack_images,

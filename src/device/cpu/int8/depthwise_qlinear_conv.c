@@ -2,17 +2,17 @@
 #include "base/isa.h"
 #include "device/cpu/int8/depthwise.h"
 
-static int score(const tutti_kernel_query *query)
+static int depthwise_qlinear_conv_score(const tutti_kernel_query *query)
 {
     return depthwise_score(query, tutti__qlinear_conv_inputs());
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t depthwise_qlinear_conv_workspace(const tutti_kernel_query *query)
 {
     return depthwise_workspace(query, tutti__qlinear_conv_inputs());
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status depthwise_qlinear_conv_run(const tutti_kernel_call *call)
 {
     return depthwise_run(call, tutti__qlinear_conv_inputs());
 }
@@ -24,7 +24,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_depthwise_qlinear_conv) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .run = run,
+    .score = depthwise_qlinear_conv_score,
+    .workspace = depthwise_qlinear_conv_workspace,
+    .run = depthwise_qlinear_conv_run,
 };

@@ -19,7 +19,7 @@ typedef struct work {
     } while (0)
 
 /* Elements [first, first + count), which begin at column 0 unless one scale serves all. */
-static void convert(const work *w, int64_t first, int64_t count)
+static void dequantize_linear_convert(const work *w, int64_t first, int64_t count)
 {
     const tutti_view *x = &w->call->inputs[0];
     const float *scales = w->call->inputs[1].data;
@@ -34,19 +34,19 @@ static void convert(const work *w, int64_t first, int64_t count)
         LOOP(int32_t, int64_t);
 }
 
-static void piece(void *context, int64_t index)
+static void dequantize_linear_piece(void *context, int64_t index)
 {
     const work *w = context;
     int64_t end = (index + 1) * w->per_piece < w->rows ? (index + 1) * w->per_piece : w->rows;
     if (w->one) {
-        convert(w, index * w->per_piece, end - index * w->per_piece);
+        dequantize_linear_convert(w, index * w->per_piece, end - index * w->per_piece);
         return;
     }
     for (int64_t r = index * w->per_piece; r < end; r++)
-        convert(w, r * w->columns, w->columns);
+        dequantize_linear_convert(w, r * w->columns, w->columns);
 }
 
-static int score(const tutti_kernel_query *query)
+static int dequantize_linear_score(const tutti_kernel_query *query)
 {
     const tutti_infer *node = &query->node;
     int rank = node->inputs[0].rank;
@@ -58,14 +58,14 @@ static int score(const tutti_kernel_query *query)
                : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status dequantize_linear_run(const tutti_kernel_call *call)
 {
     int64_t count = tutti_view_count(&call->inputs[0]);
     work w = {.call = call, .one = tutti_view_count(&call->inputs[1]) == 1};
     w.columns = w.one ? 1 : tutti_view_count(&call->inputs[1]);
     w.rows = w.columns > 0 ? count / w.columns : 0;
     w.per_piece = w.columns < PIECE && w.columns > 0 ? PIECE / w.columns : 1;
-    tutti_parallel(call, (w.rows + w.per_piece - 1) / w.per_piece, piece, &w);
+    tutti_parallel(call, (w.rows + w.per_piece - 1) / w.per_piece, dequantize_linear_piece, &w);
     return TUTTI_OK;
 }
 
@@ -76,6 +76,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_dequantize_linear) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .run = run,
+    .score = dequantize_linear_score,
+    .run = dequantize_linear_run,
 };

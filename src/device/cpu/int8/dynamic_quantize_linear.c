@@ -57,18 +57,18 @@ static int64_t pieces_of(int64_t count)
     return (count + PIECE - 1) / PIECE;
 }
 
-static int score(const tutti_kernel_query *query)
+static int dynamic_quantize_linear_score(const tutti_kernel_query *query)
 {
     const tutti_type *x = &query->node.inputs[0];
     return x->dtype == TUTTI_F32 && tutti_type_is_static(x) ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t dynamic_quantize_linear_workspace(const tutti_kernel_query *query)
 {
     return (size_t)pieces_of(tutti_type_count(&query->node.inputs[0])) * 2 * sizeof(float);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status dynamic_quantize_linear_run(const tutti_kernel_call *call)
 {
     const int64_t count = tutti_view_count(&call->inputs[0]), pieces = pieces_of(count);
     work w = {.x = call->inputs[0].data,
@@ -97,7 +97,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_dynamic_quantize_linear) = {
     .op = "dynamic_quantize_linear",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .score = score,
-    .workspace = workspace,
-    .run = run,
+    .score = dynamic_quantize_linear_score,
+    .workspace = dynamic_quantize_linear_workspace,
+    .run = dynamic_quantize_linear_run,
 };

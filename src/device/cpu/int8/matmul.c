@@ -56,8 +56,8 @@ static const uint8_t *row(const void *context, int64_t group, int64_t i, uint8_t
     return o->a + i * o->k;
 }
 
-static void finish(const void *context, int64_t i, int64_t first, int64_t count,
-                   const int32_t *sums)
+static void matmul_finish(const void *context, int64_t i, int64_t first, int64_t count,
+                          const int32_t *sums)
 {
     tutti__int8_finish(&((const operands *)context)->finish, i, first, count, sums);
 }
@@ -83,7 +83,7 @@ tutti_status tutti__int8_matmul_run(const tutti_kernel_call *call, const tutti_i
         .right_zero = m->b_zero < call->input_count ? &call->inputs[m->b_zero] : NULL,
         .direct = m->finish ? NULL : call->outputs[0].data,
         .line = shape.n,
-        .finish = finish,
+        .finish = matmul_finish,
         .context = &o,
     };
     tutti__int8_product(call, &product);

@@ -1,22 +1,22 @@
 /* matmul_integer.c: matmul_integer by the CPU's products of bytes. */
 #include "device/cpu/int8/kernels.h"
 
-static int score(const tutti_kernel_query *query)
+static int matmul_integer_score(const tutti_kernel_query *query)
 {
     return tutti__int8_matmul_score(query, tutti__matmul_integer_inputs());
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t matmul_integer_workspace(const tutti_kernel_query *query)
 {
     return tutti__int8_matmul_workspace(query, tutti__matmul_integer_inputs());
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status matmul_integer_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     return tutti__int8_matmul_prepare(query, tutti__matmul_integer_inputs(), ret_plan);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status matmul_integer_run(const tutti_kernel_call *call)
 {
     return tutti__int8_matmul_run(call, tutti__matmul_integer_inputs());
 }
@@ -29,9 +29,9 @@ const tutti_kernel tutti_kernel_matmul_integer_int8 = {
     .target = "cpu",
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = matmul_integer_score,
+    .workspace = matmul_integer_workspace,
+    .prepare = matmul_integer_prepare,
     .discard = tutti__int8_discard,
-    .run = run,
+    .run = matmul_integer_run,
 };

@@ -47,7 +47,7 @@ size_t tutti__int8_right_bytes(const tutti_int8_shape *shape)
     return sums_bytes(shape, tile) + panels * panel_bytes(tile, shape->k, tile->columns);
 }
 
-static void put(const tutti_int8_tile *tile, void *panel, int64_t at, int32_t value)
+static void product_put(const tutti_int8_tile *tile, void *panel, int64_t at, int32_t value)
 {
     if (tile->bytes == 1)
         ((uint8_t *)panel)[at] = (uint8_t)value;
@@ -83,7 +83,7 @@ static void pack_columns(void *context, int64_t index)
         int64_t at = i / tile->depth * columns * tile->depth + i % tile->depth;
         for (int64_t j = 0; j < count; j++, at += tile->depth) {
             int8_t value = (int8_t)(from[j] ^ p->flip);
-            put(tile, panel, at, value);
+            product_put(tile, panel, at, value);
             sums[j] += value;
         }
     }
@@ -164,7 +164,8 @@ static int32_t pack_row(const work *w, const uint8_t *from, int64_t r, void *pan
     int32_t sum = 0;
     for (int64_t at = i / depth * step + r * depth; i < k; at += step)
         for (int64_t d = 0; d < depth && i < k; d++, i++)
-            put(tile, panel, at + d, (is_signed ? (int8_t)from[i] : from[i]) + w->left_move);
+            product_put(tile, panel, at + d,
+                        (is_signed ? (int8_t)from[i] : from[i]) + w->left_move);
     for (i = 0; w->left_sums && i < k; i++)
         sum += (is_signed ? (int8_t)from[i] : from[i]) + w->left_move;
     return sum;
@@ -260,8 +261,8 @@ static void finish_tile(const work *w, const int32_t *c, int64_t row, int64_t ro
 }
 
 /* Panel `panel` of a group's columns against all packed rows. */
-static void multiply(const work *w, const room *r, int64_t group, int64_t panel, int64_t first,
-                     int64_t rows)
+static void product_multiply(const work *w, const room *r, int64_t group, int64_t panel,
+                             int64_t first, int64_t rows)
 {
     const tutti_int8_tile *tile = w->tile;
     const tutti_int8_shape *shape = &w->p->shape;
@@ -282,7 +283,7 @@ static void multiply(const work *w, const room *r, int64_t group, int64_t panel,
     }
 }
 
-static void piece(void *context, int64_t index)
+static void product_piece(void *context, int64_t index)
 {
     work *w = context;
     const tutti_int8_shape *shape = &w->p->shape;
@@ -295,7 +296,7 @@ static void piece(void *context, int64_t index)
     room r = take_room(w, &slot);
     pack_rows(w, &r, group, first, rows);
     for (int64_t column = chunk * w->chunk; column < end; column += w->tile->columns)
-        multiply(w, &r, group, column / w->tile->columns, first, rows);
+        product_multiply(w, &r, group, column / w->tile->columns, first, rows);
     tutti__slot_give(&w->slots, slot);
 }
 
@@ -321,5 +322,5 @@ void tutti__int8_product(const tutti_kernel_call *call, tutti_int8_product *prod
     w.chunk = up(shape->m < MANY_ROWS ? CHUNK : shape->n, tile->columns);
     w.chunks = up(shape->n, w.chunk) / w.chunk;
     tutti__slots_start(&w.slots, product->scratch, slot_bytes(shape, tile), product->threads);
-    tutti_parallel(call, shape->groups * w.blocks * w.chunks, piece, &w);
+    tutti_parallel(call, shape->groups * w.blocks * w.chunks, product_piece, &w);
 }

@@ -1,22 +1,22 @@
 /* qlinear_matmul.c: qlinear_matmul by the CPU's products of bytes. */
 #include "device/cpu/int8/kernels.h"
 
-static int score(const tutti_kernel_query *query)
+static int qlinear_matmul_score(const tutti_kernel_query *query)
 {
     return tutti__int8_matmul_score(query, tutti__qlinear_matmul_inputs());
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t qlinear_matmul_workspace(const tutti_kernel_query *query)
 {
     return tutti__int8_matmul_workspace(query, tutti__qlinear_matmul_inputs());
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status qlinear_matmul_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     return tutti__int8_matmul_prepare(query, tutti__qlinear_matmul_inputs(), ret_plan);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status qlinear_matmul_run(const tutti_kernel_call *call)
 {
     return tutti__int8_matmul_run(call, tutti__qlinear_matmul_inputs());
 }
@@ -29,9 +29,9 @@ const tutti_kernel tutti_kernel_qlinear_matmul_int8 = {
     .target = "cpu",
     .isa = "base",
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = qlinear_matmul_score,
+    .workspace = qlinear_matmul_workspace,
+    .prepare = qlinear_matmul_prepare,
     .discard = tutti__int8_discard,
-    .run = run,
+    .run = qlinear_matmul_run,
 };

@@ -62,7 +62,7 @@ static void with_each(const work *w, int64_t at)
     }
 }
 
-static void piece(void *context, int64_t index)
+static void quantize_linear_piece(void *context, int64_t index)
 {
     const work *w = context;
     int64_t end = (index + 1) * w->runs_of_piece;
@@ -73,7 +73,7 @@ static void piece(void *context, int64_t index)
             with_one(w, r, r % w->size);
 }
 
-static int score(const tutti_kernel_query *query)
+static int quantize_linear_score(const tutti_kernel_query *query)
 {
     const tutti_infer *node = &query->node;
     const tutti_type *scale = &node->inputs[1];
@@ -85,7 +85,7 @@ static int score(const tutti_kernel_query *query)
                : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status quantize_linear_run(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0], *y = &call->outputs[0];
     int64_t count = tutti_view_count(y);
@@ -106,7 +106,8 @@ static tutti_status run(const tutti_kernel_call *call)
     w.length = w.size == 1 ? PIECE : w.inner == 1 ? w.size : w.inner;
     w.runs = (count + w.length - 1) / w.length;
     w.runs_of_piece = w.size == 1 ? 1 : PIECE / w.length + 1;
-    tutti_parallel(call, (w.runs + w.runs_of_piece - 1) / w.runs_of_piece, piece, &w);
+    tutti_parallel(call, (w.runs + w.runs_of_piece - 1) / w.runs_of_piece, quantize_linear_piece,
+                   &w);
     return TUTTI_OK;
 }
 
@@ -117,6 +118,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_quantize_linear) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .run = run,
+    .score = quantize_linear_score,
+    .run = quantize_linear_run,
 };

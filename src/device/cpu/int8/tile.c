@@ -25,7 +25,7 @@ static void store(int32x4_t sums[4][4], int32_t *c)
     }
 }
 
-static void run(int64_t blocks, const void *left, const void *right, int32_t *c)
+static void tile_run(int64_t blocks, const void *left, const void *right, int32_t *c)
 {
     const int8_t *a = left, *b = right;
     int32x4_t sums[4][4];
@@ -47,7 +47,7 @@ static void run(int64_t blocks, const void *left, const void *right, int32_t *c)
 #elif defined(__ARM_FEATURE_DOTPROD)
 enum { ROWS = 8, COLUMNS = 8, DEPTH = 4, BYTES = 1, LEFT_UNSIGNED = 0 };
 
-static void run(int64_t blocks, const void *left, const void *right, int32_t *c)
+static void tile_run(int64_t blocks, const void *left, const void *right, int32_t *c)
 {
     const int8_t *a = left, *b = right;
     int32x4_t sums[ROWS][2];
@@ -81,7 +81,7 @@ enum { ROWS = 8, COLUMNS = 32, DEPTH = 2, BYTES = 2, LEFT_UNSIGNED = 0 };
 #endif
 
 /* Both forms have 4 bytes of a line together. */
-static void run(int64_t blocks, const void *left, const void *right, int32_t *c)
+static void tile_run(int64_t blocks, const void *left, const void *right, int32_t *c)
 {
     const int32_t *a = left, *b = right;
     __m512i sums[ROWS][2];
@@ -102,7 +102,7 @@ static void run(int64_t blocks, const void *left, const void *right, int32_t *c)
 #elif defined(__AVX2__)
 enum { ROWS = 6, COLUMNS = 16, DEPTH = 2, BYTES = 2, LEFT_UNSIGNED = 0 };
 
-static void run(int64_t blocks, const void *left, const void *right, int32_t *c)
+static void tile_run(int64_t blocks, const void *left, const void *right, int32_t *c)
 {
     const int32_t *a = left, *b = right;
     __m256i sums[ROWS][2];
@@ -124,7 +124,7 @@ static void run(int64_t blocks, const void *left, const void *right, int32_t *c)
 #else
 enum { ROWS = 4, COLUMNS = 16, DEPTH = 1, BYTES = 2, LEFT_UNSIGNED = 0 };
 
-static void run(int64_t blocks, const void *left, const void *right, int32_t *c)
+static void tile_run(int64_t blocks, const void *left, const void *right, int32_t *c)
 {
     const int16_t *a = left, *b = right;
     int32_t sums[ROWS][COLUMNS] = {0};
@@ -143,5 +143,5 @@ const tutti_int8_tile TUTTI_ISA_NAME(tutti_int8_tile) = {
     .depth = DEPTH,
     .bytes = BYTES,
     .left_unsigned = LEFT_UNSIGNED,
-    .run = run,
+    .run = tile_run,
 };

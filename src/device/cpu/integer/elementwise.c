@@ -17,7 +17,7 @@ typedef struct integer_plan {
     int inputs;
     size_t in_elements[TUTTI_TILE_INPUTS], out_element; /* bytes */
     double params[TUTTI_TILE_PARAMS];
-    tutti_space space;
+    tutti_tile_space space;
     int64_t tiles, tiles_of_piece;
 } integer_plan;
 
@@ -28,7 +28,7 @@ typedef struct spread_tile {
 } spread_tile;
 
 /* Only the best set bids: the loops are looked up for it. */
-static int score(const tutti_kernel_query *query)
+static int elementwise_score(const tutti_kernel_query *query)
 {
     return strcmp(TUTTI_ISA_TEXT, tutti__best_isa()) == 0 &&
                    tutti__integer_find(&query->node) != NULL
@@ -44,7 +44,7 @@ static bool all_linear(const integer_plan *plan)
     return true;
 }
 
-static tutti_status cut(const tutti_infer *node, integer_plan *plan)
+static tutti_status elementwise_cut(const tutti_infer *node, integer_plan *plan)
 {
     const tutti_type *out = &node->outputs[0];
     bool fits = tutti__space_make(out, plan->inputs, node->inputs, PIECE, &plan->space);
@@ -58,7 +58,7 @@ static tutti_status cut(const tutti_infer *node, integer_plan *plan)
     return TUTTI_OK;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status elementwise_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     const tutti_infer *node = &query->node;
     const tutti_integer_op *row = tutti__integer_find(node);
@@ -71,7 +71,7 @@ static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
         plan.in_elements[i] = tutti_dtype_size(node->inputs[i].dtype);
     for (int i = 0; i < TUTTI_TILE_PARAMS && row->attrs[i] != NULL; i++)
         plan.params[i] = tutti_attr_float(node->attrs, node->attr_count, row->attrs[i]);
-    TUTTI_TRY(cut(node, &plan));
+    TUTTI_TRY(elementwise_cut(node, &plan));
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
@@ -116,7 +116,7 @@ static const void *operand(const tutti_kernel_call *call, int input, const tutti
     return held->data;
 }
 
-static void run_piece(void *context, int64_t index)
+static void elementwise_run_piece(void *context, int64_t index)
 {
     const tutti_kernel_call *call = context;
     const integer_plan *plan = call->plan;
@@ -169,13 +169,13 @@ static bool is_refused(const tutti_kernel_call *call)
     return atomic_load(&s.found);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status elementwise_run(const tutti_kernel_call *call)
 {
     const integer_plan *plan = call->plan;
     if (is_refused(call))
         return call->op->reference(call);
     int64_t pieces = (plan->tiles + plan->tiles_of_piece - 1) / plan->tiles_of_piece;
-    tutti_parallel(call, pieces, run_piece, (void *)(uintptr_t)call);
+    tutti_parallel(call, pieces, elementwise_run_piece, (void *)(uintptr_t)call);
     return TUTTI_OK;
 }
 
@@ -188,8 +188,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_elementwise_integer) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = ~UINT32_C(0),
     .covers = tutti__integer_covers,
-    .score = score,
-    .prepare = prepare,
+    .score = elementwise_score,
+    .prepare = elementwise_prepare,
     .discard = free,
-    .run = run,
+    .run = elementwise_run,
 };

@@ -69,12 +69,12 @@ static void run_row(void *context, int64_t index)
         mean_at(p, image, row, column, y + column * p->channels);
 }
 
-static int score(const tutti_kernel_query *query)
+static int average_pool2d_score(const tutti_kernel_query *query)
 {
     return row_floats(query, 1) && tutti_type_count(&query->node.outputs[0]) > 0 ? 100 : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status average_pool2d_run(const tutti_kernel_call *call)
 {
     const int64_t *x = call->inputs[0].dims;
     pool_work p = {.w = tutti__pool_windows(call->attrs, call->attr_count, x),
@@ -93,6 +93,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_average_pool2d) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .run = run,
+    .score = average_pool2d_score,
+    .run = average_pool2d_run,
 };

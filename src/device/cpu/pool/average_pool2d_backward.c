@@ -67,12 +67,12 @@ static void run_image(void *context, int64_t index)
     }
 }
 
-static int score(const tutti_kernel_query *query)
+static int average_pool2d_backward_score(const tutti_kernel_query *query)
 {
     return row_floats(query, 1) && tutti_type_count(&query->node.outputs[0]) > 0 ? 100 : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status average_pool2d_backward_run(const tutti_kernel_call *call)
 {
     const int64_t *x = call->outputs[0].dims;
     pool_work p = {.w = tutti__pool_windows(call->attrs, call->attr_count, x),
@@ -91,6 +91,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_average_pool2d_backward) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .run = run,
+    .score = average_pool2d_backward_score,
+    .run = average_pool2d_backward_run,
 };

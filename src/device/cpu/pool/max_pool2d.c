@@ -80,7 +80,7 @@ static void pool_row(void *context, int64_t piece)
         pool_one(windows, channels, x, row, column, y + column * channels);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status max_pool2d_run(const tutti_kernel_call *call)
 {
     const pool_plan *plan = call->plan;
     work w = {plan, pool_lines_of(&plan->w, plan->channels), call->inputs[0].data,
@@ -99,5 +99,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_max_pool2d_rows) = {
     .score = pool_score,
     .prepare = pool_prepare,
     .discard = free,
-    .run = run,
+    .run = max_pool2d_run,
 };

@@ -7,7 +7,7 @@ static void run_image(void *context, int64_t image)
     max_gradient_image(false, context, image);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status max_pool2d_backward_run(const tutti_kernel_call *call)
 {
     max_gradient w = {call->plan, call->inputs[0].data, call->inputs[1].data,
                       call->outputs[0].data};
@@ -25,5 +25,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_max_pool2d_backward_images) = {
     .score = pool_score,
     .prepare = pool_prepare,
     .discard = free,
-    .run = run,
+    .run = max_pool2d_backward_run,
 };

@@ -27,12 +27,12 @@ static const tutti_node *take_apart(const tutti_infer *fused)
                : NULL;
 }
 
-static int score(const tutti_kernel_query *query)
+static int relu_pool_gradient_score(const tutti_kernel_query *query)
 {
     return take_apart(&query->node) != NULL ? 100 : 0;
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status relu_pool_gradient_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     const tutti_node *pool = take_apart(&query->node);
     gradient_plan p = {.y = tutti__parameter_of(pool->inputs[0]),
@@ -46,7 +46,7 @@ static void run_image(void *context, int64_t image)
     max_gradient_image(true, context, image);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status relu_pool_gradient_run(const tutti_kernel_call *call)
 {
     const gradient_plan *p = call->plan;
     max_gradient w = {&p->pool, call->inputs[p->y].data, call->inputs[p->grad].data,
@@ -62,8 +62,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_relu_pool_gradient) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .prepare = prepare,
+    .score = relu_pool_gradient_score,
+    .prepare = relu_pool_gradient_prepare,
     .discard = free,
-    .run = run,
+    .run = relu_pool_gradient_run,
 };

@@ -1,7 +1,7 @@
 /* dropout.c: y = x / (1 - rate) where a random number is at least rate, else 0. */
 #include "device/cpu/random/dropout.h"
 
-static int score(const tutti_kernel_query *query)
+static int dropout_score(const tutti_kernel_query *query)
 {
     bool whole = dropout_is_whole(query->node.attrs, query->node.attr_count);
     return whole && row_floats(query, 1) ? 100 : 0;
@@ -24,6 +24,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_dropout) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1,
-    .score = score,
+    .score = dropout_score,
     .run = run,
 };

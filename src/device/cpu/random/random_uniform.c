@@ -27,7 +27,7 @@ static void draw_piece(void *context, int64_t piece)
     }
 }
 
-static int score(const tutti_kernel_query *query)
+static int random_uniform_score(const tutti_kernel_query *query)
 {
     const int64_t *global;
     bool whole =
@@ -35,7 +35,7 @@ static int score(const tutti_kernel_query *query)
     return query->node.outputs[0].dtype == TUTTI_F32 && whole ? 100 : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status random_uniform_run(const tutti_kernel_call *call)
 {
     work w = {tutti__draw_of(call, &call->outputs[0]).key, tutti__call_float(call, "low"),
               tutti__call_float(call, "high"), tutti_view_count(&call->outputs[0]),
@@ -51,6 +51,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_random_uniform_blocks) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .run = run,
+    .score = random_uniform_score,
+    .run = random_uniform_run,
 };

@@ -16,8 +16,8 @@ typedef struct backward_work {
 } backward_work;
 
 /* `count` numbers of `from` to what is kept of all steps, from element `at` on. */
-static void keep(const tutti_sequence_plan *p, const float *from, int64_t count, void *kept,
-                 int64_t at)
+static void backward_keep(const tutti_sequence_plan *p, const float *from, int64_t count,
+                          void *kept, int64_t at)
 {
     if (p->rounded)
         p->rows->round(count, from, (uint16_t *)kept + at);
@@ -31,10 +31,10 @@ static void keep_taken(const backward_work *w, int64_t at, const float *h_before
     const tutti_sequence_plan *p = w->plan;
     const float *x = (const float *)w->call->inputs[0].data + at * p->features;
     int64_t features = p->taken - p->units, to = at * p->taken;
-    keep(p, x, features, w->before, to);
-    keep(p, h_before, p->units, w->before, to + features);
+    backward_keep(p, x, features, w->before, to);
+    backward_keep(p, h_before, p->units, w->before, to + features);
     if (p->apart)
-        keep(p, x, p->features, w->x, at * p->features);
+        backward_keep(p, x, p->features, w->x, at * p->features);
 }
 
 /* A step past its row's length took nothing: what stands there may be anything, and NaN times a da
@@ -109,9 +109,9 @@ static bool step_group(const backward_work *w, const group_walk *g, int64_t step
         float *db = p->joint ? da : p->rounded ? g->db + i * p->wide : (float *)w->db + at;
         any |= step_row(w, row, step, da, db);
         if (p->rounded)
-            keep(p, da, p->wide, w->da, at);
+            backward_keep(p, da, p->wide, w->da, at);
         if (p->rounded && !p->joint)
-            keep(p, db, p->wide, w->db, at);
+            backward_keep(p, db, p->wide, w->db, at);
     }
     return any;
 }

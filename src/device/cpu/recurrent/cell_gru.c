@@ -3,7 +3,7 @@
 
 /* A loop for each function, over gates that lie side by side: there the CPU computes several
  * vectors at once. */
-static void step(const tutti_row_step *s)
+static void cell_gru_step(const tutti_row_step *s)
 {
     const int64_t units = s->units;
     float *z = s->reserve, *r = z + units, *n = r + units, *b2 = n + units;
@@ -37,7 +37,7 @@ static void back(const tutti_row_step *s)
 const tutti_rows_cell TUTTI_ISA_NAME(tutti_rows_cell_gru) = {
     .isa = TUTTI_ISA_TEXT,
     .cell = &tutti__gru_cell,
-    .step = step,
+    .step = cell_gru_step,
     .back = back,
     .add = add,
     .round = round_row,

@@ -3,7 +3,7 @@
 
 /* A loop for each function, over gates that lie side by side: there the CPU computes several
  * vectors at once, where in one loop over units everything waits for c and its tangent. */
-static void step(const tutti_row_step *s)
+static void cell_lstm_step(const tutti_row_step *s)
 {
     const int64_t units = s->units;
     float *i = s->reserve, *f = i + units, *g = f + units, *o = g + units;
@@ -39,7 +39,7 @@ static void back(const tutti_row_step *s)
 const tutti_rows_cell TUTTI_ISA_NAME(tutti_rows_cell_lstm) = {
     .isa = TUTTI_ISA_TEXT,
     .cell = &tutti__lstm_cell,
-    .step = step,
+    .step = cell_lstm_step,
     .back = back,
     .add = add,
     .round = round_row,

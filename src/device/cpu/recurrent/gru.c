@@ -6,17 +6,17 @@
 
 static const tutti_sequence_kind kind = {.cell = &tutti__gru_cell};
 
-static int score(const tutti_kernel_query *query)
+static int gru_score(const tutti_kernel_query *query)
 {
     return tutti__sequence_score(query, kind, TUTTI_ISA_TEXT);
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t gru_workspace(const tutti_kernel_query *query)
 {
     return tutti__sequence_workspace(query, kind);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status gru_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     return tutti__sequence_prepare(query, kind, ret_plan);
 }
@@ -28,9 +28,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_gru) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT | TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = gru_score,
+    .workspace = gru_workspace,
+    .prepare = gru_prepare,
     .discard = free,
     .run = tutti__sequence_run,
 };

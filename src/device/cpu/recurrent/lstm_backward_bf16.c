@@ -8,17 +8,17 @@
 static const tutti_sequence_kind kind = {
     .cell = &tutti__lstm_cell, .backward = true, .rounded = true};
 
-static int score(const tutti_kernel_query *query)
+static int lstm_backward_bf16_score(const tutti_kernel_query *query)
 {
     return tutti__sequence_score(query, kind, TUTTI_ISA_TEXT);
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t lstm_backward_bf16_workspace(const tutti_kernel_query *query)
 {
     return tutti__sequence_workspace(query, kind);
 }
 
-static tutti_status prepare(const tutti_kernel_query *query, void **ret_plan)
+static tutti_status lstm_backward_bf16_prepare(const tutti_kernel_query *query, void **ret_plan)
 {
     return tutti__sequence_prepare(query, kind, ret_plan);
 }
@@ -30,9 +30,9 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lstm_backward_bf16) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_TUNED,
-    .score = score,
-    .workspace = workspace,
-    .prepare = prepare,
+    .score = lstm_backward_bf16_score,
+    .workspace = lstm_backward_bf16_workspace,
+    .prepare = lstm_backward_bf16_prepare,
     .discard = free,
     .run = tutti__sequence_run_backward,
 };

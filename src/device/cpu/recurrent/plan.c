@@ -139,8 +139,8 @@ static int64_t group_of(const tutti_sequence_plan *p)
     return high ? HIGH_GROUP : GROUP;
 }
 
-static bool plan_of(const tutti_kernel_query *query, tutti_sequence_kind kind,
-                    tutti_sequence_plan *ret)
+static bool plan_plan_of(const tutti_kernel_query *query, tutti_sequence_kind kind,
+                         tutti_sequence_plan *ret)
 {
     const tutti_infer *node = &query->node;
     const tutti_cell *cell = kind.cell;
@@ -180,12 +180,12 @@ tutti_status tutti__sequence_prepare(const tutti_kernel_query *query, tutti_sequ
                                      void **ret_plan)
 {
     tutti_sequence_plan plan = {0};
-    plan_of(query, kind, &plan);
+    plan_plan_of(query, kind, &plan);
     return tutti__kernel_keep(query, &plan, sizeof plan, ret_plan);
 }
 
 size_t tutti__sequence_workspace(const tutti_kernel_query *query, tutti_sequence_kind kind)
 {
     tutti_sequence_plan plan;
-    return plan_of(query, kind, &plan) ? plan.total * sizeof(float) : 0;
+    return plan_plan_of(query, kind, &plan) ? plan.total * sizeof(float) : 0;
 }

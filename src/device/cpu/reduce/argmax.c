@@ -3,7 +3,7 @@
 
 POSITION_PIECES(true)
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status argmax_run(const tutti_kernel_call *call)
 {
     return position_run(call, pieces);
 }
@@ -16,5 +16,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_argmax) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = position_score,
-    .run = run,
+    .run = argmax_run,
 };

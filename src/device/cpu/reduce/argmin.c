@@ -3,7 +3,7 @@
 
 POSITION_PIECES(false)
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status argmin_run(const tutti_kernel_call *call)
 {
     return position_run(call, pieces);
 }
@@ -16,5 +16,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_argmin) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = position_score,
-    .run = run,
+    .run = argmin_run,
 };

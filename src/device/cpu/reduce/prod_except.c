@@ -60,13 +60,13 @@ enum { ROOM = 33 * RUNNING_COLUMNS }; /* products from a block on that one level
 STRIPS(f32, float)
 STRIPS(f64, double)
 
-static int score(const tutti_kernel_query *query)
+static int prod_except_score(const tutti_kernel_query *query)
 {
     const tutti_type *x = &query->node.inputs[0];
     return (x->dtype == TUTTI_F32 || x->dtype == TUTTI_F64) && tutti_type_count(x) > 0 ? 100 : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status prod_except_run(const tutti_kernel_call *call)
 {
     const running_plan *p = call->plan;
     tutti_parallel(call, (p->strips + p->strips_of_piece - 1) / p->strips_of_piece,
@@ -83,8 +83,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_prod_except) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1,
-    .score = score,
+    .score = prod_except_score,
     .prepare = running_prepare,
     .discard = free,
-    .run = run,
+    .run = prod_except_run,
 };

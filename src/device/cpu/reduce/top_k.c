@@ -147,13 +147,13 @@ static int64_t rows_of_piece(int64_t rows, int64_t size)
     return most(divide_up(rows, MOST_PIECES), divide_up(PIECE, size));
 }
 
-static int score(const tutti_kernel_query *query)
+static int top_k_score(const tutti_kernel_query *query)
 {
     const tutti_type *x = &query->node.inputs[0];
     return functions[x->dtype].piece && x->rank > 0 && tutti_type_count(x) > 0 ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t top_k_workspace(const tutti_kernel_query *query)
 {
     const tutti_type *x = &query->node.inputs[0];
     int64_t size = x->dims[x->rank - 1], rows = tutti_type_count(x) / size;
@@ -161,7 +161,7 @@ static size_t workspace(const tutti_kernel_query *query)
     return (size_t)(divide_up(rows, rows_of_piece(rows, size)) * k) * functions[x->dtype].key;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status top_k_run(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     work w = {.x = x->data,
@@ -184,7 +184,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_top_k) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .run = run,
+    .score = top_k_score,
+    .workspace = top_k_workspace,
+    .run = top_k_run,
 };

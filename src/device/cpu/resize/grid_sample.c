@@ -115,7 +115,7 @@ static void slope_piece(void *context, int64_t piece)
     }
 }
 
-static int score(const tutti_kernel_query *query)
+static int grid_sample_score(const tutti_kernel_query *query)
 {
     return row_floats(query, 7) && tutti_type_count(&query->node.outputs[0]) > 0 ? 100 : 0;
 }
@@ -148,7 +148,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_grid_sample) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
+    .score = grid_sample_score,
     .run = run_sample,
 };
 
@@ -159,7 +159,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_grid_sample_backward_input) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
+    .score = grid_sample_score,
     .run = run_spread,
 };
 
@@ -170,6 +170,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_grid_sample_backward_grid) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
+    .score = grid_sample_score,
     .run = run_slope,
 };

@@ -1,7 +1,7 @@
 /* resize.c: larger and smaller images, axis after axis. */
 #include "device/cpu/resize/resize.h"
 
-static int score(const tutti_kernel_query *query)
+static int resize_score(const tutti_kernel_query *query)
 {
     return resize_takes(query) ? 100 : 0;
 }
@@ -28,7 +28,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_resize) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
+    .score = resize_score,
     .workspace = workspace,
     .prepare = prepare,
     .discard = resize_discard,

@@ -166,7 +166,7 @@ static void give_piece(void *context, int64_t image)
     }
 }
 
-static int score(const tutti_kernel_query *query)
+static int roi_align_score(const tutti_kernel_query *query)
 {
     const tutti_infer *node = &query->node;
     for (int i = 0; i < node->input_count; i++)
@@ -177,13 +177,13 @@ static int score(const tutti_kernel_query *query)
 }
 
 /* Regions, and their corners in doubles. */
-static size_t workspace(const tutti_kernel_query *query)
+static size_t roi_align_workspace(const tutti_kernel_query *query)
 {
     return (size_t)query->node.inputs[TUTTI_ROI_REGIONS].dims[0] *
            (sizeof(tutti_roi) + 4 * sizeof(double));
 }
 
-static tutti_status start(const tutti_kernel_call *call, roi_work *ret)
+static tutti_status roi_align_start(const tutti_kernel_call *call, roi_work *ret)
 {
     const tutti_view *x = &call->inputs[TUTTI_ROI_X];
     const float *corners = call->inputs[TUTTI_ROI_REGIONS].data;
@@ -208,7 +208,7 @@ static tutti_status start(const tutti_kernel_call *call, roi_work *ret)
 static tutti_status run_forward(const tutti_kernel_call *call)
 {
     roi_work w;
-    TUTTI_TRY(start(call, &w));
+    TUTTI_TRY(roi_align_start(call, &w));
     tutti_parallel(call, w.count, sample_piece, &w);
     return TUTTI_OK;
 }
@@ -216,7 +216,7 @@ static tutti_status run_forward(const tutti_kernel_call *call)
 static tutti_status run_backward(const tutti_kernel_call *call)
 {
     roi_work w;
-    TUTTI_TRY(start(call, &w));
+    TUTTI_TRY(roi_align_start(call, &w));
     w.grad = call->inputs[TUTTI_ROI_GRAD].data;
     w.to_regions = call->outputs[1].data;
     tutti_parallel(call, call->inputs[TUTTI_ROI_X].dims[0], give_piece, &w);
@@ -230,8 +230,8 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_roi_align) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
+    .score = roi_align_score,
+    .workspace = roi_align_workspace,
     .run = run_forward,
 };
 
@@ -242,7 +242,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_roi_align_backward) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
+    .score = roi_align_score,
+    .workspace = roi_align_workspace,
     .run = run_backward,
 };

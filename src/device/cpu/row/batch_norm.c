@@ -2,17 +2,17 @@
  * rows. */
 #include "device/cpu/row/batch_norm.h"
 
-static int score(const tutti_kernel_query *query)
+static int batch_norm_score(const tutti_kernel_query *query)
 {
     return row_floats(query, ~0u) && tutti_type_count(&query->node.inputs[0]) > 0 ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t batch_norm_workspace(const tutti_kernel_query *query)
 {
     return (size_t)batch_forward_floats(&query->node.inputs[0]) * sizeof(float);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status batch_norm_run(const tutti_kernel_call *call)
 {
     batch_forward w = {.x = call->inputs[0].data,
                        .scale = call->inputs[1].data,
@@ -33,7 +33,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_batch_norm) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .inplace = 1,
-    .score = score,
-    .workspace = workspace,
-    .run = run,
+    .score = batch_norm_score,
+    .workspace = batch_norm_workspace,
+    .run = batch_norm_run,
 };

@@ -3,17 +3,17 @@
 
 enum { X, SCALE, MEAN, VARIANCE, GRAD };
 
-static int score(const tutti_kernel_query *query)
+static int batch_norm_backward_score(const tutti_kernel_query *query)
 {
     return row_floats(query, ~0u) && tutti_type_count(&query->node.inputs[0]) > 0 ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t batch_norm_backward_workspace(const tutti_kernel_query *query)
 {
     return (size_t)batch_backward_floats(&query->node.inputs[0]) * sizeof(float);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status batch_norm_backward_run(const tutti_kernel_call *call)
 {
     batch_backward w = {.x = call->inputs[X].data,
                         .scale = call->inputs[SCALE].data,
@@ -34,7 +34,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_batch_norm_backward) = {
     .op = "batch_norm_backward",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .score = score,
-    .workspace = workspace,
-    .run = run,
+    .score = batch_norm_backward_score,
+    .workspace = batch_norm_backward_workspace,
+    .run = batch_norm_backward_run,
 };

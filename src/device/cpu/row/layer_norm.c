@@ -1,7 +1,7 @@
 /* layer_norm.c: y = (x - mean) / sqrt(variance + epsilon) * scale + offset, row by row. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status layer_norm_run(const tutti_kernel_call *call)
 {
     return norm_run(call, true);
 }
@@ -15,5 +15,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_layer_norm) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1,
     .score = norm_score,
-    .run = run,
+    .run = layer_norm_run,
 };

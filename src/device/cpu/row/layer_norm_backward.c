@@ -2,7 +2,7 @@
  * rows. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status layer_norm_backward_run(const tutti_kernel_call *call)
 {
     return norm_run_backward(call, true);
 }
@@ -15,5 +15,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_layer_norm_backward) = {
     .isa = TUTTI_ISA_TEXT,
     .score = norm_score,
     .workspace = norm_backward_workspace,
-    .run = run,
+    .run = layer_norm_backward_run,
 };

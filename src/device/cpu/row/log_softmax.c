@@ -1,7 +1,7 @@
 /* log_softmax.c: y = x - log(sum(e^x)) along an axis, shifted by the largest x. */
 #include "device/cpu/row/softmax.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status log_softmax_run(const tutti_kernel_call *call)
 {
     return softmax_run(call, true);
 }
@@ -17,5 +17,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_log_softmax) = {
     .score = softmax_score,
     .prepare = softmax_prepare,
     .discard = free,
-    .run = run,
+    .run = log_softmax_run,
 };

@@ -1,7 +1,7 @@
 /* rms_norm.c: y = x / sqrt(mean(x^2) + epsilon) * scale, row by row. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status rms_norm_run(const tutti_kernel_call *call)
 {
     return norm_run(call, false);
 }
@@ -15,5 +15,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_rms_norm) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1,
     .score = norm_score,
-    .run = run,
+    .run = rms_norm_run,
 };

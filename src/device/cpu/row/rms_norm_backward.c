@@ -1,7 +1,7 @@
 /* rms_norm_backward.c: gradients of rms_norm: dx row by row, dscale summed over rows. */
 #include "device/cpu/row/norm.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status rms_norm_backward_run(const tutti_kernel_call *call)
 {
     return norm_run_backward(call, false);
 }
@@ -14,5 +14,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_rms_norm_backward) = {
     .isa = TUTTI_ISA_TEXT,
     .score = norm_score,
     .workspace = norm_backward_workspace,
-    .run = run,
+    .run = rms_norm_backward_run,
 };

@@ -2,7 +2,7 @@
  * adds nothing, also where the logit is -inf. */
 #include "device/cpu/row/loss.h"
 
-static void run_piece(void *context, int64_t piece)
+static void softmax_cross_entropy_run_piece(void *context, int64_t piece)
 {
     const loss_work *w = context;
     int64_t first, end = row_range(&w->matrix, piece, &first), columns = w->matrix.columns;
@@ -18,17 +18,17 @@ static void run_piece(void *context, int64_t piece)
     }
 }
 
-static int score(const tutti_kernel_query *query)
+static int softmax_cross_entropy_score(const tutti_kernel_query *query)
 {
     return row_floats(query, 1u << LOSS_LOGITS | 1u << LOSS_LABELS) ? 100 : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status softmax_cross_entropy_run(const tutti_kernel_call *call)
 {
     loss_work w = loss_start(call);
     if (w.matrix.columns == 0) /* no classes: a sum of nothing */
         memset(w.y, 0, (size_t)tutti_view_count(&call->outputs[0]) * sizeof *w.y);
-    tutti_parallel(call, w.matrix.pieces, run_piece, &w);
+    tutti_parallel(call, w.matrix.pieces, softmax_cross_entropy_run_piece, &w);
     return TUTTI_OK;
 }
 
@@ -39,6 +39,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_softmax_cross_entropy) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .run = run,
+    .score = softmax_cross_entropy_score,
+    .run = softmax_cross_entropy_run,
 };

@@ -1,7 +1,7 @@
 /* sparse_softmax_cross_entropy.c: y = log(sum(e^logits)) - logits[label], row by row. */
 #include "device/cpu/row/loss.h"
 
-static void run_piece(void *context, int64_t piece)
+static void sparse_softmax_cross_entropy_run_piece(void *context, int64_t piece)
 {
     const loss_work *w = context;
     int64_t first, end = row_range(&w->matrix, piece, &first);
@@ -12,16 +12,16 @@ static void run_piece(void *context, int64_t piece)
     }
 }
 
-static int score(const tutti_kernel_query *query)
+static int sparse_softmax_cross_entropy_score(const tutti_kernel_query *query)
 {
     return row_floats(query, 1u << LOSS_LOGITS) ? 100 : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status sparse_softmax_cross_entropy_run(const tutti_kernel_call *call)
 {
     loss_work w = loss_start(call);
     TUTTI_TRY(loss_check_labels(&w));
-    tutti_parallel(call, w.matrix.pieces, run_piece, &w);
+    tutti_parallel(call, w.matrix.pieces, sparse_softmax_cross_entropy_run_piece, &w);
     return TUTTI_OK;
 }
 
@@ -32,6 +32,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sparse_softmax_cross_entropy) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .run = run,
+    .score = sparse_softmax_cross_entropy_score,
+    .run = sparse_softmax_cross_entropy_run,
 };

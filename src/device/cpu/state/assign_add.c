@@ -1,7 +1,7 @@
 /* assign_add.c: v += x, in one pass over the memory. */
 #include "device/cpu/state/assign.h"
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status assign_add_run(const tutti_kernel_call *call)
 {
     return assign_run(call, 1);
 }
@@ -14,5 +14,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_assign_add) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = assign_score,
-    .run = run,
+    .run = assign_add_run,
 };

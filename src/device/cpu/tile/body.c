@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-static tutti_status refuse(void)
+static tutti_status body_refuse(void)
 {
     return tutti_fail(TUTTI_UNSUPPORTED, "not element-wise work for tiles");
 }
@@ -20,11 +20,11 @@ static const tutti_graph *body_graph(const tutti_infer *node)
 }
 
 /* One block of memory: the body, its values, constants and results. */
-static tutti_body *allocate(size_t values, size_t sources, size_t outputs)
+static tutti_tile_body *body_allocate(size_t values, size_t sources, size_t outputs)
 {
-    size_t bytes = sizeof(tutti_body) + values * sizeof(tutti_body_value) +
+    size_t bytes = sizeof(tutti_tile_body) + values * sizeof(tutti_body_value) +
                    sources * sizeof(void *) + outputs * sizeof(int);
-    tutti_body *body = calloc(1, bytes);
+    tutti_tile_body *body = calloc(1, bytes);
     if (body == NULL)
         return NULL;
     body->values = (tutti_body_value *)(body + 1);
@@ -33,7 +33,7 @@ static tutti_body *allocate(size_t values, size_t sources, size_t outputs)
     return body;
 }
 
-static void add_source(tutti_body *body, const tutti_type *type, const void *constant)
+static void add_source(tutti_tile_body *body, const tutti_type *type, const void *constant)
 {
     int index = body->source_count++;
     body->constants[index] = constant;
@@ -41,11 +41,12 @@ static void add_source(tutti_body *body, const tutti_type *type, const void *con
         (tutti_body_value){.source = index, .output = -1, .type = *type};
 }
 
-static tutti_status read_single(const tutti_infer *node, tutti_body **ret_body)
+static tutti_status read_single(const tutti_infer *node, tutti_tile_body **ret_body)
 {
     if (node->input_count > TUTTI_TILE_INPUTS || node->output_count != 1)
-        return refuse();
-    tutti_body *body = allocate((size_t)node->input_count + 1, (size_t)node->input_count, 1);
+        return body_refuse();
+    tutti_tile_body *body =
+        body_allocate((size_t)node->input_count + 1, (size_t)node->input_count, 1);
     if (body == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of %s", node->op->name);
     tutti_body_value last = {.op = node->op,
@@ -98,7 +99,7 @@ static bool read_kind(const tutti_node *node, tutti_body_value *value)
 }
 
 /* Parameters come first, in the order of their index, whether the body uses them or not. */
-static tutti_status read_nodes(const tutti_graph *graph, tutti_body *body, int *value_of)
+static tutti_status read_nodes(const tutti_graph *graph, tutti_tile_body *body, int *value_of)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         const tutti_node *node = graph->nodes.data[i];
@@ -119,7 +120,7 @@ static tutti_status read_nodes(const tutti_graph *graph, tutti_body *body, int *
         if (node->dead || tutti__is(node, "parameter") || tutti__is(node, "constant"))
             continue;
         if (node->input_count > TUTTI_TILE_INPUTS || node->output_count != 1)
-            return refuse();
+            return body_refuse();
         tutti_body_value value = {.op = node->op,
                                   .attrs = node->attrs,
                                   .source = -1,
@@ -128,7 +129,7 @@ static tutti_status read_nodes(const tutti_graph *graph, tutti_body *body, int *
                                   .type = node->types[0]};
         if (!(node->op->flags & TUTTI_OP_ELEMENTWISE)) {
             if (!read_kind(node, &value))
-                return refuse();
+                return body_refuse();
             if (body->row_count++ == 0)
                 body->full = *tutti__edge_type(node->inputs[0]);
         }
@@ -141,10 +142,10 @@ static tutti_status read_nodes(const tutti_graph *graph, tutti_body *body, int *
 }
 
 static tutti_status read_results(const tutti_graph *graph, const tutti_infer *node,
-                                 tutti_body *body, const int *value_of)
+                                 tutti_tile_body *body, const int *value_of)
 {
     if ((int)graph->results.count != node->output_count)
-        return refuse();
+        return body_refuse();
     body->output_count = node->output_count;
     for (int i = 0; i < node->output_count; i++) {
         int value = value_of[graph->results.data[i].node->id];
@@ -156,10 +157,10 @@ static tutti_status read_results(const tutti_graph *graph, const tutti_infer *no
 }
 
 static tutti_status read_graph(const tutti_infer *node, const tutti_graph *graph,
-                               tutti_body **ret_body)
+                               tutti_tile_body **ret_body)
 {
     size_t most = graph->nodes.count + (size_t)node->input_count;
-    tutti_body *body = allocate(most, most, (size_t)node->output_count);
+    tutti_tile_body *body = body_allocate(most, most, (size_t)node->output_count);
     int *value_of = calloc(graph->nodes.count + 1, sizeof *value_of);
     tutti_status status = TUTTI_OK;
     if (body == NULL || value_of == NULL)
@@ -181,11 +182,11 @@ static tutti_status read_graph(const tutti_infer *node, const tutti_graph *graph
     return TUTTI_OK;
 }
 
-tutti_status tutti__body_read(const tutti_kernel_query *query, tutti_body **ret_body)
+tutti_status tutti__body_read(const tutti_kernel_query *query, tutti_tile_body **ret_body)
 {
     const tutti_infer *node = &query->node;
     const tutti_graph *graph = body_graph(node);
     if (graph == NULL)
-        return node->op->flags & TUTTI_OP_ELEMENTWISE ? read_single(node, ret_body) : refuse();
+        return node->op->flags & TUTTI_OP_ELEMENTWISE ? read_single(node, ret_body) : body_refuse();
     return read_graph(node, graph, ret_body);
 }

@@ -24,17 +24,17 @@ typedef struct tutti_body_value {
     tutti_type type;
 } tutti_body_value;
 
-typedef struct tutti_body {
+typedef struct tutti_tile_body {
     int value_count, source_count, output_count;
     int row_count;            /* of values that are not ELEMENTS */
     tutti_type full;          /* what tiles are cut from: the operands of these, else output 0 */
     tutti_body_value *values; /* sources first */
     const void **constants;   /* per source: the data of a constant, or NULL for input number i */
     int *result_values;       /* per output of the node, the value that it is */
-} tutti_body;
+} tutti_tile_body;
 
 /* Reads the node of a query. *ret_body is from one malloc; free it with free(). UNSUPPORTED when
  * the node is no element-wise work. */
-tutti_status tutti__body_read(const tutti_kernel_query *query, tutti_body **ret_body);
+tutti_status tutti__body_read(const tutti_kernel_query *query, tutti_tile_body **ret_body);
 
 #endif

@@ -277,7 +277,7 @@ static const tutti_chain_entry entries[] = {
 /* Elements between what is computed and what is fetched; of a line of the cache. */
 enum { AHEAD = 512, LINE = 16 };
 
-static void run(const float *from, const tutti_chain_op *ops, int64_t count)
+static void chain_run(const float *from, const tutti_chain_op *ops, int64_t count)
 {
     for (int64_t at = 0; at < count; at += BLOCK) {
         VEC_UNROLL for (int i = 0; i < BLOCK; i += LINE)
@@ -298,5 +298,5 @@ const tutti_chain TUTTI_ISA_NAME(tutti_chain) = {
     .isa = TUTTI_ISA_TEXT,
     .block = BLOCK,
     .entries = entries,
-    .run = run,
+    .run = chain_run,
 };

@@ -13,14 +13,14 @@
 
 /* What an operation's operands are beside the value in registers. Where it is *memory, the same
  * number stands there for a whole block. */
-typedef enum tutti_chain_form {
+typedef enum tutti_chain_shape {
     TUTTI_CHAIN_ALONE,        /* f(value) */
     TUTTI_CHAIN_SELF,         /* f(value, value) */
     TUTTI_CHAIN_MEMORY,       /* f(value, memory), f(value, memory, second) */
     TUTTI_CHAIN_SCALAR,       /* f(value, *memory), f(value, memory, *second) */
     TUTTI_CHAIN_MEMORY_FIRST, /* f(memory, value) */
     TUTTI_CHAIN_SCALAR_FIRST  /* f(*memory, value), f(value, *memory, second) */
-} tutti_chain_form;
+} tutti_chain_shape;
 
 typedef void tutti_chain_function(void); /* of a type that the instruction set knows */
 
@@ -33,7 +33,7 @@ typedef struct tutti_chain_op {
 
 typedef struct tutti_chain_entry {
     const char *name; /* operator, or ".store", ".finish" */
-    tutti_chain_form form;
+    tutti_chain_shape form;
     const char *then; /* operator of one that is done in the same operation, or NULL */
     tutti_chain_function *run;
     const char *before; /* operator of one that is done to the value first, or NULL */
@@ -51,9 +51,9 @@ typedef struct tutti_chain {
 const tutti_chain *tutti__chain(void);
 /* NULL when a chain cannot hold the operator in this form, followed by `then` (or NULL). */
 tutti_chain_function *tutti__chain_find(const tutti_chain *chain, const char *name,
-                                        tutti_chain_form form, const char *then);
+                                        tutti_chain_shape form, const char *then);
 /* The same with `before` done to the value first. */
 tutti_chain_function *tutti__chain_find_after(const tutti_chain *chain, const char *before,
-                                              const char *name, tutti_chain_form form);
+                                              const char *name, tutti_chain_shape form);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static bool same_place(tutti_place a, tutti_place b)
+static bool same_place(tutti_tile_place a, tutti_tile_place b)
 {
     return a.kind == b.kind && a.index == b.index;
 }
@@ -41,7 +41,7 @@ static tutti_chain_function *operation(const tutti_tile_program *program,
     int form = form_of(step, in_registers);
     return form < 0 || step->name[0] == '.' || step->kind != TUTTI_STEP_ELEMENTS
                ? NULL
-               : tutti__chain_find(program->chain, step->name, (tutti_chain_form)form, NULL);
+               : tutti__chain_find(program->chain, step->name, (tutti_chain_shape)form, NULL);
 }
 
 /* Gives `step` its operation with operand i in registers, if there is one. */
@@ -56,7 +56,7 @@ static bool join_at(const tutti_tile_program *program, tutti_tile_step *step, in
 }
 
 /* The first step of a chain loads one of its operands. */
-static bool start(const tutti_tile_program *program, tutti_tile_step *step)
+static bool chaining_start(const tutti_tile_program *program, tutti_tile_step *step)
 {
     for (int i = 0; i < step->inputs; i++)
         if (step->x[i].kind != TUTTI_PLACE_SCALAR && join_at(program, step, i))
@@ -65,7 +65,7 @@ static bool start(const tutti_tile_program *program, tutti_tile_step *step)
 }
 
 /* The others take the value of the step before, which stands in `place` too. */
-static bool follow(const tutti_tile_program *program, tutti_tile_step *step, tutti_place place)
+static bool follow(const tutti_tile_program *program, tutti_tile_step *step, tutti_tile_place place)
 {
     tutti_tile_step twice = *step;
     for (int i = 0; i < step->inputs; i++)
@@ -87,7 +87,7 @@ static bool follow(const tutti_tile_program *program, tutti_tile_step *step, tut
  */
 static bool read_later(const tutti_tile_program *program, int index)
 {
-    tutti_place place = program->steps[index].y;
+    tutti_tile_place place = program->steps[index].y;
     if (place.kind == TUTTI_PLACE_OUTPUT)
         return true;
     for (int s = index + 1; s < program->step_count; s++) {
@@ -112,7 +112,7 @@ static tutti_chain_function *joined_after(const tutti_tile_program *program,
     if (form != TUTTI_CHAIN_ALONE && !square)
         return NULL;
     return tutti__chain_find_after(program->chain, square ? "square" : steps[0].name, steps[1].name,
-                                   (tutti_chain_form)next);
+                                   (tutti_chain_shape)next);
 }
 
 /* The same, or the second has none. */
@@ -124,7 +124,7 @@ static void join_steps(const tutti_tile_program *program, tutti_tile_step *steps
             continue;
         if (steps[s + 1].inputs == 1)
             steps[s].run_both = tutti__chain_find(program->chain, steps[s].name,
-                                                  (tutti_chain_form)form, steps[s + 1].name);
+                                                  (tutti_chain_shape)form, steps[s + 1].name);
         else
             steps[s].run_both = joined_after(program, &steps[s]);
         if (steps[s].run_both != NULL)
@@ -136,7 +136,7 @@ void tutti__tile_make_chains(tutti_tile_program *program)
 {
     for (int first = 0; first < program->step_count;) {
         int next = first + 1;
-        bool joined = start(program, &program->steps[first]);
+        bool joined = chaining_start(program, &program->steps[first]);
         while (joined && next < program->step_count && next - first < TUTTI_CHAIN_MOST &&
                follow(program, &program->steps[next], program->steps[next - 1].y))
             next++;
@@ -154,7 +154,7 @@ void tutti__tile_make_chains(tutti_tile_program *program)
 
 typedef struct chain_run {
     const tutti_tile_program *program;
-    void *(*pointer)(void *context, tutti_place place);
+    void *(*pointer)(void *context, tutti_tile_place place);
     void *context;
 } chain_run;
 
@@ -206,7 +206,7 @@ static void run_rest(const chain_run *r, const tutti_tile_step *steps, int count
     for (int s = 0; s < count; s++) {
         tutti_tile_args args = {.count = elements - start, .y = value, .params = steps[s].params};
         for (int i = 0; i < steps[s].inputs; i++) {
-            tutti_place place = steps[s].x[i];
+            tutti_tile_place place = steps[s].x[i];
             const float *memory =
                 place.kind == TUTTI_PLACE_REGISTERS ? value : r->pointer(r->context, place);
             bool moves = place.kind != TUTTI_PLACE_REGISTERS && place.kind != TUTTI_PLACE_SCALAR;
@@ -220,7 +220,7 @@ static void run_rest(const chain_run *r, const tutti_tile_step *steps, int count
 }
 
 void tutti__tile_run_chain(const tutti_tile_program *program, const tutti_tile_step *step,
-                           int64_t count, void *(*pointer)(void *context, tutti_place place),
+                           int64_t count, void *(*pointer)(void *context, tutti_tile_place place),
                            void *context)
 {
     chain_run r = {program, pointer, context};

@@ -12,7 +12,7 @@ void tutti__tile_make_chains(tutti_tile_program *program);
 /* Runs the chain that begins at `step` on `count` elements; pointer(context, place) gives memory.
  */
 void tutti__tile_run_chain(const tutti_tile_program *program, const tutti_tile_step *step,
-                           int64_t count, void *(*pointer)(void *context, tutti_place place),
+                           int64_t count, void *(*pointer)(void *context, tutti_tile_place place),
                            void *context);
 
 #endif

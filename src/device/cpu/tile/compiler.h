@@ -8,16 +8,16 @@
  * otherwise. */
 typedef struct tutti_tile_state {
     int root, last_use; /* last_use: index of the last value that reads it; END to the end */
-    tutti_place place;
-    bool by_row;      /* one element for each row of the tile */
-    bool widened;     /* and `wide` holds it repeated along the rows */
-    tutti_place wide; /* a slot */
-    int total;        /* of a sum over rows: its number in the program; else -1 */
+    tutti_tile_place place;
+    bool by_row;           /* one element for each row of the tile */
+    bool widened;          /* and `wide` holds it repeated along the rows */
+    tutti_tile_place wide; /* a slot */
+    int total;             /* of a sum over rows: its number in the program; else -1 */
 } tutti_tile_state;
 
 typedef struct tutti_tile_compiler {
     tutti_tile_program *program;
-    const tutti_body *body;
+    const tutti_tile_body *body;
     tutti_dtype type; /* computed in: TUTTI_F32 or TUTTI_F64 */
     /* Values are those of kernels of their own: what is fused depends on whether shapes happen to
      * be equal, as they are where a replica has one row. */
@@ -43,7 +43,7 @@ bool tutti__tile_needs_no_slots(const tutti_tile_program *program);
  * the space's tiles do not hold what they work along. */
 tutti_status tutti__tile_classify(const tutti_kernel_query *query, tutti_tile_compiler *c);
 /* A value that every element takes, from one that is there for each row. */
-tutti_place tutti__tile_widened(tutti_tile_compiler *c, int v);
+tutti_tile_place tutti__tile_widened(tutti_tile_compiler *c, int v);
 /* The loop of a value that is not ELEMENTS; NULL when there is none. */
 const tutti_tile_op *tutti__tile_row_loop(const tutti_tile_compiler *c, int v);
 /* Where totals are gathered, once the space and all totals are known; false when they cannot be. */

@@ -46,7 +46,7 @@ const tutti_chain *tutti__chain(void)
 }
 
 tutti_chain_function *tutti__chain_find(const tutti_chain *chain, const char *name,
-                                        tutti_chain_form form, const char *then)
+                                        tutti_chain_shape form, const char *then)
 {
     for (const tutti_chain_entry *entry = chain->entries; entry->name != NULL; entry++)
         if (entry->form == form && entry->before == NULL &&
@@ -57,7 +57,7 @@ tutti_chain_function *tutti__chain_find(const tutti_chain *chain, const char *na
 }
 
 tutti_chain_function *tutti__chain_find_after(const tutti_chain *chain, const char *before,
-                                              const char *name, tutti_chain_form form)
+                                              const char *name, tutti_chain_shape form)
 {
     for (const tutti_chain_entry *entry = chain->entries; entry->name != NULL; entry++)
         if (entry->form == form && entry->before != NULL && strcmp(entry->name, name) == 0 &&

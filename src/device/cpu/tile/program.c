@@ -66,7 +66,7 @@ static tutti_status check_types(const compiler *c)
     return TUTTI_OK;
 }
 
-static tutti_dtype computed_type(const tutti_body *body)
+static tutti_dtype computed_type(const tutti_tile_body *body)
 {
     for (int v = 0; v < body->value_count; v++)
         if (body->values[v].type.dtype == TUTTI_F64)
@@ -150,16 +150,16 @@ static void place_sources(compiler *c)
     for (int v = 0; v < c->body->source_count; v++) {
         state *s = &c->states[v];
         tutti_dtype dtype = value_at(c, v)->type.dtype;
-        tutti_reach reach = program->space.inputs[v].reach;
+        tutti_tile_reach reach = program->space.inputs[v].reach;
         if (s->last_use < 0)
             continue;
         if (dtype == c->type && reach == TUTTI_REACH_LINEAR) {
-            s->place = (tutti_place){TUTTI_PLACE_INPUT, v};
+            s->place = (tutti_tile_place){TUTTI_PLACE_INPUT, v};
             continue;
         }
         s->place =
-            (tutti_place){reach == TUTTI_REACH_SCALAR ? TUTTI_PLACE_SCALAR : TUTTI_PLACE_SLOT,
-                          tutti__tile_take_slot(c)};
+            (tutti_tile_place){reach == TUTTI_REACH_SCALAR ? TUTTI_PLACE_SCALAR : TUTTI_PLACE_SLOT,
+                               tutti__tile_take_slot(c)};
         program->loads[program->load_count++] =
             (tutti_tile_load){.source = v,
                               .slot = s->place.index,
@@ -190,15 +190,15 @@ static void free_slots(compiler *c, int v)
     }
 }
 
-static tutti_place place_result(compiler *c, int v)
+static tutti_tile_place place_result(compiler *c, int v)
 {
     const tutti_body_value *value = value_at(c, v);
     if (c->states[v].total >= 0)
-        return (tutti_place){TUTTI_PLACE_TOTAL, c->states[v].total};
+        return (tutti_tile_place){TUTTI_PLACE_TOTAL, c->states[v].total};
     if (value->output >= 0 && value->type.dtype == c->type && v >= c->last_input_read &&
         !c->states[v].by_row)
-        return (tutti_place){TUTTI_PLACE_OUTPUT, value->output};
-    return (tutti_place){TUTTI_PLACE_SLOT, tutti__tile_take_slot(c)};
+        return (tutti_tile_place){TUTTI_PLACE_OUTPUT, value->output};
+    return (tutti_tile_place){TUTTI_PLACE_SLOT, tutti__tile_take_slot(c)};
 }
 
 void tutti__tile_add_step(compiler *c, tutti_tile_step step)
@@ -230,7 +230,7 @@ static bool is_tested(const compiler *c, int v)
 static void add_rounding(compiler *c, int v)
 {
     tutti_dtype dtype = value_at(c, v)->type.dtype;
-    tutti_place place = c->states[v].place;
+    tutti_tile_place place = c->states[v].place;
     if (c->type == TUTTI_F32 && !c->deterministic && !is_cast(value_at(c, v)) && !is_tested(c, v))
         return;
     if (dtype != c->type && tutti_dtype_is_float(dtype) && c->states[v].total < 0)
@@ -293,7 +293,7 @@ static tutti_status add_value(compiler *c, int v)
 static void add_store(compiler *c, int output)
 {
     int v = c->body->result_values[output];
-    tutti_place place = c->states[root_of(c, v)].place;
+    tutti_tile_place place = c->states[root_of(c, v)].place;
     tutti_tile_loop *store = type_loop(c, "store", value_at(c, v)->type.dtype);
     if (c->states[v].total >= 0) {
         c->program->totals[c->states[v].total].store = store;
@@ -342,7 +342,7 @@ static tutti_status make_steps(const tutti_kernel_query *query, compiler *c)
 }
 
 /* The program with room for loads and steps, in one block of memory. */
-static tutti_tile_program *allocate(tutti_body *body)
+static tutti_tile_program *program_allocate(tutti_tile_body *body)
 {
     size_t values = (size_t)body->value_count, outputs = (size_t)body->output_count;
     size_t steps = 3 * values + outputs; /* computed, rounded, widened */
@@ -387,9 +387,9 @@ static tutti_status compile(const tutti_kernel_query *query, tutti_tile_program 
 
 tutti_status tutti__tile_compile(const tutti_kernel_query *query, tutti_tile_program **ret_program)
 {
-    tutti_body *body;
+    tutti_tile_body *body;
     TUTTI_TRY(tutti__body_read(query, &body));
-    tutti_tile_program *program = allocate(body);
+    tutti_tile_program *program = program_allocate(body);
     if (program == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to plan tiles");
     tutti_status status = compile(query, program);

@@ -30,10 +30,10 @@ typedef enum tutti_place_kind {
     TUTTI_PLACE_REGISTERS /* only inside a chain: the value of the step before */
 } tutti_place_kind;
 
-typedef struct tutti_place {
+typedef struct tutti_tile_place {
     tutti_place_kind kind;
     int index;
-} tutti_place;
+} tutti_tile_place;
 
 typedef enum tutti_step_kind {
     TUTTI_STEP_ELEMENTS, /* on all elements of the tile */
@@ -46,7 +46,7 @@ typedef struct tutti_tile_step {
     tutti_step_kind kind;
     const char *name; /* of the operator */
     int inputs;
-    tutti_place x[TUTTI_TILE_INPUTS], y;
+    tutti_tile_place x[TUTTI_TILE_INPUTS], y;
     double params[TUTTI_TILE_PARAMS];
     /* The first step of a chain says how many steps it has; the others say 0, single steps 1. */
     int chain;
@@ -74,8 +74,8 @@ typedef struct tutti_tile_total {
 } tutti_tile_total;
 
 typedef struct tutti_tile_program {
-    tutti_body *body;
-    tutti_space space;
+    tutti_tile_body *body;
+    tutti_tile_space space;
     const tutti_chain *chain;
     size_t element; /* bytes of one, in a tile: 4 or 8 */
     int slot_count, load_count, step_count, threads;

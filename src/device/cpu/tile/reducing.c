@@ -29,7 +29,7 @@ const tutti_tile_op *tutti__tile_row_loop(const tutti_tile_compiler *c, int v)
 }
 
 /* Whether an input of the space has one element for each row, in order. */
-static bool is_column(const tutti_space *space, int input)
+static bool is_column(const tutti_tile_space *space, int input)
 {
     int64_t step = space->rows;
     if (space->inputs[input].column_step != 0 || space->inputs[input].row_step != 1 ||
@@ -44,7 +44,7 @@ static bool is_column(const tutti_space *space, int input)
 }
 
 /* Whether it has one element for each column, or one in all. */
-static bool is_total(const tutti_space *space, int input, bool *ret_whole)
+static bool is_total(const tutti_tile_space *space, int input, bool *ret_whole)
 {
     *ret_whole = space->inputs[input].reach == TUTTI_REACH_SCALAR;
     if (*ret_whole)
@@ -90,7 +90,7 @@ static bool has_one_row(const tutti_tile_compiler *c)
 /* Whether an input is the one element of the only row. */
 static bool is_one_row(const tutti_tile_compiler *c, int input)
 {
-    const tutti_space *space = &c->program->space;
+    const tutti_tile_space *space = &c->program->space;
     return has_one_row(c) && space->inputs[input].reach == TUTTI_REACH_SCALAR &&
            space->columns >= 2 && space->columns == space->count &&
            space->tile_columns == space->columns;
@@ -149,12 +149,12 @@ tutti_status tutti__tile_classify(const tutti_kernel_query *query, tutti_tile_co
     return TUTTI_OK;
 }
 
-tutti_place tutti__tile_widened(tutti_tile_compiler *c, int v)
+tutti_tile_place tutti__tile_widened(tutti_tile_compiler *c, int v)
 {
     tutti_tile_state *s = &c->states[v];
     if (!s->widened) {
         s->widened = true;
-        s->wide = (tutti_place){TUTTI_PLACE_SLOT, tutti__tile_take_slot(c)};
+        s->wide = (tutti_tile_place){TUTTI_PLACE_SLOT, tutti__tile_take_slot(c)};
         tutti__tile_add_step(c, (tutti_tile_step){.loop = tutti__tile_find(".widen", NULL, 0)->f32,
                                                   .name = ".widen",
                                                   .kind = TUTTI_STEP_ROWS,
@@ -168,7 +168,7 @@ tutti_place tutti__tile_widened(tutti_tile_compiler *c, int v)
 /* Totals of everything beside columns that are cut would be gathered by several threads. */
 bool tutti__tile_plan_totals(tutti_tile_program *program)
 {
-    const tutti_space *space = &program->space;
+    const tutti_tile_space *space = &program->space;
     bool rows = false, whole = false;
     for (int i = 0; i < program->total_count; i++) {
         tutti_tile_total *total = &program->totals[i];

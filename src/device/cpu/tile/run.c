@@ -29,7 +29,7 @@ static const char *source_data(const worker *w, int source)
     return constant != NULL ? constant : w->call->inputs[source].data;
 }
 
-static void *place_pointer(void *context, tutti_place place)
+static void *place_pointer(void *context, tutti_tile_place place)
 {
     const worker *w = context;
     int64_t offset = w->tile.offset;
@@ -49,14 +49,14 @@ static void *place_pointer(void *context, tutti_place place)
     return slot_at(w, place.index);
 }
 
-static void convert(const tutti_tile_load *load, const char *from, int64_t count, void *to)
+static void run_convert(const tutti_tile_load *load, const char *from, int64_t count, void *to)
 {
     static const double none[TUTTI_TILE_PARAMS];
     load->convert(&(tutti_tile_args){.count = count, .x = {from}, .y = to, .params = none});
 }
 
 /* Repeats element 0 of `to`. */
-static void fill(size_t element, void *to, int64_t count)
+static void run_fill(size_t element, void *to, int64_t count)
 {
     if (element == sizeof(float)) {
         float *x = to, value = x[0];
@@ -72,21 +72,21 @@ static void fill(size_t element, void *to, int64_t count)
 /* Row r of the tile goes to to[r * columns]. */
 static void load_rows(const worker *w, const tutti_tile_load *load, const char *from, char *to)
 {
-    const tutti_space *space = &w->program->space;
+    const tutti_tile_space *space = &w->program->space;
     int64_t row_step = space->inputs[load->source].row_step;
     int64_t column_step = space->inputs[load->source].column_step;
     size_t element = w->program->element;
     for (int64_t r = 0; r < w->tile.rows; r++, to += (size_t)w->tile.columns * element) {
         const char *row = from + (size_t)(r * row_step) * load->element;
         if (column_step == 1) {
-            convert(load, row, w->tile.columns, to);
+            run_convert(load, row, w->tile.columns, to);
             continue;
         }
         for (int64_t c = 0; c < (column_step == 0 ? 1 : w->tile.columns); c++)
-            convert(load, row + (size_t)(c * column_step) * load->element, 1,
-                    to + (size_t)c * element);
+            run_convert(load, row + (size_t)(c * column_step) * load->element, 1,
+                        to + (size_t)c * element);
         if (column_step == 0)
-            fill(element, to, w->tile.columns);
+            run_fill(element, to, w->tile.columns);
     }
 }
 
@@ -98,11 +98,11 @@ static void load_column(const worker *w, const tutti_tile_load *load, const char
     for (int64_t r = 0; r < w->tile.rows; r++) {
         if (r % COLUMN_GROUP == 0) {
             int64_t rest = w->tile.rows - r;
-            convert(load, from + (size_t)r * load->element,
-                    rest < COLUMN_GROUP ? rest : COLUMN_GROUP, group);
+            run_convert(load, from + (size_t)r * load->element,
+                        rest < COLUMN_GROUP ? rest : COLUMN_GROUP, group);
         }
         memcpy(to, (const char *)group + (size_t)(r % COLUMN_GROUP) * element, element);
-        fill(element, to, w->tile.columns);
+        run_fill(element, to, w->tile.columns);
         to += (size_t)w->tile.columns * element;
     }
 }
@@ -110,7 +110,7 @@ static void load_column(const worker *w, const tutti_tile_load *load, const char
 static void load_row(const worker *w, const tutti_tile_load *load, const char *from, char *to)
 {
     size_t bytes = (size_t)w->tile.columns * w->program->element;
-    convert(load, from, w->tile.columns, to);
+    run_convert(load, from, w->tile.columns, to);
     for (int64_t r = 1; r < w->tile.rows; r++)
         memcpy(to + (size_t)r * bytes, to, bytes);
 }
@@ -126,8 +126,8 @@ static int64_t scalar_repeats(const tutti_tile_program *program)
 static void load_tile(worker *w, int index)
 {
     const tutti_tile_load *load = &w->program->loads[index];
-    const tutti_space *space = &w->program->space;
-    tutti_reach reach = space->inputs[load->source].reach;
+    const tutti_tile_space *space = &w->program->space;
+    tutti_tile_reach reach = space->inputs[load->source].reach;
     int64_t offset = tutti__space_offset(space, load->source, &w->tile);
     bool same = w->loaded[index].offset == offset && w->loaded[index].rows >= w->tile.rows &&
                 w->loaded[index].columns == w->tile.columns;
@@ -140,10 +140,10 @@ static void load_tile(worker *w, int index)
     const char *from = source_data(w, load->source) + (size_t)offset * load->element;
     char *to = slot_at(w, load->slot);
     if (reach == TUTTI_REACH_LINEAR) {
-        convert(load, from, w->tile.rows * w->tile.columns, to);
+        run_convert(load, from, w->tile.rows * w->tile.columns, to);
     } else if (reach == TUTTI_REACH_SCALAR) {
-        convert(load, from, 1, to);
-        fill(w->program->element, to, scalar_repeats(w->program));
+        run_convert(load, from, 1, to);
+        run_fill(w->program->element, to, scalar_repeats(w->program));
     } else if (reach == TUTTI_REACH_ROW) {
         load_row(w, load, from, to);
     } else if (reach == TUTTI_REACH_COLUMN && space->inputs[load->source].row_step == 1) {
@@ -199,7 +199,7 @@ static void end_worker(job *j, worker *w)
         tutti__slot_give(&j->slots, w->slots);
 }
 
-static void run_piece(void *context, int64_t index)
+static void run_run_piece(void *context, int64_t index)
 {
     job *j = context;
     worker w = start_worker(j);
@@ -216,7 +216,7 @@ static void run_chunk(void *context, int64_t index)
 {
     job *j = context;
     const tutti_tile_program *program = j->program;
-    const tutti_space *space = &program->space;
+    const tutti_tile_space *space = &program->space;
     int64_t columns = program->chunk_rows ? space->column_tiles : 1, column = index % columns;
     int64_t tile = index / columns * program->chunk_tiles, end = tile + program->chunk_tiles;
     int64_t tiles = tutti__space_tiles(space) / columns;
@@ -224,7 +224,7 @@ static void run_chunk(void *context, int64_t index)
     w.totals = j->chunks + (size_t)(index / columns) * program->chunk_bytes;
     w.tile = tutti__space_tile(space, tile * columns + column);
     for (int i = 0; i < program->total_count; i++)
-        memset(place_pointer(&w, (tutti_place){TUTTI_PLACE_TOTAL, i}), 0,
+        memset(place_pointer(&w, (tutti_tile_place){TUTTI_PLACE_TOTAL, i}), 0,
                program->totals[i].whole ? sizeof(double) : (size_t)w.tile.columns * sizeof(float));
     for (; tile < end && tile < tiles; tile++) {
         w.tile = tutti__space_tile(space, tile * columns + column);
@@ -286,7 +286,7 @@ static int64_t tiles_of_piece(const tutti_tile_program *program, int64_t tiles)
 
 tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_kernel_call *call)
 {
-    const tutti_space *space = &program->space;
+    const tutti_tile_space *space = &program->space;
     job j = {.program = program, .call = call, .tiles = tutti__space_tiles(space)};
     if (space->count == 0)
         return TUTTI_OK;
@@ -297,7 +297,7 @@ tutti_status tutti__tile_run(const tutti_tile_program *program, const tutti_kern
         return TUTTI_OK;
     }
     j.tiles_per_piece = tiles_of_piece(program, j.tiles);
-    tutti_parallel(call, (j.tiles + j.tiles_per_piece - 1) / j.tiles_per_piece, run_piece, &j);
+    tutti_parallel(call, (j.tiles + j.tiles_per_piece - 1) / j.tiles_per_piece, run_run_piece, &j);
     return TUTTI_OK;
 }
 

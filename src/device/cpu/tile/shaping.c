@@ -7,7 +7,7 @@
 /* Outputs have the shape of the tiles; what reductions give is looked at later. */
 tutti_status tutti__tile_check_outputs(const tutti_kernel_query *query, tutti_tile_program *program)
 {
-    const tutti_body *body = program->body;
+    const tutti_tile_body *body = program->body;
     if (body->output_count > TUTTI_SPACE_INPUTS || body->output_count < 1)
         return tutti__tile_refuse("so many outputs");
     for (int i = 0; i < body->output_count; i++) {
@@ -25,7 +25,7 @@ tutti_status tutti__tile_check_outputs(const tutti_kernel_query *query, tutti_ti
 /* What values work along keeps axes apart, as one more source would. */
 tutti_status tutti__tile_make_space(tutti_tile_program *program, int64_t tile_elements)
 {
-    const tutti_body *body = program->body;
+    const tutti_tile_body *body = program->body;
     tutti_type sources[TUTTI_SPACE_INPUTS];
     int count = body->source_count;
     if (count + body->row_count > TUTTI_SPACE_INPUTS)

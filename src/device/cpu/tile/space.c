@@ -55,8 +55,8 @@ static void collapse(axes *all, int input_count)
         }
 }
 
-static tutti_reach reach_of(const tutti_space *space, int64_t row_step, int64_t column_step,
-                            const int64_t *outer_steps)
+static tutti_tile_reach reach_of(const tutti_tile_space *space, int64_t row_step,
+                                 int64_t column_step, const int64_t *outer_steps)
 {
     bool repeated = true, linear = column_step == 1 || space->columns == 1;
     linear = linear && (row_step == space->columns || space->rows == 1);
@@ -75,7 +75,7 @@ static tutti_reach reach_of(const tutti_space *space, int64_t row_step, int64_t 
                                                : TUTTI_REACH_ANY;
 }
 
-static void cut_tiles(tutti_space *space, int64_t tile_elements)
+static void cut_tiles(tutti_tile_space *space, int64_t tile_elements)
 {
     bool wide = space->columns >= tile_elements;
     space->tile_elements = tile_elements;
@@ -87,7 +87,7 @@ static void cut_tiles(tutti_space *space, int64_t tile_elements)
 }
 
 bool tutti__space_make(const tutti_type *output, int input_count, const tutti_type *inputs,
-                       int64_t tile_elements, tutti_space *ret_space)
+                       int64_t tile_elements, tutti_tile_space *ret_space)
 {
     axes all = {.rank = output->rank};
     if (input_count > TUTTI_SPACE_INPUTS)
@@ -98,7 +98,8 @@ bool tutti__space_make(const tutti_type *output, int input_count, const tutti_ty
         if (!input_steps(output, &inputs[i], all.steps[i]))
             return false;
     collapse(&all, input_count);
-    tutti_space space = {.count = tutti_type_count(output), .outer = 1, .rows = 1, .columns = 1};
+    tutti_tile_space space = {
+        .count = tutti_type_count(output), .outer = 1, .rows = 1, .columns = 1};
     if (all.rank > 0)
         space.columns = all.dims[all.rank - 1];
     if (all.rank > 1)

@@ -10,15 +10,15 @@
 
 #define TUTTI_SPACE_INPUTS 32
 
-typedef enum tutti_reach {
+typedef enum tutti_tile_reach {
     TUTTI_REACH_LINEAR, /* element i of the output takes element i */
     TUTTI_REACH_SCALAR, /* every element takes element 0 */
     TUTTI_REACH_ROW,    /* one row, repeated */
     TUTTI_REACH_COLUMN, /* one element for each row */
     TUTTI_REACH_ANY
-} tutti_reach;
+} tutti_tile_reach;
 
-typedef struct tutti_space {
+typedef struct tutti_tile_space {
     int64_t count;         /* of elements */
     int64_t tile_elements; /* in the largest tile */
     int64_t outer, rows, columns;
@@ -27,27 +27,27 @@ typedef struct tutti_space {
     int outer_rank;
     int64_t outer_dims[TUTTI_MAX_RANK];
     struct {
-        tutti_reach reach;
+        tutti_tile_reach reach;
         int64_t row_step, column_step; /* elements */
         int64_t outer_steps[TUTTI_MAX_RANK];
     } inputs[TUTTI_SPACE_INPUTS];
-} tutti_space;
+} tutti_tile_space;
 
 /* Inputs must broadcast to `output`; false when one does not or there are too many. */
 bool tutti__space_make(const tutti_type *output, int input_count, const tutti_type *inputs,
-                       int64_t tile_elements, tutti_space *ret_space);
+                       int64_t tile_elements, tutti_tile_space *ret_space);
 
 typedef struct tutti_space_tile {
     int64_t outer, row, column;    /* of its first element */
     int64_t rows, columns, offset; /* offset: of its first element in the output */
 } tutti_space_tile;
 
-static inline int64_t tutti__space_tiles(const tutti_space *space)
+static inline int64_t tutti__space_tiles(const tutti_tile_space *space)
 {
     return space->outer * space->row_tiles * space->column_tiles;
 }
 
-static inline tutti_space_tile tutti__space_tile(const tutti_space *space, int64_t index)
+static inline tutti_space_tile tutti__space_tile(const tutti_tile_space *space, int64_t index)
 {
     int64_t of_outer = space->row_tiles * space->column_tiles, rest = index % of_outer;
     tutti_space_tile tile = {.outer = index / of_outer,
@@ -62,7 +62,7 @@ static inline tutti_space_tile tutti__space_tile(const tutti_space *space, int64
 }
 
 /* Where an input has the tile's first element. */
-static inline int64_t tutti__space_offset(const tutti_space *space, int input,
+static inline int64_t tutti__space_offset(const tutti_tile_space *space, int input,
                                           const tutti_space_tile *tile)
 {
     if (space->inputs[input].reach == TUTTI_REACH_LINEAR)

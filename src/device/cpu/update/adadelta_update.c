@@ -10,14 +10,14 @@ VEC_INLINE void element(const float *n, vec g, vec *x)
     x[0] -= n[ADADELTA_RATE] * move;
 }
 
-static void piece(void *work, int64_t index)
+static void adadelta_update_piece(void *work, int64_t index)
 {
     update_piece(work, index, 2, element);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status adadelta_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, NULL);
+    return tutti__update_run(call, adadelta_update_piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adadelta_update_pass) = {
@@ -29,5 +29,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adadelta_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = adadelta_update_run,
 };

@@ -8,14 +8,14 @@ VEC_INLINE void element(const float *n, vec g, vec *x)
     x[0] -= n[ADAGRAD_RATE] * g / (vec_sqrt(x[1] + n[ADAGRAD_INSIDE]) + n[ADAGRAD_OUTSIDE]);
 }
 
-static void piece(void *work, int64_t index)
+static void adagrad_update_piece(void *work, int64_t index)
 {
     update_piece(work, index, 1, element);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status adagrad_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, NULL);
+    return tutti__update_run(call, adagrad_update_piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adagrad_update_pass) = {
@@ -27,7 +27,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adagrad_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = adagrad_update_run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adagrad_update_rows_pass) = {
@@ -39,5 +39,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adagrad_update_rows_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = adagrad_update_run,
 };

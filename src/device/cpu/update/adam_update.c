@@ -21,7 +21,7 @@ VEC_INLINE void element_amsgrad(const float *n, vec g, vec *x)
     x[0] -= n[ADAM_RATE] * x[1] / (vec_sqrt(x[3] * n[ADAM_INVERSE]) + n[ADAM_EPSILON]);
 }
 
-static void piece(void *work, int64_t index)
+static void adam_update_piece(void *work, int64_t index)
 {
     if (((const tutti_update_work *)work)->slots == 3)
         update_piece(work, index, 3, element_amsgrad);
@@ -29,9 +29,9 @@ static void piece(void *work, int64_t index)
         update_piece(work, index, 2, element);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status adam_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, NULL);
+    return tutti__update_run(call, adam_update_piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adam_update_pass) = {
@@ -43,7 +43,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adam_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = adam_update_run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adam_update_rows_pass) = {
@@ -55,5 +55,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adam_update_rows_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = adam_update_run,
 };

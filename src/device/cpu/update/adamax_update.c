@@ -10,14 +10,14 @@ VEC_INLINE void element(const float *n, vec g, vec *x)
     x[0] -= n[ADAMAX_RATE] * x[1] / (x[2] + n[ADAMAX_OUTSIDE]);
 }
 
-static void piece(void *work, int64_t index)
+static void adamax_update_piece(void *work, int64_t index)
 {
     update_piece(work, index, 2, element);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status adamax_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, NULL);
+    return tutti__update_run(call, adamax_update_piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adamax_update_pass) = {
@@ -29,7 +29,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adamax_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = adamax_update_run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adamax_update_rows_pass) = {
@@ -41,5 +41,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_adamax_update_rows_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = adamax_update_run,
 };

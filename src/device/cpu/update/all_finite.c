@@ -14,7 +14,7 @@ typedef struct work {
 } work;
 
 /* x - x is 0 where x is finite, else NaN; NaN stays NaN in a sum. */
-static void piece(void *context, int64_t index)
+static void all_finite_piece(void *context, int64_t index)
 {
     work *w = context;
     int64_t i = index * PIECE, end = i + PIECE < w->count ? i + PIECE : w->count;
@@ -37,7 +37,7 @@ static void piece(void *context, int64_t index)
         atomic_store_explicit(&w->broken, true, memory_order_relaxed);
 }
 
-static int score(const tutti_kernel_query *query)
+static int all_finite_score(const tutti_kernel_query *query)
 {
     for (int i = 0; i < query->node.input_count; i++)
         if (query->node.inputs[i].dtype != TUTTI_F32)
@@ -45,12 +45,12 @@ static int score(const tutti_kernel_query *query)
     return 100;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status all_finite_run(const tutti_kernel_call *call)
 {
     bool broken = false;
     for (int i = 0; !broken && i < call->input_count; i++) {
         work w = {.x = call->inputs[i].data, .count = tutti_view_count(&call->inputs[i])};
-        tutti_parallel(call, (w.count + PIECE - 1) / PIECE, piece, &w);
+        tutti_parallel(call, (w.count + PIECE - 1) / PIECE, all_finite_piece, &w);
         broken = w.broken;
     }
     tutti_view_set_int(&call->outputs[0], 0, !broken);
@@ -64,6 +64,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_all_finite_pass) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .run = run,
+    .score = all_finite_score,
+    .run = all_finite_run,
 };

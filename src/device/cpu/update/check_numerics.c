@@ -30,7 +30,7 @@ ALL_FINITE(all_finite_16, uint16_t)
 ALL_FINITE(all_finite_32, uint32_t)
 ALL_FINITE(all_finite_64, uint64_t)
 
-static void piece(void *context, int64_t index)
+static void check_numerics_piece(void *context, int64_t index)
 {
     work *w = context;
     int64_t end = (index + 1) * PIECE < w->count ? (index + 1) * PIECE : w->count;
@@ -49,13 +49,13 @@ static void piece(void *context, int64_t index)
         atomic_store_explicit(&w->broken, true, memory_order_relaxed);
 }
 
-static int score(const tutti_kernel_query *query)
+static int check_numerics_score(const tutti_kernel_query *query)
 {
     const tutti_type *x = &query->node.inputs[0];
     return tutti_dtype_is_float(x->dtype) && tutti_type_count(x) > 0 ? 100 : 0;
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status check_numerics_run(const tutti_kernel_call *call)
 {
     const tutti_view *x = &call->inputs[0];
     work w = {.x = x->data,
@@ -63,7 +63,7 @@ static tutti_status run(const tutti_kernel_call *call)
               .count = tutti_view_count(x),
               .size = tutti_dtype_size(x->dtype),
               .exponent = x->dtype == TUTTI_F16 ? 0x7c00 : 0x7f80};
-    tutti_parallel(call, (w.count + PIECE - 1) / PIECE, piece, &w);
+    tutti_parallel(call, (w.count + PIECE - 1) / PIECE, check_numerics_piece, &w);
     return w.broken ? call->op->reference(call) : TUTTI_OK;
 }
 
@@ -75,6 +75,6 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_check_numerics) = {
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .inplace = 1,
-    .score = score,
-    .run = run,
+    .score = check_numerics_score,
+    .run = check_numerics_run,
 };

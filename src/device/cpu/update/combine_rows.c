@@ -21,7 +21,7 @@ static void add_row(float *restrict to, const float *restrict from, int64_t size
 }
 
 /* A group belongs to the piece in which it begins. */
-static void piece(void *context, int64_t index)
+static void combine_rows_piece(void *context, int64_t index)
 {
     const work *w = context;
     const tutti_row_groups *groups = w->groups;
@@ -49,17 +49,17 @@ static int64_t count_of(const tutti_type *type)
     return count;
 }
 
-static int score(const tutti_kernel_query *query)
+static int combine_rows_score(const tutti_kernel_query *query)
 {
     return query->node.inputs[0].dtype == TUTTI_F32 ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t combine_rows_workspace(const tutti_kernel_query *query)
 {
     return tutti__row_groups_bytes(count_of(&query->node.inputs[1]));
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status combine_rows_run(const tutti_kernel_call *call)
 {
     tutti_row_groups groups;
     TUTTI_TRY(tutti__row_groups_in(call, &call->inputs[1], INT64_MAX, call->workspace, &groups));
@@ -69,7 +69,7 @@ static tutti_status run(const tutti_kernel_call *call)
               .rows = call->inputs[0].data,
               .out = call->outputs[0].data,
               .size = tutti_view_count(&call->inputs[0]) / groups.count};
-    tutti_parallel(call, (groups.count + PIECE - 1) / PIECE, piece, &w);
+    tutti_parallel(call, (groups.count + PIECE - 1) / PIECE, combine_rows_piece, &w);
     return TUTTI_OK;
 }
 
@@ -80,7 +80,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_combine_rows_pass) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .run = run,
+    .score = combine_rows_score,
+    .workspace = combine_rows_workspace,
+    .run = combine_rows_run,
 };

@@ -20,7 +20,7 @@ VEC_INLINE void element(const float *n, vec g, vec *x)
     x[0] -= n[LAMB_RATE] * direction(n, x[1], x[2]);
 }
 
-static void piece(void *work, int64_t index)
+static void lamb_update_piece(void *work, int64_t index)
 {
     update_piece(work, index, 2, element);
 }
@@ -30,9 +30,9 @@ static void measure_piece(void *work, int64_t index)
     update_measure(work, index, 2, measure);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status lamb_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, measure_piece);
+    return tutti__update_run(call, lamb_update_piece, measure_piece);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lamb_update_pass) = {
@@ -44,5 +44,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lamb_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = lamb_update_run,
 };

@@ -22,7 +22,7 @@ VEC_INLINE void element_nesterov(const float *n, vec g, vec *x)
     x[0] -= n[LARS_MOMENTUM] * x[1] + move;
 }
 
-static void piece(void *work, int64_t index)
+static void lars_update_piece(void *work, int64_t index)
 {
     if (((const tutti_update_work *)work)->numbers[LARS_NESTEROV] != 0)
         update_piece(work, index, 1, element_nesterov);
@@ -36,9 +36,9 @@ static void measure_piece(void *work, int64_t index)
     update_measure(work, index, 0, measure);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status lars_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, measure_piece);
+    return tutti__update_run(call, lars_update_piece, measure_piece);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lars_update_pass) = {
@@ -50,5 +50,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lars_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = lars_update_run,
 };

@@ -11,14 +11,14 @@ VEC_INLINE void element(const float *n, vec g, vec *x)
     x[1] = n[LION_BETA2] * x[1] + n[LION_REST2] * g;
 }
 
-static void piece(void *work, int64_t index)
+static void lion_update_piece(void *work, int64_t index)
 {
     update_piece(work, index, 1, element);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status lion_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, NULL);
+    return tutti__update_run(call, lion_update_piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lion_update_pass) = {
@@ -30,5 +30,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_lion_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = lion_update_run,
 };

@@ -45,7 +45,7 @@ VEC_INLINE void element_both(const float *n, vec g, vec *x)
     x[0] -= n[RMSPROP_OUTER] * x[3];
 }
 
-static void piece(void *work, int64_t index)
+static void rmsprop_update_piece(void *work, int64_t index)
 {
     const tutti_update_work *w = work;
     if (w->slots == 3)
@@ -58,9 +58,9 @@ static void piece(void *work, int64_t index)
         update_piece(work, index, 2, element_momentum);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status rmsprop_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, NULL);
+    return tutti__update_run(call, rmsprop_update_piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_rmsprop_update_pass) = {
@@ -72,7 +72,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_rmsprop_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = rmsprop_update_run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_rmsprop_update_rows_pass) = {
@@ -84,5 +84,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_rmsprop_update_rows_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = rmsprop_update_run,
 };

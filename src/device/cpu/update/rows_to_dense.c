@@ -34,7 +34,7 @@ static void clear(const work *w, int64_t first, int64_t end)
 }
 
 /* A group belongs to the piece in which it begins; empty rows to the group behind them. */
-static void piece(void *context, int64_t index)
+static void rows_to_dense_piece(void *context, int64_t index)
 {
     const work *w = context;
     const tutti_row_groups *groups = w->groups;
@@ -70,12 +70,12 @@ static void add_short(const work *w, const tutti_view *indices, int64_t count)
     }
 }
 
-static int score(const tutti_kernel_query *query)
+static int rows_to_dense_score(const tutti_kernel_query *query)
 {
     return query->node.inputs[0].dtype == TUTTI_F32 ? 100 : 0;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t rows_to_dense_workspace(const tutti_kernel_query *query)
 {
     int64_t count = 1;
     for (int i = 0; i < query->node.inputs[1].rank; i++)
@@ -83,7 +83,7 @@ static size_t workspace(const tutti_kernel_query *query)
     return tutti__row_groups_bytes(count);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status rows_to_dense_run(const tutti_kernel_call *call)
 {
     tutti_row_groups groups;
     const tutti_view *out = &call->outputs[0], *indices = &call->inputs[1];
@@ -101,7 +101,7 @@ static tutti_status run(const tutti_kernel_call *call)
     if (groups.count == 0)
         clear(&w, 0, w.out_rows);
     else
-        tutti_parallel(call, (groups.count + PIECE - 1) / PIECE, piece, &w);
+        tutti_parallel(call, (groups.count + PIECE - 1) / PIECE, rows_to_dense_piece, &w);
     return TUTTI_OK;
 }
 
@@ -111,7 +111,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_rows_to_dense_pass) = {
     .op = "rows_to_dense",
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
-    .score = score,
-    .workspace = workspace,
-    .run = run,
+    .score = rows_to_dense_score,
+    .workspace = rows_to_dense_workspace,
+    .run = rows_to_dense_run,
 };

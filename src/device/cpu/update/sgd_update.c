@@ -13,7 +13,7 @@ VEC_INLINE void element_momentum(const float *n, vec g, vec *x)
     x[0] += n[SGD_OUTER] * (n[SGD_OF_SLOT] * x[1] + n[SGD_OF_GRADIENT] * g);
 }
 
-static void piece(void *work, int64_t index)
+static void sgd_update_piece(void *work, int64_t index)
 {
     if (((const tutti_update_work *)work)->slots == 1)
         update_piece(work, index, 1, element_momentum);
@@ -21,9 +21,9 @@ static void piece(void *work, int64_t index)
         update_piece(work, index, 0, element);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status sgd_update_run(const tutti_kernel_call *call)
 {
-    return tutti__update_run(call, piece, NULL);
+    return tutti__update_run(call, sgd_update_piece, NULL);
 }
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sgd_update_pass) = {
@@ -35,7 +35,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sgd_update_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = sgd_update_run,
 };
 
 const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sgd_update_rows_pass) = {
@@ -47,5 +47,5 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_sgd_update_rows_pass) = {
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__update_score,
     .workspace = tutti__update_workspace,
-    .run = run,
+    .run = sgd_update_run,
 };

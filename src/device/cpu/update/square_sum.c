@@ -13,7 +13,7 @@ typedef struct work {
     double *sums; /* one for each piece */
 } work;
 
-static void piece(void *context, int64_t index)
+static void square_sum_piece(void *context, int64_t index)
 {
     const work *w = context;
     int64_t i = index * PIECE, end = i + PIECE < w->count ? i + PIECE : w->count;
@@ -40,7 +40,7 @@ static int64_t pieces_of(int64_t count)
     return (count + PIECE - 1) / PIECE;
 }
 
-static int score(const tutti_kernel_query *query)
+static int square_sum_score(const tutti_kernel_query *query)
 {
     for (int i = 0; i < query->node.input_count; i++)
         if (query->node.inputs[i].dtype != TUTTI_F32)
@@ -48,7 +48,7 @@ static int score(const tutti_kernel_query *query)
     return 100;
 }
 
-static size_t workspace(const tutti_kernel_query *query)
+static size_t square_sum_workspace(const tutti_kernel_query *query)
 {
     int64_t most = 0;
     for (int i = 0; i < query->node.input_count; i++) {
@@ -60,7 +60,7 @@ static size_t workspace(const tutti_kernel_query *query)
     return (size_t)pieces_of(most) * sizeof(double);
 }
 
-static tutti_status run(const tutti_kernel_call *call)
+static tutti_status square_sum_run(const tutti_kernel_call *call)
 {
     double total = 0;
     for (int i = 0; i < call->input_count; i++) {
@@ -68,7 +68,7 @@ static tutti_status run(const tutti_kernel_call *call)
         tutti__square_sum_range(call->attrs, call->attr_count, i,
                                 tutti_view_count(&call->inputs[i]), &first, &end);
         work w = {(const float *)call->inputs[i].data + first, end - first, call->workspace};
-        tutti_parallel(call, pieces_of(w.count), piece, &w);
+        tutti_parallel(call, pieces_of(w.count), square_sum_piece, &w);
         for (int64_t k = 0; k < pieces_of(w.count); k++)
             total += w.sums[k];
     }
@@ -83,7 +83,7 @@ const tutti_kernel TUTTI_ISA_NAME(tutti_kernel_square_sum_pass) = {
     .target = "cpu",
     .isa = TUTTI_ISA_TEXT,
     .flags = TUTTI_KERNEL_ROW_INVARIANT,
-    .score = score,
-    .workspace = workspace,
-    .run = run,
+    .score = square_sum_score,
+    .workspace = square_sum_workspace,
+    .run = square_sum_run,
 };

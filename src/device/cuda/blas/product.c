@@ -34,7 +34,8 @@ struct tutti_cuda_products {
     tutti_cuda_choices choices;
 };
 
-static tutti_status check(const tutti_blas *blas, tutti_blas_result result, const char *what)
+static tutti_status product_check(const tutti_blas *blas, tutti_blas_result result,
+                                  const char *what)
 {
     if (result == 0)
         return TUTTI_OK;
@@ -60,8 +61,9 @@ int64_t tutti__cuda_product_aux_stride(const tutti_cuda_product *product)
 static tutti_status set(const tutti_blas *blas, tutti_blas_product description, unsigned attribute,
                         const void *value, size_t size)
 {
-    return check(blas, blas->cublasLtMatmulDescSetAttribute(description, attribute, value, size),
-                 "an attribute of a product");
+    return product_check(blas,
+                         blas->cublasLtMatmulDescSetAttribute(description, attribute, value, size),
+                         "an attribute of a product");
 }
 
 static const unsigned epilogues[] = {
@@ -82,7 +84,7 @@ static bool has_aux(const tutti_cuda_product *p)
            p->epilogue == TUTTI_CUDA_DGELU_BIAS_GRADIENT;
 }
 
-static tutti_status describe(tutti_cuda_product_plan *plan)
+static tutti_status product_describe(tutti_cuda_product_plan *plan)
 {
     const tutti_blas *blas = plan->owner->blas;
     const tutti_cuda_product *p = &plan->product;
@@ -91,9 +93,9 @@ static tutti_status describe(tutti_cuda_product_plan *plan)
     uint32_t epilogue = epilogues[p->epilogue];
     int32_t bias_type = (int32_t)type_of(p->out);
     int64_t stride = tutti__cuda_product_aux_stride(p);
-    TUTTI_TRY(check(blas,
-                    blas->cublasLtMatmulDescCreate(&plan->description, compute, TUTTI_CUDA_R_32F),
-                    "a product"));
+    TUTTI_TRY(product_check(
+        blas, blas->cublasLtMatmulDescCreate(&plan->description, compute, TUTTI_CUDA_R_32F),
+        "a product"));
     TUTTI_TRY(set(blas, plan->description, TUTTI_BLAS_TRANSPOSE_A, &ta, sizeof ta));
     TUTTI_TRY(set(blas, plan->description, TUTTI_BLAS_TRANSPOSE_B, &tb, sizeof tb));
     TUTTI_TRY(set(blas, plan->description, TUTTI_BLAS_EPILOGUE, &epilogue, sizeof epilogue));
@@ -109,20 +111,20 @@ static tutti_status lay_out(const tutti_blas *blas, tutti_cuda_type type, int64_
 {
     int32_t count = (int32_t)batch;
     int64_t stride = rows * columns;
-    TUTTI_TRY(check(blas,
-                    blas->cublasLtMatrixLayoutCreate(ret, type_of(type), (uint64_t)rows,
-                                                     (uint64_t)columns, rows),
-                    "a matrix"));
+    TUTTI_TRY(product_check(blas,
+                            blas->cublasLtMatrixLayoutCreate(ret, type_of(type), (uint64_t)rows,
+                                                             (uint64_t)columns, rows),
+                            "a matrix"));
     if (batch <= 1)
         return TUTTI_OK;
-    TUTTI_TRY(check(
+    TUTTI_TRY(product_check(
         blas,
         blas->cublasLtMatrixLayoutSetAttribute(*ret, TUTTI_BLAS_BATCH_COUNT, &count, sizeof count),
         "a batch"));
-    return check(blas,
-                 blas->cublasLtMatrixLayoutSetAttribute(*ret, TUTTI_BLAS_BATCH_STRIDE, &stride,
-                                                        sizeof stride),
-                 "a batch's stride");
+    return product_check(blas,
+                         blas->cublasLtMatrixLayoutSetAttribute(*ret, TUTTI_BLAS_BATCH_STRIDE,
+                                                                &stride, sizeof stride),
+                         "a batch's stride");
 }
 
 static tutti_status make_layouts(tutti_cuda_product_plan *plan)
@@ -154,7 +156,8 @@ static tutti_status ask(const tutti_cuda_product_plan *plan, tutti_blas_heuristi
     const tutti_blas *blas = own->blas;
     tutti_blas_preference preference;
     uint64_t bytes = WORKSPACE;
-    TUTTI_TRY(check(blas, blas->cublasLtMatmulPreferenceCreate(&preference), "a preference"));
+    TUTTI_TRY(
+        product_check(blas, blas->cublasLtMatmulPreferenceCreate(&preference), "a preference"));
     tutti_blas_result result = blas->cublasLtMatmulPreferenceSetAttribute(
         preference, TUTTI_BLAS_WORKSPACE_BYTES, &bytes, sizeof bytes);
     if (result == 0)
@@ -162,7 +165,7 @@ static tutti_status ask(const tutti_cuda_product_plan *plan, tutti_blas_heuristi
                                                       plan->b, plan->d, plan->d, preference,
                                                       CANDIDATES, ret, count);
     (void)blas->cublasLtMatmulPreferenceDestroy(preference);
-    TUTTI_TRY(check(blas, result, "algorithms"));
+    TUTTI_TRY(product_check(blas, result, "algorithms"));
     return *count > 0 ? TUTTI_OK
                       : tutti_fail(TUTTI_UNSUPPORTED, "cuBLASLt has no algorithm for this product");
 }
@@ -173,13 +176,13 @@ static tutti_status run_with(const tutti_cuda_product_plan *plan,
 {
     const tutti_cuda_products *own = plan->owner;
     const float alpha = 1.0f, beta = plan->product.accumulate ? 1.0f : 0.0f;
-    return check(own->blas,
-                 own->blas->cublasLtMatmul(
-                     own->handle, plan->description, &alpha, (const void *)(uintptr_t)b, plan->a,
-                     (const void *)(uintptr_t)a, plan->b, &beta, (const void *)(uintptr_t)d,
-                     plan->d, (void *)(uintptr_t)d, plan->d, algorithm,
-                     (void *)(uintptr_t)own->workspace, WORKSPACE, stream),
-                 "a product's run");
+    return product_check(own->blas,
+                         own->blas->cublasLtMatmul(
+                             own->handle, plan->description, &alpha, (const void *)(uintptr_t)b,
+                             plan->a, (const void *)(uintptr_t)a, plan->b, &beta,
+                             (const void *)(uintptr_t)d, plan->d, (void *)(uintptr_t)d, plan->d,
+                             algorithm, (void *)(uintptr_t)own->workspace, WORKSPACE, stream),
+                         "a product's run");
 }
 
 /* Microseconds of a candidate, the least of some turns; negative: it does not run. */
@@ -226,8 +229,8 @@ static void measure_candidates(tutti_cuda_product_plan *plan, tutti_cu_stream st
     (void)cu->cuEventDestroy(events[1]);
 }
 
-static void measure(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
-                    const tutti_blas_heuristic *found)
+static void product_measure(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
+                            const tutti_blas_heuristic *found)
 {
     const tutti_cuda_product *p = &plan->product;
     const tutti_cu_driver *cu = plan->owner->device->cu;
@@ -281,8 +284,8 @@ static uint64_t key_of(const tutti_cuda_products *products, const tutti_cuda_pro
 }
 
 /* Measures unless another process, or this one, has: then its choice is taken. */
-static void choose(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
-                   const tutti_blas_heuristic *found)
+static void product_choose(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
+                           const tutti_blas_heuristic *found)
 {
     tutti_cuda_products *products = plan->owner;
     uint64_t key = key_of(products, &plan->product);
@@ -292,7 +295,7 @@ static void choose(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
         plan->algorithm = kept->algorithm;
         return;
     }
-    measure(plan, stream, found);
+    product_measure(plan, stream, found);
     if (!products->path[0] || plan->best <= 0)
         return;
     tutti__error_capture(TUTTI_OK, &before);
@@ -306,17 +309,18 @@ static void choose(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
     tutti__error_restore(&before);
 }
 
-static tutti_status build(tutti_cuda_product_plan *plan, tutti_cu_stream stream, bool measured)
+static tutti_status product_build(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
+                                  bool measured)
 {
     tutti_blas_heuristic found[CANDIDATES];
-    TUTTI_TRY(describe(plan));
+    TUTTI_TRY(product_describe(plan));
     TUTTI_TRY(make_layouts(plan));
     /* Whether an epilogue's addresses are good enough is part of the question. */
     TUTTI_TRY(point(plan, plan->owner->workspace, plan->owner->workspace));
     TUTTI_TRY(ask(plan, found, &plan->candidates));
     plan->algorithm = found[0].algo;
     if (measured)
-        choose(plan, stream, found);
+        product_choose(plan, stream, found);
     return TUTTI_OK;
 }
 
@@ -341,7 +345,7 @@ tutti_status tutti__cuda_product_plan(tutti_cuda_products *products, tutti_cu_st
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a product");
         plan->owner = products;
         plan->product = *product;
-        tutti_status status = build(plan, stream, measured);
+        tutti_status status = product_build(plan, stream, measured);
         if (status != TUTTI_OK) {
             free_plan(plan);
             return tutti__error_prefix(status, "product %lldx%lldx%lld, epilogue %d",
@@ -382,7 +386,7 @@ tutti_status tutti__cuda_products_open(tutti_cuda_device *device, tutti_cuda_pro
         snprintf(products->path, sizeof products->path, "%s/cuda/products.txt",
                  tutti__cuda_cache()) < (int)sizeof products->path)
         tutti__cuda_choices_read(&products->choices, products->path);
-    tutti_status status = check(blas, blas->cublasLtCreate(&products->handle), "a handle");
+    tutti_status status = product_check(blas, blas->cublasLtCreate(&products->handle), "a handle");
     if (status == TUTTI_OK)
         status = TUTTI_CU(device, cuMemAlloc(&products->workspace, WORKSPACE));
     if (status == TUTTI_OK)

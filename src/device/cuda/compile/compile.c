@@ -17,7 +17,7 @@ static const char *suffix(int capability)
 }
 
 /* Splits the job's options behind those every compilation has. */
-static tutti_status split(const char *options, char *text, const char **list, int *count)
+static tutti_status compile_split(const char *options, char *text, const char **list, int *count)
 {
     if (strlen(options) >= MOST_OPTION_BYTES)
         return tutti_fail(TUTTI_TOO_LARGE, "options of a kernel have more than %d characters",
@@ -89,7 +89,7 @@ static tutti_status compile(const tutti_nvrtc *nvrtc, const tutti_cuda_job *job,
     snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%s", job->capability,
              suffix(job->capability));
     snprintf(name, sizeof name, "%s.cu", job->name);
-    TUTTI_TRY(split(job->options, words, options, &count));
+    TUTTI_TRY(compile_split(job->options, words, options, &count));
     TUTTI_TRY(nvrtc_check(nvrtc,
                           nvrtc->nvrtcCreateProgram(&program, job->text, name, 1, headers, names),
                           "a program"));
@@ -110,7 +110,7 @@ static bool find_cached(const char *path, void **ret_cubin, size_t *ret_size)
     return found;
 }
 
-static void keep(const char *path, const void *cubin, size_t size)
+static void compile_keep(const char *path, const void *cubin, size_t size)
 {
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
@@ -134,7 +134,7 @@ tutti_status tutti__cuda_compile(const tutti_cuda_job *job, void **ret_cubin, si
     if (!cached)
         TUTTI_TRY(compile(nvrtc, job, ret_cubin, ret_size));
     if (!cached && job->cache)
-        keep(path, *ret_cubin, *ret_size);
+        compile_keep(path, *ret_cubin, *ret_size);
     if (ret_cached)
         *ret_cached = cached;
     return TUTTI_OK;

@@ -50,7 +50,7 @@ static tutti_status load(tutti_cuda_device *device, const char *name, const char
     return TUTTI_OK;
 }
 
-static tutti_cuda_loaded *find(tutti_cuda_device *device, uint64_t key)
+static tutti_cuda_loaded *load_find(tutti_cuda_device *device, uint64_t key)
 {
     tutti_cuda_loaded *at = device->loaded;
     while (at && at->key != key)
@@ -66,10 +66,11 @@ tutti_status tutti__cuda_function(tutti_cuda_device *device, const char *name, c
     uint64_t key = tutti__hash_string(tutti__hash_string(7, text), options);
     pthread_mutex_lock(&device->lock);
     tutti_status status = TUTTI_OK;
-    if (!find(device, key))
+    if (!load_find(device, key))
         status = load(device, name, text, options, key);
     if (status == TUTTI_OK)
-        status = TUTTI_CU(device, cuModuleGetFunction(&function, find(device, key)->module, entry));
+        status =
+            TUTTI_CU(device, cuModuleGetFunction(&function, load_find(device, key)->module, entry));
     pthread_mutex_unlock(&device->lock);
     if (status == TUTTI_OK && shared > 48 << 10)
         status = TUTTI_CU(device, cuFuncSetAttribute(function, TUTTI_CU_DYNAMIC_SHARED, shared));

@@ -68,8 +68,8 @@ static tutti_dnn_descriptor number(builder *b, int64_t id)
 }
 
 /* y = mode(x, other), a new matrix of scores. */
-static tutti_dnn_descriptor step(builder *b, unsigned mode, tutti_dnn_descriptor x,
-                                 tutti_dnn_descriptor other)
+static tutti_dnn_descriptor attention_step(builder *b, unsigned mode, tutti_dnn_descriptor x,
+                                           tutti_dnn_descriptor other)
 {
     tutti_dnn_descriptor y = scores(b, TUTTI_DNN_DATA_FLOAT);
     tutti__cuda_graph_pointwise(b->graph, mode, x, other, NULL, y, 0);
@@ -98,7 +98,7 @@ static tutti_dnn_descriptor make_scores(builder *b, tutti_dnn_descriptor q, tutt
 {
     tutti_dnn_descriptor s = scores(b, TUTTI_DNN_DATA_FLOAT);
     tutti__cuda_graph_matmul(b->graph, q, k, s);
-    return mask(b, step(b, TUTTI_DNN_MUL, s, number(b, SCALE)));
+    return mask(b, attention_step(b, TUTTI_DNN_MUL, s, number(b, SCALE)));
 }
 
 static void build_forward(builder *b)
@@ -114,7 +114,8 @@ static void build_forward(builder *b)
                          stats = dense(b, STATS, TUTTI_DNN_DATA_FLOAT, a->queries, 1);
     tutti_dnn_descriptor p = scores(b, b->type), s = make_scores(b, q, k);
     tutti__cuda_graph_reduce(b->graph, TUTTI_DNN_REDUCE_MAX, s, most);
-    tutti_dnn_descriptor e = step(b, TUTTI_DNN_EXP, step(b, TUTTI_DNN_SUB, s, most), NULL);
+    tutti_dnn_descriptor e =
+        attention_step(b, TUTTI_DNN_EXP, attention_step(b, TUTTI_DNN_SUB, s, most), NULL);
     tutti__cuda_graph_reduce(b->graph, TUTTI_DNN_REDUCE_ADD, e, sum);
     tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_LOG, sum, NULL, NULL, log_sum, 0);
     tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_ADD, most, log_sum, NULL, stats, 0);
@@ -164,11 +165,13 @@ static void build_gradient(builder *b)
     tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_MUL, d_o, o, NULL, product, 0);
     tutti__cuda_graph_reduce(b->graph, TUTTI_DNN_REDUCE_ADD, product, sums);
     tutti_dnn_descriptor s = make_scores(b, q, k_transposed);
-    tutti_dnn_descriptor p = step(b, TUTTI_DNN_EXP, step(b, TUTTI_DNN_SUB, s, stats), NULL);
+    tutti_dnn_descriptor p =
+        attention_step(b, TUTTI_DNN_EXP, attention_step(b, TUTTI_DNN_SUB, s, stats), NULL);
     tutti__cuda_graph_matmul(b->graph, transpose(b, p, b->type), d_o, dv);
     tutti_dnn_descriptor dp = scores(b, f32), ds = scores(b, b->type);
     tutti__cuda_graph_matmul(b->graph, d_o, v_transposed, dp);
-    tutti_dnn_descriptor inner = step(b, TUTTI_DNN_MUL, step(b, TUTTI_DNN_SUB, dp, sums), p);
+    tutti_dnn_descriptor inner =
+        attention_step(b, TUTTI_DNN_MUL, attention_step(b, TUTTI_DNN_SUB, dp, sums), p);
     tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_MUL, inner, number(b, SCALE), NULL, ds, 0);
     const char *variant = getenv("VARIANT");
     int way = variant ? variant[0] - '0' : 0;

@@ -31,7 +31,8 @@ static tutti_dnn_descriptor image(tutti_cuda_graph *graph, tutti_cuda_type type,
                                                              .id = id});
 }
 
-static tutti_dnn_descriptor describe(tutti_cuda_graph *graph, const tutti_cuda_convolution *c)
+static tutti_dnn_descriptor convolution_describe(tutti_cuda_graph *graph,
+                                                 const tutti_cuda_convolution *c)
 {
     unsigned precision = TUTTI_DNN_DATA_FLOAT, mode = TUTTI_DNN_CROSS_CORRELATION;
     int64_t dimensions = 2;
@@ -95,7 +96,8 @@ tutti_status tutti__cuda_convolution_plan(const tutti_dnn *dnn, tutti_dnn_handle
     tutti_dnn_descriptor parts[] = {
         image(&graph, c->type, X, c->batch, c->in, c->height, c->width),
         image(&graph, c->type, W, c->out, c->in, c->kernel[0], c->kernel[1]),
-        image(&graph, c->type, Y, c->batch, c->out, size[0], size[1]), describe(&graph, c)};
+        image(&graph, c->type, Y, c->batch, c->out, size[0], size[1]),
+        convolution_describe(&graph, c)};
     tutti_dnn_descriptor made = tutti__cuda_graph_open(&graph, kinds[c->kind].operation);
     const unsigned names[] = {kinds[c->kind].x, kinds[c->kind].w, kinds[c->kind].y,
                               kinds[c->kind].convolution};

@@ -13,7 +13,7 @@ tutti_status tutti__cuda_dnn_check(const tutti_dnn *dnn, tutti_dnn_result result
                       dnn->cudnnGetErrorString(result), words);
 }
 
-static bool check(tutti_cuda_graph *graph, tutti_dnn_result result, const char *what)
+static bool graph_check(tutti_cuda_graph *graph, tutti_dnn_result result, const char *what)
 {
     if (graph->status == TUTTI_OK && result != 0) {
         graph->status = tutti__cuda_dnn_check(graph->dnn, result, what);
@@ -46,7 +46,7 @@ tutti_dnn_descriptor tutti__cuda_graph_open(tutti_cuda_graph *graph, unsigned ki
         tutti__error_capture(graph->status, &graph->error);
         return NULL;
     }
-    if (check(graph, graph->dnn->cudnnBackendCreateDescriptor(kind, &made), "a descriptor"))
+    if (graph_check(graph, graph->dnn->cudnnBackendCreateDescriptor(kind, &made), "a descriptor"))
         graph->all[graph->count++] = made;
     return made;
 }
@@ -58,14 +58,15 @@ void tutti__cuda_graph_set(tutti_cuda_graph *graph, tutti_dnn_descriptor descrip
     if (graph->status != TUTTI_OK)
         return;
     snprintf(what, sizeof what, "attribute %u", attribute);
-    check(graph, graph->dnn->cudnnBackendSetAttribute(descriptor, attribute, type, count, values),
-          what);
+    graph_check(graph,
+                graph->dnn->cudnnBackendSetAttribute(descriptor, attribute, type, count, values),
+                what);
 }
 
 void tutti__cuda_graph_close(tutti_cuda_graph *graph, tutti_dnn_descriptor descriptor)
 {
     if (graph->status == TUTTI_OK)
-        check(graph, graph->dnn->cudnnBackendFinalize(descriptor), "a part of a graph");
+        graph_check(graph, graph->dnn->cudnnBackendFinalize(descriptor), "a part of a graph");
 }
 
 tutti_dnn_descriptor tutti__cuda_graph_tensor(tutti_cuda_graph *graph,
@@ -229,11 +230,11 @@ static tutti_status try_mode(tutti_cuda_graph *graph, tutti_dnn_descriptor opera
         configs[i] = tutti__cuda_graph_open(graph, TUTTI_DNN_A_ENGINECFG);
     if (graph->status != TUTTI_OK)
         return graph->status;
-    if (!check(graph,
-               graph->dnn->cudnnBackendGetAttribute(heuristic, TUTTI_DNN_ENGINEHEUR_RESULTS,
-                                                    TUTTI_DNN_TYPE_BACKEND_DESCRIPTOR, CONFIGS,
-                                                    &count, configs),
-               "engines for a graph"))
+    if (!graph_check(graph,
+                     graph->dnn->cudnnBackendGetAttribute(heuristic, TUTTI_DNN_ENGINEHEUR_RESULTS,
+                                                          TUTTI_DNN_TYPE_BACKEND_DESCRIPTOR,
+                                                          CONFIGS, &count, configs),
+                     "engines for a graph"))
         return graph->status;
     for (int64_t i = 0; i < count && i < CONFIGS && !graph->plan; i++)
         if ((refused && says(graph, configs[i], refused)) || !plan_one(graph, configs[i]))

@@ -15,7 +15,7 @@
 static const tutti_param cuda_param =
     TUTTI_PARAM("CUDA", "", "folders of CUDA's libraries, joined by ':'; only they are looked in");
 
-static tutti_status add(tutti_cuda_folders *folders, const char *path)
+static tutti_status folders_add(tutti_cuda_folders *folders, const char *path)
 {
     char **grown = realloc(folders->paths, (folders->count + 1) * sizeof *grown);
     if (grown)
@@ -65,7 +65,7 @@ static tutti_status add_each(tutti_cuda_folders *folders, const char *path, cons
     for (size_t i = 0; i < count && status == TUTTI_OK; i++)
         if (strncmp(names[i], begin, strlen(begin)) == 0 &&
             snprintf(text, sizeof text, "%s/%s/%s", path, names[i], end) < (int)sizeof text)
-            status = add(folders, text);
+            status = folders_add(folders, text);
     free(names);
     return status;
 }
@@ -76,7 +76,7 @@ static tutti_status add_toolkit(tutti_cuda_folders *folders, const char *root)
     static const char *const inner[] = {"", "/lib64", "/lib"};
     for (size_t i = 0; i < TUTTI_COUNT(inner); i++)
         if (snprintf(text, sizeof text, "%s%s", root, inner[i]) < (int)sizeof text)
-            TUTTI_TRY(add(folders, text));
+            TUTTI_TRY(folders_add(folders, text));
     return TUTTI_OK;
 }
 
@@ -135,15 +135,15 @@ static tutti_status add_named(tutti_cuda_folders *folders, const char *list_of_f
 static tutti_status add_usual(tutti_cuda_folders *folders, bool of_the_system)
 {
     if (of_the_system) {
-        TUTTI_TRY(add(folders, ""));
-        TUTTI_TRY(add(folders, "/usr/local/nvidia/lib64"));
-        return add(folders, "/usr/lib/wsl/lib");
+        TUTTI_TRY(folders_add(folders, ""));
+        TUTTI_TRY(folders_add(folders, "/usr/local/nvidia/lib64"));
+        return folders_add(folders, "/usr/lib/wsl/lib");
     }
     static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH"};
     for (size_t i = 0; i < TUTTI_COUNT(homes); i++)
         if (getenv(homes[i]) && getenv(homes[i])[0])
             TUTTI_TRY(add_toolkit(folders, getenv(homes[i])));
-    TUTTI_TRY(add(folders, ""));
+    TUTTI_TRY(folders_add(folders, ""));
     TUTTI_TRY(add_toolkit(folders, "/usr/local/cuda"));
     return add_environments(folders);
 }

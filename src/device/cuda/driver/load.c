@@ -104,8 +104,8 @@ static tutti_status missing(const tutti_cuda_library *library, const char *fault
                       library->name, names, where, fault, library->package);
 }
 
-static tutti_status fill(const tutti_cuda_library *library, void *handle, const char *path,
-                         void *ret_functions)
+static tutti_status load_fill(const tutti_cuda_library *library, void *handle, const char *path,
+                              void *ret_functions)
 {
     for (int i = 0; i < library->symbol_count; i++) {
         const tutti_cuda_symbol *symbol = &library->symbols[i];
@@ -138,7 +138,7 @@ tutti_status tutti__cuda_open(const tutti_cuda_library *library, void *ret_funct
     void *first = dlsym(handle, library->find ? "cuGetProcAddress_v2" : library->symbols[0].name);
     if (first && dladdr(first, &about) && about.dli_fname)
         snprintf(path, sizeof path, "%s", about.dli_fname);
-    tutti_status status = fill(library, handle, path, ret_functions);
+    tutti_status status = load_fill(library, handle, path, ret_functions);
     if (status != TUTTI_OK)
         dlclose(handle);
     else
@@ -226,7 +226,7 @@ static void version_of(const opened *each, char *text, size_t size)
         snprintf(text, size, "of a version it does not tell");
 }
 
-static int report(opened *each, tutti_text *text)
+static int load_report(opened *each, tutti_text *text)
 {
     char version[64];
     if (open_once(each) != TUTTI_OK) {
@@ -276,7 +276,7 @@ int tutti__cuda_report(tutti_text *text)
     int missing_count = 0;
     tutti__text_add(text, "gpu\n");
     for (size_t i = 0; i < TUTTI_COUNT(all); i++)
-        missing_count += report(all[i], text);
+        missing_count += load_report(all[i], text);
     report_devices(text);
     return missing_count;
 }

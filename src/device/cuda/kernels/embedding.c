@@ -17,8 +17,9 @@ size_t tutti__cuda_embedding_workspace(const tutti_cuda_embedding *call)
            tutti__cuda_sort_workspace(call->count);
 }
 
-static tutti_status start(tutti_cuda_stream on, const tutti_cuda_embedding *call, const char *entry,
-                          int64_t blocks, int threads, void **arguments)
+static tutti_status embedding_start(tutti_cuda_stream on, const tutti_cuda_embedding *call,
+                                    const char *entry, int64_t blocks, int threads,
+                                    void **arguments)
 {
     char options[TUTTI_CUDA_OPTIONS_SIZE];
     TUTTI_TRY(tutti__cuda_row_check(entry, call->type, call->width, TUTTI_CUDA_MOST_WIDTH));
@@ -44,8 +45,9 @@ tutti_status tutti__cuda_embedding(tutti_cuda_stream on, const tutti_cuda_embedd
     int64_t blocks = tutti__cuda_ceil(c.count * vectors_of(call), 256);
     if (blocks > 1 << 20)
         blocks = 1 << 20;
-    return start(on, call, "embedding", blocks, 256,
-                 (void *[]){&c.table, &c.ids, &c.count, &c.size, &c.extra, &c.period, &c.y});
+    return embedding_start(
+        on, call, "embedding", blocks, 256,
+        (void *[]){&c.table, &c.ids, &c.count, &c.size, &c.extra, &c.period, &c.y});
 }
 
 tutti_status tutti__cuda_embedding_gradient(tutti_cuda_stream on, const tutti_cuda_embedding *call)
@@ -63,10 +65,11 @@ tutti_status tutti__cuda_embedding_gradient(tutti_cuda_stream on, const tutti_cu
                                                       (size_t)tutti__cuda_type_size(c.type),
                                                   on.stream)));
     TUTTI_TRY(tutti__cuda_sort(on, c.ids, c.count, (uint32_t)c.size, ids, positions, rest));
-    TUTTI_TRY(start(on, call, "embedding_gradient", chunks, threads,
-                    (void *[]){&c.dy, &ids, &positions, &c.count, &c.size, &c.gradient, &edges}));
-    return start(on, call, "embedding_edges", chunks, threads,
-                 (void *[]){&ids, &c.count, &c.size, &edges, &c.gradient});
+    TUTTI_TRY(embedding_start(
+        on, call, "embedding_gradient", chunks, threads,
+        (void *[]){&c.dy, &ids, &positions, &c.count, &c.size, &c.gradient, &edges}));
+    return embedding_start(on, call, "embedding_edges", chunks, threads,
+                           (void *[]){&ids, &c.count, &c.size, &edges, &c.gradient});
 }
 
 static const char *const variants[] = {"-DTYPE=bf16 -DWIDTH=768", "-DTYPE=float -DWIDTH=64", NULL};

@@ -2,8 +2,8 @@
 #include "device/cuda/kernels/common.h"
 #include "tables/cuda_texts.h"
 
-static tutti_status start(tutti_cuda_stream on, int size, const char *entry, const unsigned grid[3],
-                          void **arguments)
+static tutti_status move_start(tutti_cuda_stream on, int size, const char *entry,
+                               const unsigned grid[3], void **arguments)
 {
     static const char *const options[] = {
         [1] = "-DTYPE=u8", [2] = "-DTYPE=u16", [4] = "-DTYPE=u32", [8] = "-DTYPE=u64"};
@@ -29,8 +29,8 @@ tutti_status tutti__cuda_transpose(tutti_cuda_stream on, int size, tutti_cu_poin
     int side = pairs ? 64 : 32;
     const unsigned grid[3] = {(unsigned)tutti__cuda_ceil(columns, side),
                               (unsigned)tutti__cuda_ceil(rows, side), (unsigned)batch};
-    return start(on, size, pairs ? "transpose_pairs" : "transpose", grid,
-                 (void *[]){&x, &rows, &columns, &y});
+    return move_start(on, size, pairs ? "transpose_pairs" : "transpose", grid,
+                      (void *[]){&x, &rows, &columns, &y});
 }
 
 static tutti_status move_rows(tutti_cuda_stream on, const char *entry, int size, tutti_cu_pointer x,
@@ -39,7 +39,7 @@ static tutti_status move_rows(tutti_cuda_stream on, const char *entry, int size,
 {
     int64_t blocks = tutti__cuda_ceil(count * width, 256);
     const unsigned grid[3] = {(unsigned)(blocks < 1 << 20 ? blocks : 1 << 20), 1, 1};
-    return start(on, size, entry, grid, (void *[]){&x, &ids, &count, &width, &rows, &y});
+    return move_start(on, size, entry, grid, (void *[]){&x, &ids, &count, &width, &rows, &y});
 }
 
 tutti_status tutti__cuda_gather_rows(tutti_cuda_stream on, int size, tutti_cu_pointer x,

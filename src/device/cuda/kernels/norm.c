@@ -29,7 +29,8 @@ size_t tutti__cuda_norm_workspace(const tutti_cuda_norm *call)
            sizeof(float);
 }
 
-static tutti_status prepare(const tutti_cuda_norm *call, char *options, tutti_cuda_launch *launch)
+static tutti_status norm_prepare(const tutti_cuda_norm *call, char *options,
+                                 tutti_cuda_launch *launch)
 {
     TUTTI_TRY(tutti__cuda_row_check("norm", call->type, call->width, TUTTI_CUDA_MOST_WIDTH));
     snprintf(options, TUTTI_CUDA_OPTIONS_SIZE, "-DTYPE=%s -DWIDTH=%d -DTHREADS=%d -DRMS=%d",
@@ -45,7 +46,7 @@ tutti_status tutti__cuda_norm(tutti_cuda_stream on, const tutti_cuda_norm *call)
     char options[TUTTI_CUDA_OPTIONS_SIZE];
     tutti_cuda_launch launch;
     tutti_cuda_norm c = *call;
-    TUTTI_TRY(prepare(call, options, &launch));
+    TUTTI_TRY(norm_prepare(call, options, &launch));
     launch.entry = "norm_rows";
     launch.grid[0] = (unsigned)tutti__cuda_ceil(c.rows, rows_of_a_block(call));
     return TUTTI_CUDA_LAUNCH(on.device, on.stream, &launch, &c.x, &c.residual, &c.gamma, &c.beta,
@@ -57,7 +58,7 @@ tutti_status tutti__cuda_norm_gradient(tutti_cuda_stream on, const tutti_cuda_no
     char options[TUTTI_CUDA_OPTIONS_SIZE];
     tutti_cuda_launch launch;
     tutti_cuda_norm c = *call;
-    TUTTI_TRY(prepare(call, options, &launch));
+    TUTTI_TRY(norm_prepare(call, options, &launch));
     launch.entry = "norm_gradient";
     launch.grid[0] = (unsigned)gradient_blocks(call);
     TUTTI_TRY(TUTTI_CUDA_LAUNCH(on.device, on.stream, &launch, &c.x, &c.dy, &c.along, &c.gamma,

@@ -2,9 +2,9 @@
 #include "device/cuda/kernels/common.h"
 #include "tables/cuda_texts.h"
 
-static tutti_status start(tutti_cuda_stream on, tutti_cuda_type type, const char *entry,
-                          tutti_random_key key, uint64_t first, int64_t count, float a, float b,
-                          tutti_cu_pointer y)
+static tutti_status random_start(tutti_cuda_stream on, tutti_cuda_type type, const char *entry,
+                                 tutti_random_key key, uint64_t first, int64_t count, float a,
+                                 float b, tutti_cu_pointer y)
 {
     char options[TUTTI_CUDA_OPTIONS_SIZE];
     if (first % 4 != 0)
@@ -26,14 +26,14 @@ tutti_status tutti__cuda_random_uniform(tutti_cuda_stream on, tutti_cuda_type ty
                                         tutti_random_key key, uint64_t first, int64_t count,
                                         float low, float scale, tutti_cu_pointer y)
 {
-    return start(on, type, "random_uniform", key, first, count, low, scale, y);
+    return random_start(on, type, "random_uniform", key, first, count, low, scale, y);
 }
 
 tutti_status tutti__cuda_random_normal(tutti_cuda_stream on, tutti_cuda_type type,
                                        tutti_random_key key, uint64_t first, int64_t count,
                                        float mean, float deviation, tutti_cu_pointer y)
 {
-    return start(on, type, "random_normal", key, first, count, mean, deviation, y);
+    return random_start(on, type, "random_normal", key, first, count, mean, deviation, y);
 }
 
 static const char *const variants[] = {"-DTYPE=float", "-DTYPE=bf16", "-DTYPE=f16", NULL};

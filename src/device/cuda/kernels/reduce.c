@@ -8,8 +8,9 @@ enum {
     MOST_PIECES = 512,
 };
 
-static tutti_status start(tutti_cuda_stream on, tutti_cuda_type type, bool maximum,
-                          const char *entry, unsigned across, unsigned down, void **arguments)
+static tutti_status reduce_start(tutti_cuda_stream on, tutti_cuda_type type, bool maximum,
+                                 const char *entry, unsigned across, unsigned down,
+                                 void **arguments)
 {
     char options[TUTTI_CUDA_OPTIONS_SIZE];
     snprintf(options, sizeof options, "-DTYPE=%s -DOUT=float -DMAXIMUM=%d",
@@ -40,18 +41,18 @@ tutti_status tutti__cuda_reduce_rows(tutti_cuda_stream on, const tutti_cuda_redu
 {
     tutti_cuda_reduce c = *call;
     int64_t total = c.rows * c.width;
-    return start(on, c.type, c.maximum, "reduce_rows", (unsigned)c.rows, 1,
-                 (void *[]){&c.x, &c.width, &total, &c.y});
+    return reduce_start(on, c.type, c.maximum, "reduce_rows", (unsigned)c.rows, 1,
+                        (void *[]){&c.x, &c.width, &total, &c.y});
 }
 
 tutti_status tutti__cuda_reduce_all(tutti_cuda_stream on, const tutti_cuda_reduce *call)
 {
     tutti_cuda_reduce c = *call;
     int64_t total = c.rows * c.width, piece = PIECE, pieces = tutti__cuda_ceil(total, PIECE);
-    TUTTI_TRY(start(on, c.type, c.maximum, "reduce_rows", (unsigned)pieces, 1,
-                    (void *[]){&c.x, &piece, &total, &c.workspace}));
-    return start(on, TUTTI_CUDA_F32, c.maximum, "reduce_rows", 1, 1,
-                 (void *[]){&c.workspace, &pieces, &pieces, &c.y});
+    TUTTI_TRY(reduce_start(on, c.type, c.maximum, "reduce_rows", (unsigned)pieces, 1,
+                           (void *[]){&c.x, &piece, &total, &c.workspace}));
+    return reduce_start(on, TUTTI_CUDA_F32, c.maximum, "reduce_rows", 1, 1,
+                        (void *[]){&c.workspace, &pieces, &pieces, &c.y});
 }
 
 tutti_status tutti__cuda_reduce_columns(tutti_cuda_stream on, const tutti_cuda_reduce *call)
@@ -59,14 +60,14 @@ tutti_status tutti__cuda_reduce_columns(tutti_cuda_stream on, const tutti_cuda_r
     tutti_cuda_reduce c = *call;
     int64_t share = share_of(call), pieces = tutti__cuda_ceil(c.rows, share);
     int64_t across = tutti__cuda_ceil(c.width, 32 * (16 / tutti__cuda_type_size(c.type)));
-    TUTTI_TRY(
-        start(on, c.type, c.maximum, "reduce_columns", (unsigned)across, (unsigned)pieces,
-              (void *[]){&c.x, &c.rows, &c.width, &share, pieces == 1 ? &c.y : &c.workspace}));
+    TUTTI_TRY(reduce_start(
+        on, c.type, c.maximum, "reduce_columns", (unsigned)across, (unsigned)pieces,
+        (void *[]){&c.x, &c.rows, &c.width, &share, pieces == 1 ? &c.y : &c.workspace}));
     if (pieces == 1)
         return TUTTI_OK;
     across = tutti__cuda_ceil(c.width, 128);
-    return start(on, TUTTI_CUDA_F32, c.maximum, "reduce_columns", (unsigned)across, 1,
-                 (void *[]){&c.workspace, &pieces, &c.width, &pieces, &c.y});
+    return reduce_start(on, TUTTI_CUDA_F32, c.maximum, "reduce_columns", (unsigned)across, 1,
+                        (void *[]){&c.workspace, &pieces, &c.width, &pieces, &c.y});
 }
 
 static const char *const variants[] = {"-DTYPE=float -DOUT=float -DMAXIMUM=0",

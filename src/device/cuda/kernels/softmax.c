@@ -2,8 +2,8 @@
 #include "device/cuda/kernels/common.h"
 #include "tables/cuda_texts.h"
 
-static tutti_status start(tutti_cuda_stream on, tutti_cuda_type type, const char *entry,
-                          int64_t rows, int width, void **arguments)
+static tutti_status softmax_start(tutti_cuda_stream on, tutti_cuda_type type, const char *entry,
+                                  int64_t rows, int width, void **arguments)
 {
     char options[TUTTI_CUDA_OPTIONS_SIZE];
     TUTTI_TRY(tutti__cuda_row_check(entry, type, width, TUTTI_CUDA_MOST_WIDTH));
@@ -25,14 +25,15 @@ static tutti_status start(tutti_cuda_stream on, tutti_cuda_type type, const char
 tutti_status tutti__cuda_softmax(tutti_cuda_stream on, tutti_cuda_type type, tutti_cu_pointer x,
                                  tutti_cu_pointer y, int64_t rows, int width)
 {
-    return start(on, type, "softmax", rows, width, (void *[]){&x, &y, &rows});
+    return softmax_start(on, type, "softmax", rows, width, (void *[]){&x, &y, &rows});
 }
 
 tutti_status tutti__cuda_softmax_gradient(tutti_cuda_stream on, tutti_cuda_type type,
                                           tutti_cu_pointer y, tutti_cu_pointer dy,
                                           tutti_cu_pointer dx, int64_t rows, int width)
 {
-    return start(on, type, "softmax_gradient", rows, width, (void *[]){&y, &dy, &dx, &rows});
+    return softmax_start(on, type, "softmax_gradient", rows, width,
+                         (void *[]){&y, &dy, &dx, &rows});
 }
 
 static const char *const variants[] = {"-DTYPE=float -DWIDTH=64 -DTHREADS=32",

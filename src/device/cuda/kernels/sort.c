@@ -15,8 +15,8 @@ size_t tutti__cuda_sort_workspace(int64_t count)
     return (size_t)(align(tutti__cuda_ceil(count, TILE) * DIGITS * 4) + 2 * align(count * 4));
 }
 
-static tutti_status start(tutti_cuda_stream on, const char *entry, int64_t blocks, int threads,
-                          void **arguments)
+static tutti_status sort_start(tutti_cuda_stream on, const char *entry, int64_t blocks, int threads,
+                               void **arguments)
 {
     return tutti__cuda_launch_on(on.device, on.stream,
                                  &(tutti_cuda_launch){.source = &tutti_cuda_source_sort,
@@ -40,12 +40,12 @@ tutti_status tutti__cuda_sort(tutti_cuda_stream on, tutti_cu_pointer keys, int64
         bool to_result = (passes - pass) % 2 == 1;
         tutti_cu_pointer next_keys = to_result ? ret_keys : other_keys;
         tutti_cu_pointer next_positions = to_result ? ret_positions : other_positions;
-        TUTTI_TRY(start(on, "sort_count", tiles, 256,
-                        (void *[]){&keys, &count, &most, &shift, &workspace}));
-        TUTTI_TRY(start(on, "sort_scan", 1, 1024, (void *[]){&workspace, &total}));
-        TUTTI_TRY(start(on, "sort_move", tiles, 256,
-                        (void *[]){&keys, &positions, &count, &most, &shift, &workspace, &next_keys,
-                                   &next_positions}));
+        TUTTI_TRY(sort_start(on, "sort_count", tiles, 256,
+                             (void *[]){&keys, &count, &most, &shift, &workspace}));
+        TUTTI_TRY(sort_start(on, "sort_scan", 1, 1024, (void *[]){&workspace, &total}));
+        TUTTI_TRY(sort_start(on, "sort_move", tiles, 256,
+                             (void *[]){&keys, &positions, &count, &most, &shift, &workspace,
+                                        &next_keys, &next_positions}));
         keys = next_keys;
         positions = next_positions;
     }

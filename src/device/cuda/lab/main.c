@@ -19,7 +19,7 @@ static bool wanted(const char *name, int argc, char **argv)
 }
 
 /* False when the device cannot be used any more: after a fault every call fails. */
-static bool run(lab_bench *lab, const lab_check *check)
+static bool main_run(lab_bench *lab, const lab_check *check)
 {
     lab->check = check->name;
     tutti_status status = check->run(lab);
@@ -53,7 +53,7 @@ static int compile_all(void)
     return failed > 0;
 }
 
-static void report(void)
+static void main_report(void)
 {
     tutti_text text = {0};
     tutti__cuda_report(&text);
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     tutti_cuda_device *device;
     if (argc > 1 && strcmp(argv[1], "--compile") == 0)
         return compile_all();
-    report();
+    main_report();
     if (argc > 1 && strcmp(argv[1], "--report") == 0)
         return 0;
     if (getenv("TUTTI_CACHE"))
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     bool usable = true;
     for (int i = 0; i < lab_check_count && usable; i++)
         if (i == 0 || wanted(lab_checks[i].name, argc, argv))
-            usable = run(&own, &lab_checks[i]);
+            usable = main_run(&own, &lab_checks[i]);
     if (!usable)
         printf("the device is lost after this; name the checks behind it to run them\n");
     tutti__cuda_products_close(own.products);

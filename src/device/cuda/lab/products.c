@@ -24,7 +24,8 @@ static tutti_status call_product(lab_bench *lab, void *context)
     return tutti__cuda_product_run(p->plan, lab->on.stream, p->a, p->b, p->d, p->bias, p->aux);
 }
 
-static void multiply(const tutti_cuda_product *p, const double *a, const double *b, double *d)
+static void products_multiply(const tutti_cuda_product *p, const double *a, const double *b,
+                              double *d)
 {
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
@@ -54,7 +55,7 @@ static tutti_status check_plain(lab_bench *lab, tutti_cuda_product shape)
     TUTTI_TRY(tutti__cuda_product_plan(lab->products, lab->on.stream, &shape, true, &p.plan));
     TUTTI_TRY(call_product(lab, &p));
     TUTTI_TRY(lab_read(lab, shape.out, p.d, shape.m * shape.n, &d));
-    multiply(&shape, a, b, d0);
+    products_multiply(&shape, a, b, d0);
     snprintf(what, sizeof what, "%s%s %s%s to %s", shape.tf32 ? "tf32 " : "",
              tutti__cuda_type_name(shape.type), shape.transpose_a ? "a'" : "a",
              shape.transpose_b ? "b'" : "b", tutti__cuda_type_name(shape.out));
@@ -132,7 +133,7 @@ static tutti_status check_forward(lab_bench *lab, tutti_cuda_type type,
     TUTTI_TRY(tutti__cuda_product_plan(lab->products, lab->on.stream, s, true, &p.plan));
     TUTTI_TRY(call_product(lab, &p));
     TUTTI_TRY(lab_read(lab, type, p.d, count, &d));
-    multiply(s, a, b, d0);
+    products_multiply(s, a, b, d0);
     for (int64_t i = 0; i < count; i++) {
         d0[i] += bias[i % s->n];
         if (epilogue == TUTTI_CUDA_BIAS_RELU || epilogue == TUTTI_CUDA_BIAS_RELU_AUX)
@@ -166,8 +167,8 @@ static tutti_status check_forward(lab_bench *lab, tutti_cuda_type type,
         TUTTI_TRY(lab_read(lab, type, q.d, count, &d));
         TUTTI_TRY(lab_read(lab, type, q.bias, s->n, &got));
         double *before = malloc((size_t)count * 8);
-        multiply(s, a, b, before);
-        multiply(&q.shape, dy, w2, d0);
+        products_multiply(s, a, b, before);
+        products_multiply(&q.shape, dy, w2, d0);
         for (int64_t i = 0; i < count; i++) {
             double x = lab_round(type, before[i] + bias[i % s->n]);
             d0[i] *= is_relu ? x > 0 : gelu_slope(x);
@@ -202,7 +203,7 @@ static tutti_status check_bias_gradient(lab_bench *lab, tutti_cuda_type type)
     TUTTI_TRY(call_product(lab, &p));
     TUTTI_TRY(lab_read(lab, type, p.d, 192 * 384, &d));
     TUTTI_TRY(lab_read(lab, type, p.bias, 384, &got));
-    multiply(&p.shape, a, b, d0);
+    products_multiply(&p.shape, a, b, d0);
     for (int i = 0; i < 512 * 384; i++)
         sums[i % 384] += b[i];
     snprintf(what, sizeof what, "%s dw", tutti__cuda_type_name(type));

@@ -22,8 +22,8 @@ typedef struct step {
 
 static const tutti_cuda_adamw_state first_state = {1e-3f, 0.9f, 0.999f, 1e-8f, 1, 0, 0};
 
-static tutti_status plan_of(lab_bench *lab, tutti_cuda_product shape,
-                            const tutti_cuda_product_plan **ret)
+static tutti_status step_plan_of(lab_bench *lab, tutti_cuda_product shape,
+                                 const tutti_cuda_product_plan **ret)
 {
     shape.type = shape.out = TUTTI_CUDA_F32;
     return tutti__cuda_product_plan(lab->products, lab->on.stream, &shape, true, ret);
@@ -32,17 +32,18 @@ static tutti_status plan_of(lab_bench *lab, tutti_cuda_product shape,
 static tutti_status plan(lab_bench *lab, step *s)
 {
     int b = s->batch, i = s->in, h = s->hidden;
-    TUTTI_TRY(
-        plan_of(lab, (tutti_cuda_product){.m = b, .n = h, .k = i, .epilogue = TUTTI_CUDA_BIAS_RELU},
-                &s->forward1));
-    TUTTI_TRY(plan_of(lab,
-                      (tutti_cuda_product){.m = b, .n = WIDE, .k = h, .epilogue = TUTTI_CUDA_BIAS},
-                      &s->forward2));
-    TUTTI_TRY(plan_of(lab, (tutti_cuda_product){.m = h, .n = WIDE, .k = b, .transpose_a = true},
-                      &s->dw2));
-    TUTTI_TRY(plan_of(lab, (tutti_cuda_product){.m = b, .n = h, .k = WIDE, .transpose_b = true},
-                      &s->back));
-    return plan_of(lab, (tutti_cuda_product){.m = i, .n = h, .k = b, .transpose_a = true}, &s->dw1);
+    TUTTI_TRY(step_plan_of(
+        lab, (tutti_cuda_product){.m = b, .n = h, .k = i, .epilogue = TUTTI_CUDA_BIAS_RELU},
+        &s->forward1));
+    TUTTI_TRY(step_plan_of(
+        lab, (tutti_cuda_product){.m = b, .n = WIDE, .k = h, .epilogue = TUTTI_CUDA_BIAS},
+        &s->forward2));
+    TUTTI_TRY(step_plan_of(
+        lab, (tutti_cuda_product){.m = h, .n = WIDE, .k = b, .transpose_a = true}, &s->dw2));
+    TUTTI_TRY(step_plan_of(
+        lab, (tutti_cuda_product){.m = b, .n = h, .k = WIDE, .transpose_b = true}, &s->back));
+    return step_plan_of(lab, (tutti_cuda_product){.m = i, .n = h, .k = b, .transpose_a = true},
+                        &s->dw1);
 }
 
 /* dh = h > 0 ? dh : 0 */
@@ -77,7 +78,7 @@ static tutti_status reset(lab_bench *lab, step *s)
     return TUTTI_CU(lab->on.device, cuStreamSynchronize(lab->on.stream));
 }
 
-static tutti_status make(lab_bench *lab, step *s)
+static tutti_status step_make(lab_bench *lab, step *s)
 {
     int64_t counts[] = {(int64_t)s->in * s->hidden, s->hidden, (int64_t)s->hidden * WIDE, WIDE};
     size_t b = (size_t)s->batch, h = (size_t)s->hidden;
@@ -172,7 +173,8 @@ static tutti_status replay(lab_bench *lab, void *context)
     return TUTTI_CU(lab->on.device, cuGraphLaunch(s->exec, lab->on.stream));
 }
 
-static void update(const step *s, int p, double *w, const double *g, double *m, double *v, int t)
+static void step_update(const step *s, int p, double *w, const double *g, double *m, double *v,
+                        int t)
 {
     for (int64_t i = 0; i < s->counts[p]; i++) {
         m[i] = 0.9 * m[i] + 0.1 * g[i];
@@ -182,7 +184,8 @@ static void update(const step *s, int p, double *w, const double *g, double *m, 
 }
 
 /* The same in f64. Works on s->w0. */
-static double reference(const step *s, double *const *m, double *const *v, double *const *g, int t)
+static double step_reference(const step *s, double *const *m, double *const *v, double *const *g,
+                             int t)
 {
     int B = s->batch, I = s->in, H = s->hidden;
     double *h = calloc((size_t)(B * H), 8), *dh = calloc((size_t)H, 8), loss = 0;
@@ -222,12 +225,12 @@ static double reference(const step *s, double *const *m, double *const *v, doubl
                 g[0][i * H + j] += s->x0[b * I + i] * dh[j];
     }
     for (int p = 0; p < PARAMETERS; p++)
-        update(s, p, s->w0[p], g[p], m[p], v[p], t);
+        step_update(s, p, s->w0[p], g[p], m[p], v[p], t);
     free(h), free(dh);
     return loss / B;
 }
 
-static tutti_status compare(lab_bench *lab, step *s)
+static tutti_status step_compare(lab_bench *lab, step *s)
 {
     double *m[PARAMETERS], *v[PARAMETERS], *g[PARAMETERS], worst = 0, first = 0, last = 0;
     for (int p = 0; p < PARAMETERS; p++) {
@@ -241,7 +244,7 @@ static tutti_status compare(lab_bench *lab, step *s)
         TUTTI_TRY(replay(lab, s));
         TUTTI_TRY(lab_get(lab, s->mean_loss, &loss, 4));
         double mine = (double)loss / s->batch;
-        last = reference(s, m, v, g, t);
+        last = step_reference(s, m, v, g, t);
         first = t == 1 ? last : first;
         worst = fmax(worst, fabs(mine - last) / last);
         worst = mine == mine ? worst : INFINITY;
@@ -270,7 +273,7 @@ static tutti_status repeat(lab_bench *lab, step *s)
     return TUTTI_OK;
 }
 
-static void discard(lab_bench *lab, step *s)
+static void step_discard(lab_bench *lab, step *s)
 {
     if (s->exec)
         (void)lab->on.device->cu->cuGraphExecDestroy(s->exec);
@@ -286,12 +289,12 @@ static tutti_status check_step(lab_bench *lab, step *s, bool timed)
 {
     size_t nodes = 0;
     double us;
-    TUTTI_TRY(make(lab, s));
+    TUTTI_TRY(step_make(lab, s));
     TUTTI_TRY(capture(lab, s));
     TUTTI_TRY(TUTTI_CU(lab->on.device, cuGraphGetNodes(s->graph, NULL, &nodes)));
     if (!timed) {
         TUTTI_TRY(repeat(lab, s));
-        return compare(lab, s);
+        return step_compare(lab, s);
     }
     TUTTI_TRY(lab_microseconds(lab, replay, s, &us));
     printf("time %-22s %-26s %9.1f us  %.0f steps/s, %zu nodes\n", lab->check,
@@ -307,10 +310,10 @@ tutti_status lab_check_step(lab_bench *lab)
     step small = {.batch = 64, .in = 64, .hidden = 128},
          large = {.batch = 64, .in = 784, .hidden = 512};
     tutti_status status = check_step(lab, &small, false);
-    discard(lab, &small);
+    step_discard(lab, &small);
     if (status == TUTTI_OK) {
         status = check_step(lab, &large, true);
-        discard(lab, &large);
+        step_discard(lab, &large);
     }
     return status;
 }

@@ -1,0 +1,178 @@
+/* runner.c: starts each device's program: the first on the caller's thread, the others on driver
+ * threads of their own, so that a blocked operator never holds a thread of a kernel pool. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/denormals.h"
+#include "base/work_sharing.h"
+#include "exec/plan/fed_rows.h"
+#include "exec/plan/plan.h"
+#include "exec/run/drivers.h"
+#include "exec/run/rendezvous.h"
+#include "parallel/collectives/axis_group.h"
+#include "program/program.h"
+
+typedef struct driver {
+    const tutti_plan_piece *piece;
+    tutti_run *run;
+    tutti_tensor *const *values;
+    tutti_tensor **results; /* of the plan */
+    tutti_status status;
+    tutti_driver_thread *thread; /* NULL: the caller's, or there is none */
+} driver;
+
+static tutti_status drive(driver *d)
+{
+    const tutti_plan_piece *piece = d->piece;
+    size_t parameters = (size_t)piece->parameter_count, results = (size_t)piece->result_count;
+    tutti_tensor *few[16], **lists = few;
+    if (parameters + results > 16 && !(lists = malloc((parameters + results) * sizeof *lists)))
+        return d->run->commit_begin(d->run, tutti_fail(TUTTI_NO_MEMORY, "no memory for a run"));
+    tutti_status status = tutti__fed_rows_take(piece, d->values, lists);
+    if (status == TUTTI_OK) {
+        uint64_t before = tutti__denormals_to_zero();
+        tutti__error_forget();
+        status =
+            piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
+        tutti__denormals_set(before);
+        tutti__tensors_drop(piece->parameter_count, lists);
+    } else {
+        status = d->run->commit_begin(d->run, status);
+    }
+    for (size_t i = 0; status == TUTTI_OK && i < results; i++)
+        d->results[piece->results[i]] = lists[parameters + i];
+    if (lists != few)
+        free(lists);
+    return status;
+}
+
+static void drive_on_thread(void *argument)
+{
+    driver *d = argument;
+    d->status = drive(d);
+}
+
+static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                             tutti_tensor **results)
+{
+    if (plan->piece_count < 1)
+        return TUTTI_OK; /* nothing to run */
+    driver *drivers = calloc((size_t)plan->piece_count, sizeof *drivers);
+    if (!drivers)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    tutti__state_hold(run->state); /* until all have taken their values: of one step */
+    run->taking = plan->piece_count;
+    for (int i = 0; i < plan->piece_count; i++) {
+        driver *d = &drivers[i];
+        *d = (driver){.piece = &plan->pieces[i], .run = run, .values = values, .results = results};
+        if (i > 0)
+            d->thread = tutti__driver_start(drive_on_thread, d);
+        if (i > 0 && !d->thread)
+            tutti__rendezvous_fail(run, tutti_fail(TUTTI_NO_MEMORY, "no thread for device %s",
+                                                   d->piece->device->name));
+    }
+    bool before = tutti__helper_may(true); /* while it waits for the others */
+    drivers[0].status = drive(&drivers[0]);
+    tutti_status status = drivers[0].status;
+    for (int i = 1; i < plan->piece_count; i++) {
+        if (drivers[i].thread)
+            tutti__driver_wait(drivers[i].thread);
+        if (drivers[i].status != TUTTI_OK)
+            status = drivers[i].status;
+    }
+    tutti__helper_may(before);
+    tutti__run_let_go(run);
+    free(drivers);
+    if (run->rendezvous->error.status != TUTTI_OK)
+        status = tutti__error_restore(&run->rendezvous->error); /* the first one is the cause */
+    return status;
+}
+
+/* Whether it updates the counter that the run has a ticket for. */
+static bool advances(const tutti_plan *plan, const tutti_run *run)
+{
+    for (size_t i = 0; i < plan->updated.count; i++)
+        if (plan->updated.data[i] == run->ticket.counter)
+            return true;
+    return false;
+}
+
+static tutti_status run_pieces(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                               tutti_tensor **results)
+{
+    tutti_rendezvous rendezvous;
+    if (plan->counter)
+        run->ticket = tutti__ticket_take(run->state, plan->counter);
+    tutti__rendezvous_init(&rendezvous, plan->piece_count);
+    rendezvous.advances = advances(plan, run);
+    if (!plan->shadows) {
+        rendezvous.update_count = (int)plan->updated.count;
+        rendezvous.updates = plan->updated.data;
+    }
+    run->rendezvous = &rendezvous;
+    run->commit_begin = tutti__commit_begin;
+    run->commit_end = tutti__commit_end;
+    tutti_status status;
+    if (plan->piece_count == 1) {
+        driver d = {.piece = &plan->pieces[0], .run = run, .values = values, .results = results};
+        status = drive(&d);
+    } else {
+        status = run_many(plan, run, values, results);
+    }
+    tutti__rendezvous_end(&rendezvous);
+    return status;
+}
+
+static tutti_status run_claiming(const tutti_plan *plan, tutti_run *run,
+                                 tutti_tensor *const *values, tutti_tensor **results)
+{
+    if (!plan->shadows)
+        return run_pieces(plan, run, values, results);
+    int count = (int)plan->updated.count;
+    TUTTI_TRY(tutti__state_claim(run->state, count, plan->updated.data, run->deadline));
+    tutti_status status = run_pieces(plan, run, values, results);
+    tutti__state_unclaim(run->state, count, plan->updated.data);
+    return status;
+}
+
+/* Before it claims anything: who is in already may have to wait for claims. */
+static tutti_status run_in_axis_group(const tutti_plan *plan, tutti_run *run,
+                                      tutti_tensor *const *values, tutti_tensor **results)
+{
+    tutti_axis_group *axis_group =
+        run->axis_group && run->axis_group->inner && plan->piece_count > 1 ? run->axis_group : NULL;
+    if (axis_group)
+        TUTTI_TRY(tutti__axis_group_enter(axis_group, plan->joins, run->deadline));
+    tutti_status status = run_claiming(plan, run, values, results);
+    if (axis_group)
+        tutti__axis_group_leave(axis_group, plan->joins);
+    return status;
+}
+
+tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
+                             tutti_tensor **ret_results)
+{
+    tutti_tensor *few[16], **results = few;
+    size_t count = (size_t)plan->result_count;
+    size_t wanted = plan->rest ? count : (size_t)plan->fetch_count;
+    if (count > 16 && !(results = malloc(count * sizeof *results)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    memset(results, 0, count * sizeof *results);
+    tutti_status status = TUTTI_OK;
+    if (plan->meets)
+        status = tutti__team_agree(run->axis_group, (int64_t)plan->schedule.count,
+                                   plan->schedule.data, run->deadline);
+    if (status == TUTTI_OK)
+        status = run_in_axis_group(plan, run, values, results);
+    if (status != TUTTI_OK && plan->meets && !(plan->dries && status == TUTTI_OUT_OF_RANGE))
+        tutti__axis_group_fail(run->axis_group, status);
+    for (size_t i = 0; i < count; i++) {
+        if (status == TUTTI_OK && i < wanted)
+            ret_results[i] = results[i];
+        else
+            tutti_tensor_release(results[i]);
+    }
+    if (results != few)
+        free(results);
+    return status;
+}

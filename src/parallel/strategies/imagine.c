@@ -1,0 +1,63 @@
+/* imagine.c: a strategy of replicas that are not there, as one of them would have it: what is
+ * compiled for it is what that replica would run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/params.h"
+#include "parallel/strategies/strategy.h"
+
+static const tutti_param device_param =
+    TUTTI_PARAM("DEVICE", "cpu:0", "the device of programs that name none");
+
+tutti_status tutti__axis_group_imagine(int size, int first, const char *device,
+                                       tutti_axis_group **ret)
+{
+    tutti_axis_group *axis_group = calloc(1, sizeof *axis_group);
+    if (axis_group) {
+        tutti__axis_group_runs_init(axis_group);
+        axis_group->size = size;
+        axis_group->first = first;
+        axis_group->local = 1;
+        axis_group->devices = calloc(1, sizeof *axis_group->devices);
+    }
+    if (!axis_group || !axis_group->devices) {
+        tutti__axis_group_close(axis_group);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a strategy");
+    }
+    snprintf(axis_group->devices[0], sizeof axis_group->devices[0], "%s", device);
+    *ret = axis_group;
+    return TUTTI_OK;
+}
+
+static tutti_status imagine_fill(tutti_strategy *s, int replicas, int first)
+{
+    const char *device = s->options.devices ? s->options.devices : tutti__param_text(&device_param);
+    TUTTI_TRY(tutti__strategy_take_shards(s));
+    s->local = 1;
+    s->devices = calloc(1, sizeof *s->devices);
+    s->device_names = calloc(1, sizeof *s->device_names);
+    if (!s->devices || !s->device_names)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a strategy");
+    snprintf(s->devices[0], sizeof s->devices[0], "%s", device);
+    s->device_names[0] = s->devices[0];
+    if (s->kind->central)
+        snprintf(s->central, sizeof s->central, "%s", device);
+    if (s->options.deterministic && replicas > s->options.shards)
+        return tutti_fail(TUTTI_INVALID,
+                          "%d shards cannot be shared by %d replicas; give more: --set shards=%d",
+                          s->options.shards, replicas, replicas);
+    return tutti__axis_group_imagine(replicas, first, device, &s->axis_group);
+}
+
+tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
+                                        const tutti_strategy_options *options)
+{
+    tutti_strategy *s = tutti__strategy_new(name, options);
+    if (!s || !s->kind)
+        return s;
+    tutti_status status = imagine_fill(s, replicas, first);
+    if (status != TUTTI_OK)
+        tutti__error_capture(status, &s->error);
+    return s;
+}

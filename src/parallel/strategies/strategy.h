@@ -1,0 +1,99 @@
+/* strategy.h: what a strategy is. One file each, ending in one descriptor.
+ * tables: tutti_strategy_kind */
+#ifndef TUTTI_PARALLEL_STRATEGIES_STRATEGY_H
+#define TUTTI_PARALLEL_STRATEGIES_STRATEGY_H
+
+#include <stdatomic.h>
+
+#include "base/status.h"
+#include "data/dataset.h"
+#include "parallel/collectives/axis_group.h"
+#include "parallel/spmd/spmd.h"
+#include "program/target.h"
+#include "tutti/strategy.h"
+
+typedef struct tutti_strategy_kind {
+    const char *name;    /* "mirrored" */
+    const char *doc;     /* one line */
+    const char *devices; /* where none are named: "cpu:*"; NULL: TUTTI_DEVICE's */
+    bool several;        /* devices in one process */
+    bool processes;      /* workers of a cluster */
+    bool central;        /* variables live on one device */
+} tutti_strategy_kind;
+
+struct tutti_strategy {
+    const tutti_strategy_kind *kind;
+    _Atomic int references;
+    tutti_strategy_options options; /* strings are the strategy's own */
+    tutti_error error;              /* why it cannot be used */
+    tutti_cluster *cluster;         /* owned, or NULL */
+    tutti_axis_group *axis_group;
+    char (*devices)[64]; /* of this process */
+    const char **device_names;
+    int64_t *limits; /* bytes of memory of each device; 0: none */
+    int local;
+    char central[64]; /* where variables live, of central storage */
+    tutti_shared_memory memory;
+    tutti_share shares[TUTTI_SHARD_OFF + 1]; /* by policy: what this process reads of a dataset */
+    int64_t *counts;                         /* rows that each process has in the step at hand, */
+    int64_t counted;                         /* and all have; as they agreed last */
+    tutti_arena strings;
+};
+
+/* ---- strategy.c ---- */
+/* Of that name, with a copy of the options, and nothing opened. */
+tutti_strategy *tutti__strategy_new(const char *name, const tutti_strategy_options *options);
+/* Where none were given, those of TUTTI_SHARDS; refuses what cannot be. */
+tutti_status tutti__strategy_take_shards(tutti_strategy *s);
+/* How a job with a batch of so many rows is spread. */
+tutti_spmd tutti__strategy_spmd(const tutti_strategy *strategy, int64_t batch);
+/* The same where processes have as many rows as they agreed on last. */
+tutti_spmd tutti__strategy_spmd_own(const tutti_strategy *strategy, const int64_t *counts,
+                                    int64_t batch);
+/* Whether the job's graph is rewritten at all: not for one replica, unless deterministic. */
+bool tutti__strategy_rewrites(const tutti_strategy *strategy);
+/* Memory that the job's other processes on this machine reach, or NULL. */
+/* Processes that are set to sum in different ways are found out, on all of them; when it is made,
+ * with the name of what travels between them (NULL: as it is). */
+tutti_status tutti__strategy_consistent(const tutti_strategy *strategy, const char *wire);
+const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy);
+tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy);
+/* The algorithm of sums that was asked for, by the name that it has between ranks of so many
+ * machines; NULL: by cost. */
+const char *tutti__strategy_algorithm(const tutti_strategy *strategy, int hosts);
+/* INVALID where both an algorithm and a form on the wire that has its own were asked for; of
+ * several processes. */
+tutti_status tutti__strategy_check_wire(const tutti_strategy *strategy, int hosts);
+
+/* ---- input.c ---- */
+/* What this process reads under a policy; NULL where there is one process. */
+const tutti_share *tutti__strategy_share(tutti_strategy *strategy, tutti_shard_policy policy);
+/* How the processes are to share the dataset. For an evaluation everything has to be seen once, so
+ * that what cannot be shared as asked is shared by element. */
+tutti_status tutti__strategy_shard(const tutti_strategy *strategy, const tutti_dataset *dataset,
+                                   bool evaluates, tutti_shard_policy *ret);
+/* "auto", "file", …; false: there is no such policy. */
+bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret);
+
+/* ---- job.c ---- */
+/* What the flags of a job ask of its strategy; a wrong word is the job's error. Texts are the
+ * job's. */
+tutti_strategy_options tutti__job_strategy_options(tutti_job *job);
+
+/* ---- imagine.c ---- */
+/* A strategy of so many replicas of which this process is number `first`, and no other is there:
+ * programs can be compiled for it, and not run. `options`: deterministic, shards, buckets, overlap,
+ * wire, compression, sparse count, and `devices`, which names one. Carries its error, as
+ * tutti_strategy_create's; NULL without memory. */
+tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
+                                        const tutti_strategy_options *options);
+
+/* ---- devices.c ---- */
+/* Those of the options or of the kind, opened. */
+tutti_status tutti__strategy_devices(tutti_strategy *s);
+/* Bytes that a device may take; 0: it is not limited. */
+int64_t tutti__strategy_limit(const tutti_strategy *s, const char *device);
+/* Where variables live: the device that was named, or the first one. */
+tutti_status tutti__strategy_central(tutti_strategy *s);
+
+#endif
