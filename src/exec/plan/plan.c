@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/pointers.h"
-#include "exec/plan/bodies.h"
+#include "exec/plan/cache.h"
 #include "exec/plan/fed_rows.h"
 #include "exec/plan/parts.h"
 #include "exec/plan/segment.h"

@@ -41,7 +41,7 @@ tutti_status tutti__axis_group_create(tutti_comm *world, int local, const char *
 /* Ends the processes' group as well. NULL is fine. */
 tutti_status tutti__axis_group_close(tutti_axis_group *axis_group);
 
-/* ---- axis_group_runs.c ---- */
+/* ---- axis_group.c ---- */
 void tutti__axis_group_runs_init(tutti_axis_group *axis_group);
 /* Around a run, where there are several devices (`inner`). Runs whose devices meet go one after the
  * other: what they exchange belongs to one of them. DEADLINE when another has not ended by then. */
@@ -59,15 +59,6 @@ tutti_status tutti__axis_group_trace_open(tutti_axis_group *axis_group);
 /* Collective while the axis group is whole; after a failure each process writes TUTTI_TRACE.rankN.
  */
 void tutti__axis_group_trace_close(tutti_axis_group *axis_group);
-
-/* A axis group of which nobody is there but replica `first`: programs can be compiled for it. */
-tutti_status tutti__axis_group_imagine(int size, int first, const char *device,
-                                       tutti_axis_group **ret);
-
-/* ---- measure.c ---- */
-/* What collectives between the devices of this process cost: measured once, in some milliseconds;
- * a guess where they have no cores of their own. */
-tutti_status tutti__axis_group_cost(tutti_axis_group *axis_group, tutti_comm_cost *ret);
 
 /* The local replica on a device, or -1. */
 int tutti__axis_group_find(const tutti_axis_group *axis_group, const char *device);
@@ -93,7 +84,7 @@ tutti_status tutti__axis_group_compressed(tutti_axis_group *axis_group, int loca
                                           tutti_state *state, const char *name,
                                           const char *compression, const tutti_type *type,
                                           float *data, const tutti_axis_group_call *call);
-/* ---- axis_group_parts.c ---- */
+/* ---- axis_group_sums.c ---- */
 /* A value of a bucket of which a replica wants elements [first, end) only: it is `count` elements
  * at `offset` of the bucket. One that may be `late` is not added up where there are two replicas:
  * `other` is where the other one's `count` elements lie. */
