@@ -13,7 +13,7 @@
 #include "bench/examples.h"
 #include "bench/roofline.h"
 #include "device/cpu/frame.h"
-#include "nn/training/forecast.h"
+#include "nn/training/forecast_model.h"
 
 /* As long and as often as a rehearsal plays (device/cpu/rehearse.c): on a machine that is faster at
  * times, whoever looks longer finds less. */

@@ -6,7 +6,6 @@
 
 #include "base/cpu.h"
 #include "base/params.h"
-#include "base/pool.h"
 #include "base/status.h"
 #include "tables/kernel.h"
 
@@ -195,10 +194,4 @@ int tutti__kernel_list(const char *op, const char *target, int capacity, const t
             ret[at] = *k;
     }
     return count;
-}
-
-void tutti_parallel(const tutti_kernel_call *call, int64_t count,
-                    void (*piece)(void *context, int64_t index), void *context)
-{
-    tutti__pool_run(call->pool, count, piece, context);
 }

@@ -1,4 +1,4 @@
-#include "program/tune_file.h"
+#include "program/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,6 @@
 #include "base/test.h"
 #include "base/world.h"
 #include "ops/sample.h"
-#include "program/tune_file.h"
 
 typedef struct bench {
     char folder[64];

@@ -303,5 +303,5 @@ TUTTI_TEST(sources_that_fail_name_the_line_of_their_call)
     CHECK_PLACE(tutti_cifar10(job, "nothing"));
     CHECK_PLACE(tutti_range_dataset(job, 0, 1, 0));
     CHECK_PLACE(tutti_from_generator(job, &(tutti_generator){0}));
-    CHECK_PLACE((tutti_from_tensor_slices)(job, 0, NULL));
+    CHECK_PLACE(TUTTI_AT((tutti_from_tensor_slices)(job, 0, NULL)));
 }

@@ -84,7 +84,7 @@ static tutti_status blame(const tutti_instruction *instruction, const tutti_kern
 /* Whether the value comes from outside: fed, or a variable. */
 static bool is_given(const tutti_program *program, int32_t value)
 {
-    tutti_tile_space space = program->values[program->values[value].root].space;
+    tutti_memory_space space = program->values[program->values[value].root].space;
     return program->values[value].maker < 0 &&
            (space == TUTTI_IN_INPUT || space == TUTTI_IN_VARIABLE);
 }

@@ -42,4 +42,22 @@ void tutti__cache_keep(tutti_plan_cache *cache, size_t limit, const tutti_key *k
 void tutti__cache_forget(tutti_plan_cache *cache, uint64_t constants);
 void tutti__cache_free(tutti_plan_cache *cache);
 
+/* ---- plans of sub-graphs ---- */
+
+#define TUTTI_BODY_SHAPES 4
+
+/* A parameter that its results need, and which of the call's inputs it is. Shapes of the others
+ * make no new plan. */
+typedef struct tutti_body_feed {
+    tutti_edge edge;
+    int64_t input;
+} tutti_body_feed;
+
+/* Where the plans of this sub-graph are kept; NULL: no memory. Valid until the next call. */
+tutti_plan_cache *tutti__bodies_cache(tutti_plan *plan, const tutti_graph *body);
+/* What a call of this sub-graph feeds; valid as long as the plan. */
+tutti_status tutti__bodies_feeds(tutti_plan *plan, const tutti_graph *body, int *ret_count,
+                                 const tutti_body_feed **ret_feeds);
+void tutti__bodies_free(tutti_bodies *bodies); /* NULL is fine */
+
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/pointers.h"
-#include "exec/plan/bodies.h"
+#include "exec/plan/cache.h"
 #include "exec/plan/fed_rows.h"
 #include "exec/plan/segment.h"
 #include "program/program.h"
@@ -314,7 +314,7 @@ static const char *collective_text(tutti_arena *arena, const tutti_node *node, i
                                node->output_count, tutti_type_text(&node->types[value], type));
 }
 
-/* What the processes of the job meet in, for tutti__team_agree: device by device, since each has an
+/* What the processes of the job meet in, for tutti__axis_group_agree: device by device, since each has an
  * order of its own, and what of two devices stands first depends on the process. */
 static tutti_status note_schedule(const tutti_engine_options *options,
                                   const tutti_run_request *request, int64_t batch,

@@ -46,7 +46,7 @@ typedef struct tutti_plan {
     int fetch_count;
     int *fetches;
     uint64_t constants;   /* the request's */
-    tutti_bodies *bodies; /* plans of its sub-graphs, see bodies.h; NULL: none has run */
+    tutti_bodies *bodies; /* plans of its sub-graphs, see cache.h; NULL: none has run */
     size_t arena_bytes;
     double flops, recomputed_flops; /* of programs in which something is computed again */
     char note[TUTTI_LIMIT_NOTE];    /* what was chosen for the limit of memory, or "" */

@@ -6,7 +6,7 @@
 
 #include "base/params.h"
 #include "base/world.h"
-#include "exec/plan/bodies.h"
+#include "exec/plan/cache.h"
 
 static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0",

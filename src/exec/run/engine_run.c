@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/world.h"
-#include "exec/plan/bodies.h"
+#include "exec/plan/cache.h"
 #include "exec/run/engine_inside.h"
 #include "exec/run/rehearse.h"
 

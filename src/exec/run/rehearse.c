@@ -7,8 +7,8 @@
 #include "base/denormals.h"
 #include "base/world.h"
 #include "exec/plan/fed_rows.h"
-#include "exec/run/drivers.h"
 #include "exec/run/rendezvous.h"
+#include "exec/run/runner.h"
 #include "program/program.h"
 
 typedef struct part {

@@ -3,6 +3,7 @@
 
 #include "base/require.h"
 #include "exec/plan/share.h"
+#include "exec/run/engine_inside.h"
 #include "tutti/ops_state.h"
 #include "tutti/strategy.h"
 
@@ -102,4 +103,90 @@ tutti_status tutti_replica_assign(const tutti_replica *replica, tutti_session *s
     tutti_tensor_release(all);
     TUTTI_TRY(status);
     return central ? wait_for_all(replica) : TUTTI_OK;
+}
+
+/* ---- copies on the devices of a strategy ---- */
+
+int tutti_mirrored_count(tutti_session *session, tutti_sym variable)
+{
+    if (!session)
+        return 0;
+    tutti_state_variable *found =
+        variable.node ? tutti__state_find(tutti__engine_state(tutti__session_engine(session)),
+                                          tutti__state_name(variable.node))
+                      : NULL;
+    return found ? (int)found->pieces.count : 0;
+}
+
+tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int local,
+                                tutti_tensor **ret_value)
+{
+    TUTTI_REQUIRE(session);
+    tutti_state *state = tutti__engine_state(tutti__session_engine(session));
+    if (local < 0 || local >= tutti_mirrored_count(session, variable))
+        return tutti_fail(TUTTI_INVALID, "there is no copy %d of this variable", local);
+    tutti_state_variable *found = tutti__state_find(state, tutti__state_name(variable.node));
+    TUTTI_TRY(tutti__variable_intact(found));
+    tutti_tensor *value = tutti__piece_acquire(state, found->pieces.data[local]), *host;
+    if (!value)
+        return tutti_fail(TUTTI_UNINITIALIZED, "variable '%s' has no value on %s",
+                          variable.node->name, found->pieces.data[local]->device);
+    tutti_status status = tutti__tensor_to_host(value, &host);
+    if (status == TUTTI_OK) {
+        status = tutti_tensor_cast(host, tutti_tensor_dtype(host), ret_value);
+        tutti_tensor_release(host);
+    }
+    tutti_tensor_release(value);
+    return status;
+}
+
+/* ---- put together over processes ---- */
+
+/* Between processes; NULL where there is one, or they are only imagined. */
+static tutti_comm *world_of(const tutti_engine *engine)
+{
+    const tutti_strategy *strategy = engine->options.strategy;
+    return tutti_strategy_workers(strategy) > 1 && strategy->axis_group
+               ? strategy->axis_group->world
+               : NULL;
+}
+
+static tutti_status sum(void *context, void *data, int64_t count, tutti_dtype dtype)
+{
+    return tutti_comm_all_reduce(context, data, data, count, dtype, TUTTI_SUM, NULL);
+}
+
+bool tutti__engine_apart(const tutti_engine *engine, bool slots)
+{
+    return world_of(engine) && tutti__state_apart(engine->state, slots);
+}
+
+tutti_status tutti__engine_join(tutti_engine *engine, bool slots)
+{
+    tutti_comm *world = world_of(engine);
+    return tutti__state_join(
+        engine->state, slots,
+        &(tutti_state_sum){.sum = world ? sum : NULL,
+                           .context = world,
+                           .replicas = tutti_strategy_replicas(engine->options.strategy)});
+}
+
+static tutti_status together_gather(void *context, const float *mine, int64_t count, float *all)
+{
+    return tutti_comm_gather(context, mine, all, count, TUTTI_F32, 0, NULL);
+}
+
+bool tutti__engine_has_error_feedback(const tutti_engine *engine)
+{
+    return tutti__state_has_error_feedback(engine->state);
+}
+
+tutti_status tutti__engine_gather_error_feedback(tutti_engine *engine)
+{
+    tutti_comm *world = world_of(engine);
+    return tutti__state_gather_error_feedback(
+        engine->state,
+        &(tutti_state_gather){.gather = world ? together_gather : NULL,
+                              .context = world,
+                              .processes = tutti_strategy_workers(engine->options.strategy)});
 }

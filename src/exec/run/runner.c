@@ -1,13 +1,18 @@
 /* runner.c: starts each device's program: the first on the caller's thread, the others on driver
  * threads of their own, so that a blocked operator never holds a thread of a kernel pool. */
+#include "exec/run/runner.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/denormals.h"
+#include "base/pause.h"
 #include "base/work_sharing.h"
 #include "exec/plan/fed_rows.h"
 #include "exec/plan/plan.h"
-#include "exec/run/drivers.h"
 #include "exec/run/rendezvous.h"
 #include "parallel/collectives/axis_group.h"
 #include "program/program.h"
@@ -160,7 +165,7 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
     memset(results, 0, count * sizeof *results);
     tutti_status status = TUTTI_OK;
     if (plan->meets)
-        status = tutti__team_agree(run->axis_group, (int64_t)plan->schedule.count,
+        status = tutti__axis_group_agree(run->axis_group, (int64_t)plan->schedule.count,
                                    plan->schedule.data, run->deadline);
     if (status == TUTTI_OK)
         status = run_in_axis_group(plan, run, values, results);
@@ -175,4 +180,123 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
     if (results != few)
         free(results);
     return status;
+}
+
+/* ---- drivers: threads that run programs ---- */
+
+enum { IDLE, READY, DONE };
+enum { LOOKS = 4000 };
+
+struct tutti_driver_thread {
+    tutti_driver_thread *next; /* free ones */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    _Atomic int state;
+    void (*task)(void *context);
+    void *context;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static tutti_driver_thread *idle; /* under lock */
+
+static bool is_ready(const void *context)
+{
+    const tutti_driver_thread *d = context;
+    return atomic_load_explicit(&d->state, memory_order_acquire) == READY;
+}
+
+static bool is_done(const void *context)
+{
+    const tutti_driver_thread *d = context;
+    return atomic_load_explicit(&d->state, memory_order_acquire) == DONE;
+}
+
+/* Looks for a while, and helps devices that are still at work; true when it is over. */
+static bool look(const tutti_awaited *wait)
+{
+    bool guest = tutti__helper_begin(), over = false;
+    for (int i = 0; i < LOOKS && !(over = wait->over(wait->context)); i++) {
+        if (guest && tutti__helper_help(wait))
+            i = 0;
+        else
+            tutti__pause();
+    }
+    if (guest)
+        tutti__helper_end();
+    return over;
+}
+
+/* Until the state is `wanted`: looks for a while, then sleeps. */
+static void await(tutti_driver_thread *d, int wanted)
+{
+    if (look(&(tutti_awaited){wanted == READY ? is_ready : is_done, d}))
+        return;
+    pthread_mutex_lock(&d->lock);
+    while (atomic_load_explicit(&d->state, memory_order_acquire) != wanted)
+        pthread_cond_wait(&d->changed, &d->lock);
+    pthread_mutex_unlock(&d->lock);
+}
+
+static void become(tutti_driver_thread *d, int state)
+{
+    pthread_mutex_lock(&d->lock);
+    atomic_store_explicit(&d->state, state, memory_order_release);
+    pthread_cond_broadcast(&d->changed);
+    pthread_mutex_unlock(&d->lock);
+}
+
+static void *live(void *argument)
+{
+    tutti_driver_thread *d = argument;
+    tutti__helper_may(true);
+    for (;;) {
+        await(d, READY);
+        d->task(d->context);
+        become(d, DONE);
+    }
+    return NULL;
+}
+
+static tutti_driver_thread *drivers_make(void)
+{
+    tutti_driver_thread *d = calloc(1, sizeof *d);
+    pthread_t thread;
+    if (!d)
+        return NULL;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_cond_init(&d->changed, NULL);
+    if (pthread_create(&thread, NULL, live, d) != 0) {
+        pthread_mutex_destroy(&d->lock);
+        pthread_cond_destroy(&d->changed);
+        free(d);
+        return NULL;
+    }
+    pthread_detach(thread);
+    return d;
+}
+
+tutti_driver_thread *tutti__driver_start(void (*task)(void *context), void *context)
+{
+    pthread_mutex_lock(&lock);
+    tutti_driver_thread *d = idle;
+    if (d)
+        idle = d->next;
+    pthread_mutex_unlock(&lock);
+    d = d ? d : drivers_make();
+    if (!d)
+        return NULL;
+    d->task = task;
+    d->context = context;
+    become(d, READY);
+    return d;
+}
+
+void tutti__driver_wait(tutti_driver_thread *thread)
+{
+    await(thread, DONE);
+    atomic_store_explicit(&thread->state, IDLE, memory_order_release);
+    pthread_mutex_lock(&lock);
+    thread->next = idle;
+    idle = thread;
+    pthread_mutex_unlock(&lock);
 }

@@ -111,7 +111,7 @@ tutti_status tutti__step_key(tutti_eager *eager, uint64_t *ret_key);
 tutti_status tutti__step_numbers(tutti_eager *eager);
 void tutti__step_key_free(tutti_eager *eager);
 
-/* ---- first_values.c ---- */
+/* ---- flush.c ---- */
 /* Runs the initialisers of the step's new variables, where they need nothing of the rest. */
 tutti_status tutti__eager_first_values(tutti_eager *eager);
 /* Of a step that has failed: its new variables get their first values, one by one; who cannot is no

@@ -4,14 +4,14 @@
 
 #include "base/job.h"
 #include "nn/callbacks/common.h"
-#include "nn/training/forecast.h"
+#include "nn/training/forecast_model.h"
 
 static tutti_status plan_train_begin(void *self, tutti_event *event)
 {
     char *text;
     const tutti_fit *fit = (const tutti_fit *)(const void *)event;
     TUTTI_UNUSED(self);
-    TUTTI_TRY(tutti__forecast_table(event->model, fit->data, &text));
+    TUTTI_TRY(tutti__model_forecast_table(event->model, fit->data, &text));
     fputs(text, stdout);
     free(text);
     event->model->trainer->stop = true;

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/world.h"
+#include "forecast/forecast.h"
 #include "nn/callbacks/common.h"
 #include "nn/model/model_strategy.h"
-#include "nn/training/forecast.h"
 
 #define WIDTH 20
 #define REFRESH_NS 100000000

@@ -4,6 +4,7 @@
 
 #include "nn/model/model_strategy.h"
 #include "nn/training/callback.h"
+#include "nn/training/forecast_model.h"
 
 /* Below this share of the other one's step: forecasts are not exact, and changing is not free. */
 #define BETTER 0.97

@@ -2,7 +2,7 @@
 #ifndef TUTTI_NN_TRAINING_CALLBACK_H
 #define TUTTI_NN_TRAINING_CALLBACK_H
 
-#include "nn/training/forecast.h"
+#include "forecast/forecast.h"
 #include "nn/training/trainer.h"
 
 struct tutti_callback {

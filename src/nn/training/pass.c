@@ -6,6 +6,7 @@
 #include "base/world.h"
 #include "nn/model/model_strategy.h"
 #include "nn/training/callback.h"
+#include "nn/training/forecast_model.h"
 
 double tutti__fit_since(int64_t start)
 {

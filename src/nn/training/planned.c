@@ -6,7 +6,7 @@
 
 #include "exec/plan/plan.h"
 #include "nn/optimizers/optimizer.h"
-#include "nn/training/forecast.h"
+#include "nn/training/forecast_model.h"
 #include "nn/training/trainer.h"
 #include "ops/build.h"
 

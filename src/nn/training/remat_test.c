@@ -6,7 +6,7 @@
 #include "base/params.h"
 #include "base/test.h"
 #include "nn/model/model.h"
-#include "nn/training/forecast.h"
+#include "nn/training/forecast_model.h"
 #include "tutti/tutti.h"
 
 enum { STEPS = 3, MOST = 96 };

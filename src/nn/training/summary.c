@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "nn/optimizers/optimizer.h"
-#include "nn/training/forecast.h"
+#include "nn/training/forecast_model.h"
 #include "nn/training/trainer.h"
 #include "ops/build.h"
 
@@ -158,16 +158,6 @@ static const char *with_unit(double value, const char *unit, double step, char r
     while (value >= step && i < 4)
         value /= step, i++;
     snprintf(ret, 32, i == 0 ? "%.0f %s%s" : "%.2f %s%s", value, prefixes[i], unit);
-    return ret;
-}
-
-const char *tutti__bytes_text(double bytes, char ret[32])
-{
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    int i = 0;
-    while (bytes >= 1024 && i < 4)
-        bytes /= 1024, i++;
-    snprintf(ret, 32, i == 0 ? "%.0f %s" : "%.2f %s", bytes, units[i]);
     return ret;
 }
 

@@ -40,7 +40,7 @@ tutti_status tutti__axis_group_create(tutti_comm *world, int local, const char *
 /* Ends the processes' group as well. NULL is fine. */
 tutti_status tutti__axis_group_close(tutti_axis_group *axis_group);
 
-/* ---- axis_group_runs.c ---- */
+/* ---- axis_group.c ---- */
 void tutti__axis_group_runs_init(tutti_axis_group *axis_group);
 /* Around a run, where there are several devices (`inner`). Runs whose devices meet go one after the
  * other: what they exchange belongs to one of them. DEADLINE when another has not ended by then. */
@@ -52,7 +52,7 @@ void tutti__axis_group_leave(tutti_axis_group *axis_group, bool meets);
  * They compare a schedule when it is new to them, which is at one time where all run the same
  * steps; INVALID names the first collective that differs. One that runs a known schedule while
  * another compares a new one, or runs another, fails in its first collective. */
-tutti_status tutti__team_agree(tutti_axis_group *axis_group, int64_t count,
+tutti_status tutti__axis_group_agree(tutti_axis_group *axis_group, int64_t count,
                                const char *const *texts, int64_t deadline_ns);
 /* A run that other processes take part in has failed in this one, with the thread's last error. */
 void tutti__axis_group_fail(tutti_axis_group *axis_group, tutti_status status);
@@ -64,15 +64,6 @@ tutti_status tutti__axis_group_trace_open(tutti_axis_group *axis_group);
 /* Collective while the axis group is whole; after a failure each process writes TUTTI_TRACE.rankN.
  */
 void tutti__axis_group_trace_close(tutti_axis_group *axis_group);
-
-/* A axis group of which nobody is there but replica `first`: programs can be compiled for it. */
-tutti_status tutti__axis_group_imagine(int size, int first, const char *device,
-                                       tutti_axis_group **ret);
-
-/* ---- measure.c ---- */
-/* What collectives between the devices of this process cost: measured once, in some milliseconds;
- * a guess where they have no cores of their own. */
-tutti_status tutti__axis_group_cost(tutti_axis_group *axis_group, tutti_comm_cost *ret);
 
 /* The local replica on a device, or -1. */
 int tutti__axis_group_find(const tutti_axis_group *axis_group, const char *device);

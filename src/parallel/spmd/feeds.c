@@ -1,5 +1,6 @@
 /* feeds.c: nodes that are not simply cut: what is fed, groups, variables of one device, prints.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "parallel/spmd/rewrite.h"
@@ -111,4 +112,169 @@ tutti_status tutti__spmd_take_print(tutti_spmd_rewrite *rewrite, tutti_node *nod
 bool tutti__spmd_is_group(const tutti_node *node)
 {
     return tutti__is(node, "group") || (node->output_count == 0 && node->input_count == 0);
+}
+
+/* ---- queues ---- */
+
+bool tutti__spmd_is_queue(const tutti_node *node)
+{
+    if (node->op->flags & TUTTI_OP_HANDLE)
+        return !tutti__is(node, "variable");
+    return (node->op->flags & TUTTI_OP_TAKES_HANDLE) && node->input_count > 0 &&
+           tutti__spmd_is_queue(node->inputs[0].node);
+}
+
+bool tutti__takes_batch(const tutti_node *node)
+{
+    bool marked = false, known = true;
+    if (!tutti__is(node, "dequeue_many") || tutti__int(node, "n") < 1)
+        return false;
+    for (int i = 0; i < node->output_count; i++) {
+        marked = marked || tutti__is_batch(node, (uint32_t)i);
+        known = known && tutti_type_is_static(&node->types[i]);
+    }
+    return marked && known;
+}
+
+static bool has_others(const tutti_spmd_rewrite *rewrite)
+{
+    return rewrite->spmd->local < rewrite->spmd->replicas;
+}
+
+static tutti_status queues_check(const tutti_spmd_rewrite *rewrite, const tutti_node *node)
+{
+    if (!has_others(rewrite) || strncmp(node->op->name, "dequeue", 7) != 0 ||
+        tutti__takes_batch(node))
+        return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_UNSUPPORTED,
+        "%s '%s': a queue is one process's own, and this job has several: mark what is taken out "
+        "of it as rows of the batch, tutti_split_batch(tutti_dequeue_many(queue, batch)) of tuples "
+        "of known shapes, or use a dataset",
+        node->op->name, node->name);
+}
+
+/* The first replica's node; others may have to meet to give what goes in whole. */
+static tutti_status follow_first(tutti_spmd_rewrite *rewrite, const tutti_node *node,
+                                 tutti_rewritten *mark)
+{
+    for (int i = 0; i < node->input_count; i++) {
+        tutti_edge edge;
+        if (tutti__edge_type(node->inputs[i])->handle)
+            continue;
+        TUTTI_TRY(
+            tutti__placement_as(rewrite, node->inputs[i], TUTTI_PLACEMENT_REPLICATED, 0, &edge));
+        if (!TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
+            return tutti__spmd_no_memory();
+    }
+    mark->node = mark->first->node;
+    for (int i = 0; i < node->output_count; i++)
+        tutti__spmd_made(mark, i, mark->first->outputs[i].placements[0]);
+    return TUTTI_OK;
+}
+
+/* Takes this process's rows, and says as one more output whether they were there. */
+static tutti_status add_dequeue(tutti_spmd_rewrite *rewrite, const tutti_node *node,
+                                tutti_node **ret)
+{
+    const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
+    tutti_type *more =
+        tutti__arena_array(rewrite->scratch, (size_t)node->output_count + 1, sizeof *more);
+    int64_t first, rows;
+    tutti_edge queue;
+    if (!more)
+        return tutti__spmd_no_memory();
+    memcpy(more, types->value.types, (size_t)node->output_count * sizeof *more);
+    more[node->output_count] = tutti_type_make(TUTTI_F32, 0, NULL);
+    tutti__spmd_own_rows(rewrite->spmd, rewrite->spmd->batch, &first, &rows);
+    tutti_attr attrs[] = {*types, TUTTI_INT("n", rows)};
+    attrs[0].value.types = more;
+    attrs[0].count = node->output_count + 1;
+    TUTTI_TRY(tutti__placement_as(rewrite, node->inputs[0], TUTTI_PLACEMENT_REPLICATED, 0, &queue));
+    TUTTI_TRY(tutti__spmd_add(rewrite, node, "dequeue_own", 1, &queue, 2, attrs, ret));
+    return tutti__spmd_copy_controls(rewrite, node, *ret);
+}
+
+/* The processes tell each other whether all have their rows: where one has not, the step ends on
+ * all with OUT_OF_RANGE. As a sum it travels with the gradients; in deterministic mode, where those
+ * are sums of shards, by itself. */
+static tutti_status agree(tutti_spmd_rewrite *rewrite, const tutti_node *node,
+                          tutti_rewritten *mark)
+{
+    tutti_edge missing = {mark->node, (uint32_t)node->output_count};
+    tutti_node *end;
+    tutti_attr batch = TUTTI_INT("batch", rewrite->spmd->batch);
+    TUTTI_TRY(tutti__placement_reduce(rewrite, node, rewrite->spmd->shards > 0 ? "max" : "sum",
+                                      missing, &missing));
+    end = missing.node;
+    if (!mark->first) {
+        TUTTI_TRY(tutti__spmd_add(rewrite, node, "need_rows", 1, &missing, 1, &batch, &end));
+        end->device = ""; /* not every device can fail */
+    }
+    return TUTTI_VEC_PUSH(&rewrite->to->targets, end) ? TUTTI_OK : tutti__spmd_no_memory();
+}
+
+static tutti_status take_batch(tutti_spmd_rewrite *rewrite, tutti_node *node, tutti_rewritten *mark)
+{
+    if (mark->first)
+        mark->node = mark->first->node;
+    else if (has_others(rewrite))
+        TUTTI_TRY(add_dequeue(rewrite, node, &mark->node));
+    else
+        TUTTI_TRY(tutti__spmd_whole(rewrite, node, mark));
+    for (int i = 0; i < node->output_count; i++)
+        TUTTI_TRY(
+            tutti__spmd_take_rows(rewrite, node, i, (tutti_edge){mark->node, (uint32_t)i}, mark));
+    return has_others(rewrite) ? agree(rewrite, node, mark) : TUTTI_OK;
+}
+
+tutti_status tutti__spmd_take_queue(tutti_spmd_rewrite *rewrite, tutti_node *node,
+                                    tutti_rewritten *mark)
+{
+    TUTTI_TRY(queues_check(rewrite, node));
+    if (tutti__takes_batch(node))
+        return take_batch(rewrite, node, mark);
+    if (mark->first)
+        return follow_first(rewrite, node, mark);
+    TUTTI_TRY(tutti__spmd_whole(rewrite, node, mark));
+    if (node->op->flags & TUTTI_OP_HANDLE) /* where its device has no queues, the host's does */
+        mark->node->device = "";
+    return TUTTI_OK;
+}
+
+/* Whether a node follows an update: what does runs after the step's commit, which need_rows comes
+ * before. */
+static void find_late(const tutti_graph *graph, bool *late)
+{
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        late[n] = (node->op->flags & TUTTI_OP_UPDATES) != 0;
+        for (int i = 0; i < node->input_count; i++)
+            late[n] = late[n] || late[node->inputs[i].node->id];
+        for (int i = 0; i < node->control_count; i++)
+            late[n] = late[n] || late[node->controls[i]->id];
+    }
+}
+
+tutti_status tutti__spmd_end_last(tutti_graph *graph)
+{
+    bool ends = false;
+    for (size_t n = 0; n < graph->nodes.count; n++)
+        ends = ends || tutti__is(graph->nodes.data[n], "need_rows");
+    if (!ends)
+        return TUTTI_OK;
+    bool *late = calloc(graph->nodes.count + 1, sizeof *late);
+    if (!late)
+        return tutti__spmd_no_memory();
+    find_late(graph, late);
+    tutti_status status = TUTTI_OK;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        tutti_node *end = graph->nodes.data[n];
+        for (size_t i = 0; tutti__is(end, "need_rows") && i < graph->nodes.count; i++)
+            if (status == TUTTI_OK && !late[i] &&
+                (graph->nodes.data[i]->op->flags & TUTTI_OP_COLLECTIVE))
+                status = tutti__node_after(end, graph->nodes.data[i]);
+    }
+    free(late);
+    return status == TUTTI_OK ? tutti__graph_sort(graph) : status;
 }

@@ -76,7 +76,7 @@ tutti_status tutti__spmd_collective_order(tutti_graph *graph, size_t known);
 /* ---- overlap.c ---- */
 /* Orders a graph whose buckets are started and waited for: what they need comes first. */
 tutti_status tutti__spmd_overlap(tutti_graph *graph);
-/* updated.c: the variable whose update, or that of whose slot, comes first behind a gradient; *ret
+/* spmd.c: the variable whose update, or that of whose slot, comes first behind a gradient; *ret
  * is NULL where none does. */
 tutti_status tutti__spmd_updated(const tutti_graph *graph, const tutti_node *gradient,
                                  const tutti_node **ret);
@@ -148,7 +148,7 @@ tutti_status tutti__spmd_take_print(tutti_spmd_rewrite *rewrite, tutti_node *nod
 bool tutti__spmd_take_central(tutti_spmd_rewrite *rewrite, tutti_node *node, tutti_rewritten *mark,
                               tutti_status *ret_status);
 
-/* ---- queues.c ---- */
+/* ---- feeds.c ---- */
 bool tutti__spmd_is_queue(const tutti_node *node);
 tutti_status tutti__spmd_take_queue(tutti_spmd_rewrite *rewrite, tutti_node *node,
                                     tutti_rewritten *mark);

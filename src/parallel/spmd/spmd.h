@@ -62,7 +62,7 @@ tutti_status tutti__spmd_rewrite(tutti_graph *job, const tutti_spmd *spmd, tutti
 
 /* Whether an edge is marked as cut along the batch. */
 bool tutti__is_batch(const tutti_node *node, uint32_t output);
-/* Whether a node takes rows of the batch out of a queue: one that is marked so (queues.c). */
+/* Whether a node takes rows of the batch out of a queue: one that is marked so (feeds.c). */
 bool tutti__takes_batch(const tutti_node *node);
 /* The rows of the whole batch where nodes of the job say so; else *batch stays, 0 or what feeds
  * say. INVALID where they do not agree. */

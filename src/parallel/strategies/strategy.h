@@ -80,14 +80,6 @@ bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret);
  * job's. */
 tutti_strategy_options tutti__job_strategy_options(tutti_job *job);
 
-/* ---- imagine.c ---- */
-/* A strategy of so many replicas of which this process is number `first`, and no other is there:
- * programs can be compiled for it, and not run. `options`: deterministic, shards, buckets, overlap,
- * wire, compression, sparse count, and `devices`, which names one. Carries its error, as
- * tutti_strategy_create's; NULL without memory. */
-tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
-                                        const tutti_strategy_options *options);
-
 /* ---- devices.c ---- */
 /* Those of the options or of the kind, opened. */
 tutti_status tutti__strategy_devices(tutti_strategy *s);

@@ -8,7 +8,7 @@
 #include "base/test.h"
 #include "io/json.h"
 #include "nn/training/examples_test.h"
-#include "nn/training/forecast.h"
+#include "nn/training/forecast_model.h"
 
 enum { WIDTH = 64, CLASSES = 16, BATCH = 16 };
 
@@ -29,7 +29,7 @@ static char *plan(int64_t batch, const char *setting, bool json)
                   .loss = tutti_sparse_cross_entropy(.from_logits = true));
     tutti_dataset *data =
         tutti__test_examples(job, (tutti_test_examples){batch, WIDTH, CLASSES, 1, batch});
-    CHECK_OK(tutti__forecast_table(m, data, &text));
+    CHECK_OK(tutti__model_forecast_table(m, data, &text));
     CHECK_INT(tutti_close(job), 0);
     CHECK_OK(tutti__param_set("DEVICE", NULL));
     return text;

@@ -1,13 +1,14 @@
-/* axis_group_shards.c: the deterministic sum of several devices in several processes. The shards of
+/* axis_group_sums.c: the deterministic sum of several devices in several processes. The shards of
  * a process's replicas follow one another, so its first replica folds their nodes of the tree to
  * those of the process (base/shards.h), and the processes fold these. */
+#include "parallel/collectives/axis_group_sums.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/shards.h"
 #include "comm/coll/fold.h"
 #include "parallel/collectives/axis_group.h"
-#include "parallel/collectives/axis_group_shards.h"
 
 typedef struct tree {
     const tutti_axis_group *axis_group;

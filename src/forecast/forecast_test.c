@@ -1,7 +1,7 @@
 /* forecast_test.c: what is predicted of a step before it is taken: memory to the last percents, and
  * the work of each rank. Times are measured by `tutti bench forecast`: they need a quiet machine.
  */
-#include "nn/training/forecast.h"
+#include "nn/training/forecast_model.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* forecast_course.c: the course of a step: the devices of a process side by side, each instruction
+/* course.c: the course of a step: the devices of a process side by side, each instruction
  * after instruction, and waiting for each other where they meet. Devices that are not rehearsed
  * (other processes, imagined ones) arrive when the first one does. */
 #include <math.h>
 #include <string.h>
 
 #include "base/container.h"
-#include "nn/training/forecast.h"
+#include "forecast/forecast.h"
 
 /* ---- prices ---- */
 

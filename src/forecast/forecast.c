@@ -1,13 +1,10 @@
 /* forecast.c: see forecast.h. */
-#include "nn/training/forecast.h"
+#include "forecast/forecast.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "nn/model/model_strategy.h"
-#include "nn/training/trainer.h"
 
 /* Of the device that is done last. */
 static tutti_status add_times(const tutti_rehearsal *rehearsal, const tutti_forecast_reach *reach,
@@ -95,34 +92,7 @@ tutti_status tutti__forecast_join(const tutti_strategy *strategy, tutti_forecast
     return TUTTI_OK;
 }
 
-tutti_status tutti__step_function_rehearse(tutti_model *model, tutti_engine *engine,
-                                           const tutti_step_function *function, int64_t batch,
-                                           bool own, int count, tutti_tensor *const *tensors,
-                                           tutti_rehearsal *ret)
-{
-    tutti_edge feeds[3 * 64];
-    tutti_node *target = function->target.node;
-    tutti_rows rows = {0};
-    bool here = engine == model->engine; /* another one cuts the rows itself */
-    if (here)
-        TUTTI_TRY(tutti__rows_take(model, batch, count, tensors, &rows));
-    for (int i = 0; i < count; i++)
-        feeds[i] = tutti__edge(function->feeds.data[i]);
-    tutti_run_request ask = {.feed_count = count,
-                             .feeds = feeds,
-                             .values = here ? rows.tensors : tensors,
-                             .target_count = 1,
-                             .targets = &target,
-                             .batch = here ? rows.batch : 0};
-    if (here && own)
-        tutti__engine_own_rows(engine, &ask);
-    tutti_status status = tutti__engine_rehearse(engine, model->graph, &ask, ret);
-    tutti__rows_release(&rows);
-    return status;
-}
-
-/* Frees the rehearsal. */
-static tutti_status forecast_here(tutti_strategy *strategy, tutti_rehearsal *rehearsal,
+tutti_status tutti__forecast_here(tutti_strategy *strategy, tutti_rehearsal *rehearsal,
                                   tutti_forecast *ret)
 {
     tutti_forecast_reach reach;
@@ -136,23 +106,6 @@ static tutti_status forecast_here(tutti_strategy *strategy, tutti_rehearsal *reh
         f.strategy = tutti_strategy_name(strategy);
     TUTTI_TRY(tutti__forecast_join(strategy, &f));
     *ret = f;
-    return TUTTI_OK;
-}
-
-tutti_status tutti__forecast_step_function(tutti_model *model, tutti_step_function *function,
-                                           int64_t batch, bool own, int count,
-                                           tutti_tensor *const *tensors, tutti_forecast *ret)
-{
-    tutti_rehearsal rehearsal = {0};
-    TUTTI_TRY(tutti__step_function_rehearse(model, model->engine, function, batch, own, count,
-                                            tensors, &rehearsal));
-    TUTTI_TRY(forecast_here(tutti__model_strategy(model), &rehearsal, ret));
-    ret->batch = batch > 0                                        ? batch
-                 : count > 0 && tutti_tensor_rank(tensors[0]) > 0 ? tutti_tensor_dims(tensors[0])[0]
-                                                                  : 0;
-    /* Of fewer rows than replicas some have none; of one row all do the whole work. */
-    if (ret->batch > 0 && ret->batch < ret->replicas)
-        ret->efficiency *= (double)ret->batch / ret->replicas;
     return TUTTI_OK;
 }
 
@@ -205,10 +158,20 @@ tutti_status tutti__forecast_plan(const tutti_made *made, tutti_forecast *ret)
 {
     tutti_rehearsal rehearsal = {0};
     TUTTI_TRY(tutti__plan_rehearse(made->plan, made->run, made->values, &rehearsal));
-    return forecast_here(tutti__engine_strategy(made->run->owner), &rehearsal, ret);
+    return tutti__forecast_here(tutti__engine_strategy(made->run->owner), &rehearsal, ret);
 }
 
 /* ---- in words ---- */
+
+const char *tutti__bytes_text(double bytes, char ret[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int i = 0;
+    while (bytes >= 1024 && i < 4)
+        bytes /= 1024, i++;
+    snprintf(ret, 32, i == 0 ? "%.0f %s" : "%.2f %s", bytes, units[i]);
+    return ret;
+}
 
 const char *tutti__seconds_text(double seconds, char ret[32])
 {

@@ -1,6 +1,6 @@
-/* axis_group_shards.h: sums over shards of several devices in several processes. */
-#ifndef TUTTI_PARALLEL_COLLECTIVES_AXIS_GROUP_SHARDS_H
-#define TUTTI_PARALLEL_COLLECTIVES_AXIS_GROUP_SHARDS_H
+/* axis_group_sums.h: sums over shards of several devices in several processes. */
+#ifndef TUTTI_PARALLEL_COLLECTIVES_AXIS_GROUP_SUMS_H
+#define TUTTI_PARALLEL_COLLECTIVES_AXIS_GROUP_SUMS_H
 
 #include "parallel/collectives/axis_group.h"
 

@@ -1,4 +1,4 @@
-/* forecast_table.c: forecasts for a cluster that is not there: `tutti plan`. Each strategy's
+/* table.c: forecasts for a cluster that is not there: `tutti plan`. Each strategy's
  * program is compiled as its first replica would have it, and rehearsed here. */
 #include <math.h>
 #include <stdio.h>
@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "forecast/forecast.h"
 #include "io/json.h"
-#include "nn/model/model_strategy.h"
-#include "nn/training/forecast.h"
-#include "nn/training/trainer.h"
+#include "tutti/tutti.h"
 
 double tutti__measured_flops(void)
 {
@@ -45,16 +44,7 @@ double tutti__measured_flops(void)
 
 /* ---- a step, imagined ---- */
 
-/* A step, and what it is fed with. */
-typedef struct asked {
-    tutti_job *job;
-    const char *name;
-    bool deterministic;
-    tutti_graph *graph;
-    const tutti_run_request *ask;
-} asked;
-
-static tutti_status rehearse_imagined(const asked *a, tutti_strategy *imagined,
+tutti_status tutti__forecast_rehearse(const tutti_forecast_step *a, tutti_strategy *imagined,
                                       tutti_rehearsal *ret)
 {
     tutti_engine *engine;
@@ -64,44 +54,9 @@ static tutti_status rehearse_imagined(const asked *a, tutti_strategy *imagined,
                                     .deterministic =
                                         a->deterministic || imagined->options.deterministic};
     TUTTI_TRY(tutti__engine_create(&options, &engine));
-    tutti_status status = tutti__engine_rehearse(engine, a->graph, a->ask, ret);
+    tutti_status status = tutti__engine_rehearse(engine, a->graph, a->request, ret);
     tutti__engine_destroy(engine);
     return status;
-}
-
-/* What a form's step asks for, of the whole batch. */
-typedef struct form_step {
-    tutti_edge feeds[TUTTI_MAX_COMPONENTS];
-    tutti_node *target;
-    tutti_run_request ask;
-    asked asked;
-} form_step;
-
-static void open_step(tutti_model *model, const tutti_step_function *function, int count,
-                      tutti_tensor *const *tensors, form_step *ret)
-{
-    for (int i = 0; i < count; i++)
-        ret->feeds[i] = tutti__edge(function->feeds.data[i]);
-    ret->target = function->target.node;
-    ret->ask = (tutti_run_request){.feed_count = count,
-                                   .feeds = ret->feeds,
-                                   .values = tensors,
-                                   .target_count = 1,
-                                   .targets = &ret->target};
-    ret->asked = (asked){.job = model->job,
-                         .name = model->name,
-                         .deterministic = model->deterministic,
-                         .graph = model->graph,
-                         .ask = &ret->ask};
-}
-
-tutti_status tutti__forecast_imagined(tutti_model *model, tutti_step_function *function, int count,
-                                      tutti_tensor *const *tensors, tutti_strategy *imagined,
-                                      tutti_rehearsal *ret)
-{
-    form_step step;
-    open_step(model, function, count, tensors, &step);
-    return rehearse_imagined(&step.asked, imagined, ret);
 }
 
 /* ---- a cluster that is not there ---- */
@@ -160,8 +115,8 @@ typedef struct row {
     char problem[200]; /* why this strategy cannot be; "" */
 } row;
 
-static tutti_status forecast(const asked *a, const char *name, int replicas, const cluster *c,
-                             double slowdown, tutti_forecast *ret)
+static tutti_status forecast(const tutti_forecast_step *a, const char *name, int replicas,
+                             const cluster *c, double slowdown, tutti_forecast *ret)
 {
     bool one_process = strcmp(name, "mirrored") == 0 || strcmp(name, "central_storage") == 0;
     bool between = !one_process && replicas > 1 && c->hosts > 1;
@@ -181,7 +136,7 @@ static tutti_status forecast(const asked *a, const char *name, int replicas, con
         status = tutti__strategy_check_wire(s, c->hosts);
     reach.algorithm = tutti__strategy_algorithm(s, one_process ? 1 : c->hosts);
     if (status == TUTTI_OK)
-        status = rehearse_imagined(a, s, &rehearsal);
+        status = tutti__forecast_rehearse(a, s, &rehearsal);
     if (status == TUTTI_OK)
         status = tutti__forecast(&rehearsal, &reach, slowdown, ret);
     tutti__rehearsal_free(&rehearsal);
@@ -211,8 +166,8 @@ enum { ONE_DEVICE, MIRRORED, MULTI_WORKER, CENTRAL, STRATEGIES, PASSES = 3 };
 
 /* In turns, several times, and each one's least step counts: whoever disturbs the machine meanwhile
  * disturbs all alike. What one device cannot do, nobody can. */
-static tutti_status forecast_table_fill(const asked *a, const cluster *c, double slowdown,
-                                        row rows[STRATEGIES])
+static tutti_status forecast_table_fill(const tutti_forecast_step *a, const cluster *c,
+                                        double slowdown, row rows[STRATEGIES])
 {
     for (int i = 0; i < PASSES * STRATEGIES; i++) {
         row *r = &rows[i % STRATEGIES];
@@ -246,7 +201,7 @@ static int best_of(const row rows[STRATEGIES])
 
 /* The clusters' table, once it is filled. */
 typedef struct table {
-    const asked *asked;
+    const tutti_forecast_step *asked;
     int64_t batch; /* 0: not known */
     cluster cluster;
     double speed; /* FLOP a second of a rank */
@@ -275,10 +230,10 @@ static tutti_status fill_table(table *t)
 static void add_table(const table *t, tutti_text *text)
 {
     const cluster *c = &t->cluster;
-    const tutti_forecast *spread = &t->rows[MULTI_WORKER].f;
+    const tutti_forecast *distributed = &t->rows[MULTI_WORKER].f;
     char gradients[32];
     /* Deterministic sums have no buckets. */
-    double summed = spread->gradients > 0 ? spread->gradients : spread->summed;
+    double summed = distributed->gradients > 0 ? distributed->gradients : distributed->summed;
     tutti__text_add(text, "%s", t->asked->name);
     if (t->batch > 0)
         tutti__text_add(text, ", batch %lld", (long long)t->batch);
@@ -348,7 +303,7 @@ static tutti_status add_lines(const table *t, tutti_text *text)
     return TUTTI_OK;
 }
 
-static tutti_status make_table(const asked *a, int64_t batch, char **ret_text)
+tutti_status tutti__forecast_table(const tutti_forecast_step *a, int64_t batch, char **ret_text)
 {
     tutti_text text = {0};
     table t = {.asked = a, .batch = batch};
@@ -366,28 +321,6 @@ static tutti_status make_table(const asked *a, int64_t batch, char **ret_text)
     return status;
 }
 
-tutti_status tutti__forecast_table(tutti_model *model, tutti_dataset *data, char **ret_text)
-{
-    tutti_wiring wiring;
-    tutti_element element;
-    tutti_tensor *tensors[TUTTI_MAX_COMPONENTS];
-    tutti_step_function *function;
-    form_step step;
-    TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
-    TUTTI_TRY(tutti_dataset_peek(data, &element));
-    if (element.count == 0)
-        return tutti_fail(TUTTI_INVALID, "the data to plan for is empty");
-    for (int i = 0; i < wiring.count; i++)
-        tensors[i] = element.tensors[wiring.order[i]];
-    tutti_status status = tutti__step_function_for(model, true, wiring.count, tensors, &function);
-    if (status == TUTTI_OK) {
-        open_step(model, function, wiring.count, tensors, &step);
-        status = make_table(&step.asked, tutti_tensor_dims(tensors[0])[0], ret_text);
-    }
-    tutti_element_release(&element);
-    return status;
-}
-
 tutti_status tutti__forecast_table_of(tutti_job *job, const char *name, const tutti_made *made,
                                       char **ret_text)
 {
@@ -396,10 +329,10 @@ tutti_status tutti__forecast_table_of(tutti_job *job, const char *name, const tu
     for (int i = 0; i < ask->feed_count && batch == 0; i++)
         if (tutti_tensor_rank(ask->values[i]) > 0)
             batch = tutti_tensor_dims(ask->values[i])[0];
-    asked a = {.job = job,
-               .name = name,
-               .deterministic = tutti_flag_on(job, "deterministic"),
-               .graph = made->graph,
-               .ask = ask};
-    return make_table(&a, batch, ret_text);
+    tutti_forecast_step a = {.job = job,
+                             .name = name,
+                             .deterministic = tutti_flag_on(job, "deterministic"),
+                             .graph = made->graph,
+                             .request = ask};
+    return tutti__forecast_table(&a, batch, ret_text);
 }

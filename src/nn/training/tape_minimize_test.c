@@ -1,4 +1,4 @@
-/* descend_test.c: loops written by hand train what they should: schedules are driven, rates can be
+/* tape_minimize_test.c: loops written by hand train what they should: schedules are driven, rates can be
  * set, and a step that would train nothing says why. */
 #include <math.h>
 #include <string.h>

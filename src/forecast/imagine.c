@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "base/params.h"
-#include "parallel/strategies/strategy.h"
+#include "forecast/forecast.h"
 
 static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0", "the device of programs that name none");
 
-tutti_status tutti__axis_group_imagine(int size, int first, const char *device,
-                                       tutti_axis_group **ret)
+static tutti_status imagine_group(int size, int first, const char *device, tutti_axis_group **ret)
 {
     tutti_axis_group *axis_group = calloc(1, sizeof *axis_group);
     if (axis_group) {
@@ -47,7 +46,7 @@ static tutti_status imagine_fill(tutti_strategy *s, int replicas, int first)
         return tutti_fail(TUTTI_INVALID,
                           "%d shards cannot be shared by %d replicas; give more: --set shards=%d",
                           s->options.shards, replicas, replicas);
-    return tutti__axis_group_imagine(replicas, first, device, &s->axis_group);
+    return imagine_group(replicas, first, device, &s->axis_group);
 }
 
 tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,

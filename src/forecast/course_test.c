@@ -1,7 +1,7 @@
 /* forecast_course_test.c: devices that wait for each other, with times made up. */
 #include "base/test.h"
+#include "forecast/forecast.h"
 #include "graph/graph.h"
-#include "nn/training/forecast.h"
 #include "tutti/ops.h"
 
 static tutti_timed timed(tutti_sym sym, double seconds, bool skipped)

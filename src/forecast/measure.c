@@ -7,7 +7,7 @@
 
 #include "base/pool.h"
 #include "base/world.h"
-#include "parallel/collectives/axis_group.h"
+#include "forecast/forecast.h"
 
 enum { SIZES = TUTTI_COMM_AT_MIB + 2, LARGEST = 1 << 20 }; /* 8 bytes, then the model's */
 static const struct {

@@ -1,7 +1,7 @@
-/* drivers.h: threads that drive devices: one for each device of a run, beside the caller's. They
+/* runner.h: threads that drive devices: one for each device of a run, beside the caller's. They
  * may wait for each other, so each task has a thread of its own; threads stay for the next run. */
-#ifndef TUTTI_EXEC_RUN_DRIVERS_H
-#define TUTTI_EXEC_RUN_DRIVERS_H
+#ifndef TUTTI_EXEC_RUN_RUNNER_H
+#define TUTTI_EXEC_RUN_RUNNER_H
 
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
-/* agree.h: what the replicas of a strategy tell each other before they exchange tensors. */
-#ifndef TUTTI_PARALLEL_STRATEGIES_AGREE_H
-#define TUTTI_PARALLEL_STRATEGIES_AGREE_H
+/* replica.h: what the replicas of a strategy tell each other before they exchange tensors. */
+#ifndef TUTTI_PARALLEL_STRATEGIES_REPLICA_H
+#define TUTTI_PARALLEL_STRATEGIES_REPLICA_H
 
 #include "parallel/strategies/strategy.h"
 

@@ -3,14 +3,13 @@
  * Memory is that of the program that the step was compiled to. Compute is the time of its
  * instructions, rehearsed one by one on scratch memory at their shapes; what they exchange is
  * priced by the cost model of collectives, and is hidden where the program goes on beside it. */
-#ifndef TUTTI_NN_TRAINING_FORECAST_H
-#define TUTTI_NN_TRAINING_FORECAST_H
+#ifndef TUTTI_FORECAST_FORECAST_H
+#define TUTTI_FORECAST_FORECAST_H
 
 #include "exec/run/rehearse.h"
-#include "nn/model/model.h"
+#include "parallel/strategies/strategy.h"
 #include "tutti/comm.h"
 
-/* ---- summary.c ---- */
 /* "1.32 MiB" */
 const char *tutti__bytes_text(double bytes, char ret[32]);
 
@@ -24,16 +23,6 @@ typedef struct tutti_forecast_reach {
 } tutti_forecast_reach;
 /* Of a strategy at hand; with `measures` devices of one process are measured for it. */
 tutti_status tutti__reach_of(tutti_strategy *strategy, bool measures, tutti_forecast_reach *ret);
-
-/* ---- planned.c ---- */
-/* A training step as it is compiled for one device. */
-typedef struct tutti_planned {
-    double bytes, bound;      /* of activations and gradients: planned, in use at once */
-    double kept;              /* planned when nothing is computed again */
-    double flops, recomputed; /* of the step, and of it what is computed again; 0: nothing is */
-} tutti_planned;
-/* INVALID for a model that has nothing to train; TOO_LARGE above its limit of memory. */
-tutti_status tutti__model_planned(tutti_model *model, int64_t batch, tutti_planned *ret);
 
 typedef struct tutti_forecast {
     const char *strategy;
@@ -52,7 +41,7 @@ typedef struct tutti_forecast {
     double flops;         /* of a replica and step */
 } tutti_forecast;
 
-/* ---- forecast_course.c ---- */
+/* ---- course.c ---- */
 /* A device's step. */
 typedef struct tutti_course {
     double step, compute, communication, exposed; /* seconds, as in tutti_forecast */
@@ -89,31 +78,49 @@ tutti_between tutti__forecast_between(const tutti_forecast_past *past, const tut
 /* A plan's step, before it is run; made->run->between is read. All processes have to ask. */
 tutti_status tutti__forecast_plan(const tutti_made *made, tutti_forecast *ret);
 
-struct tutti_step_function;
-/* A form's step on these tensors, as tutti__step_function_run would run it under the model's
- * strategy. All processes have to ask; the slowest one's compute counts. */
-tutti_status tutti__forecast_step_function(tutti_model *model, struct tutti_step_function *function,
-                                           int64_t batch, bool own, int count,
-                                           tutti_tensor *const *tensors, tutti_forecast *ret);
+/* Of a step of the strategy at hand, or of NULL: all processes have to ask; the slowest one's
+ * compute counts. Frees the rehearsal. */
+tutti_status tutti__forecast_here(tutti_strategy *strategy, tutti_rehearsal *rehearsal,
+                                  tutti_forecast *ret);
 /* What is said of it, some lines; from malloc. */
 tutti_status tutti__forecast_text(const char *name, tutti_strategy *strategy,
                                   const tutti_forecast *forecast, char **ret_text);
 
-/* ---- forecast_table.c ---- */
+/* ---- table.c ---- */
+/* A step that is to be forecast, of the whole batch. */
+typedef struct tutti_forecast_step {
+    tutti_job *job;
+    const char *name;
+    bool deterministic;
+    tutti_graph *graph;
+    const tutti_run_request *request;
+} tutti_forecast_step;
 /* All strategies for a cluster that is not there, as a table with the best one named, or with
  * --json as an object a line; from malloc. Known by the settings plan-ranks, plan-hosts,
- * plan-alpha, plan-beta and plan-flops of the job. */
-tutti_status tutti__forecast_table(tutti_model *model, tutti_dataset *data, char **ret_text);
+ * plan-alpha, plan-beta and plan-flops of the job. `batch`: 0: not known. */
+tutti_status tutti__forecast_table(const tutti_forecast_step *step, int64_t batch, char **ret_text);
 /* The same of a program of a loop that is written by hand. */
 tutti_status tutti__forecast_table_of(tutti_job *job, const char *name, const tutti_made *made,
                                       char **ret_text);
+/* The step as a replica of a strategy that is not there would have it. */
+tutti_status tutti__forecast_rehearse(const tutti_forecast_step *step, tutti_strategy *imagined,
+                                      tutti_rehearsal *ret);
 /* Operations a second of a product of matrices here: some milliseconds. 0: not known. */
 double tutti__measured_flops(void);
-/* A form's step as replica `replica` of a strategy that is not there would have it. */
-tutti_status tutti__forecast_imagined(tutti_model *model, struct tutti_step_function *function,
-                                      int count, tutti_tensor *const *tensors,
-                                      tutti_strategy *imagined, tutti_rehearsal *ret);
+/* ---- imagine.c ---- */
+/* A strategy of so many replicas of which this process is number `first`, and no other is there:
+ * programs can be compiled for it, and not run. `options`: deterministic, shards, buckets, overlap,
+ * wire, compression, sparse count, and `devices`, which names one. Carries its error, as
+ * tutti_strategy_create's; NULL without memory. */
+tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
+                                        const tutti_strategy_options *options);
 
+/* ---- measure.c ---- */
+/* What collectives between the devices of this process cost: measured once, in some milliseconds;
+ * a guess where they have no cores of their own. */
+tutti_status tutti__axis_group_cost(tutti_axis_group *axis_group, tutti_comm_cost *ret);
+
+/* ---- forecast.c ---- */
 /* "2.31 ms" */
 const char *tutti__seconds_text(double seconds, char ret[32]);
 
