@@ -1,5 +1,6 @@
 /* front.c: the library's side of the module, see module.h. */
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include "base/module.h"
 #include "device/cuda/module.h"

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/container.h"
+#include "device/cuda/blas/choices.h"
+#include "device/cuda/compile/load.h"
 #include "device/cuda/driver/load.h"
 
 enum { CANDIDATES = 8, TURNS = 5, WORKSPACE = 64 << 20 };
@@ -28,6 +30,8 @@ struct tutti_cuda_products {
     tutti_blas_handle handle;
     tutti_cu_pointer workspace;
     tutti_cuda_product_plan *plans;
+    char path[4096]; /* of the choices; "": none are kept */
+    tutti_cuda_choices choices;
 };
 
 static tutti_status check(const tutti_blas *blas, tutti_blas_result result, const char *what)
@@ -258,6 +262,50 @@ static void free_plan(tutti_cuda_product_plan *plan)
     free(plan);
 }
 
+static uint64_t key_of(const tutti_cuda_products *products, const tutti_cuda_product *p)
+{
+    const int64_t words[] = {p->type,
+                             p->out,
+                             p->transpose_a,
+                             p->transpose_b,
+                             p->tf32,
+                             p->accumulate,
+                             p->m,
+                             p->n,
+                             p->k,
+                             p->batch,
+                             p->epilogue,
+                             WORKSPACE,
+                             (int64_t)products->blas->cublasLtGetVersion()};
+    return tutti__hash_bytes(tutti__hash_string(1, products->device->name), words, sizeof words);
+}
+
+/* Measures unless another process, or this one, has: then its choice is taken. */
+static void choose(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
+                   const tutti_blas_heuristic *found)
+{
+    tutti_cuda_products *products = plan->owner;
+    uint64_t key = key_of(products, &plan->product);
+    const tutti_cuda_choice *kept = tutti__cuda_choices_find(&products->choices, key);
+    tutti_error before;
+    if (kept) {
+        plan->algorithm = kept->algorithm;
+        return;
+    }
+    measure(plan, stream, found);
+    if (!products->path[0] || plan->best <= 0)
+        return;
+    tutti__error_capture(TUTTI_OK, &before);
+    tutti__cuda_choices_read(&products->choices, products->path); /* what others have written */
+    kept = tutti__cuda_choices_find(&products->choices, key);
+    if (kept)
+        plan->algorithm = kept->algorithm;
+    else if (tutti__cuda_choices_add(&products->choices,
+                                     &(tutti_cuda_choice){key, plan->algorithm}) == TUTTI_OK)
+        (void)tutti__cuda_choices_write(&products->choices, products->path);
+    tutti__error_restore(&before);
+}
+
 static tutti_status build(tutti_cuda_product_plan *plan, tutti_cu_stream stream, bool measured)
 {
     tutti_blas_heuristic found[CANDIDATES];
@@ -268,7 +316,7 @@ static tutti_status build(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
     TUTTI_TRY(ask(plan, found, &plan->candidates));
     plan->algorithm = found[0].algo;
     if (measured)
-        measure(plan, stream, found);
+        choose(plan, stream, found);
     return TUTTI_OK;
 }
 
@@ -330,6 +378,10 @@ tutti_status tutti__cuda_products_open(tutti_cuda_device *device, tutti_cuda_pro
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a handle");
     products->blas = blas;
     products->device = device;
+    if (tutti__cuda_cache()[0] &&
+        snprintf(products->path, sizeof products->path, "%s/cuda/products.txt",
+                 tutti__cuda_cache()) < (int)sizeof products->path)
+        tutti__cuda_choices_read(&products->choices, products->path);
     tutti_status status = check(blas, blas->cublasLtCreate(&products->handle), "a handle");
     if (status == TUTTI_OK)
         status = TUTTI_CU(device, cuMemAlloc(&products->workspace, WORKSPACE));
@@ -352,5 +404,6 @@ void tutti__cuda_products_close(tutti_cuda_products *products)
         (void)products->device->cu->cuMemFree(products->workspace);
     if (products->handle)
         (void)products->blas->cublasLtDestroy(products->handle);
+    tutti__cuda_choices_free(&products->choices);
     free(products);
 }

@@ -23,6 +23,11 @@ void tutti__cuda_cache_folder(const char *folder)
     snprintf(cache_folder, sizeof cache_folder, "%s", folder ? folder : "");
 }
 
+const char *tutti__cuda_cache(void)
+{
+    return cache_folder;
+}
+
 static tutti_status load(tutti_cuda_device *device, const char *name, const char *text,
                          const char *options, uint64_t key)
 {

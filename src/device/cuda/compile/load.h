@@ -32,5 +32,6 @@ tutti_status tutti__cuda_launch_on(tutti_cuda_device *device, tutti_cu_stream st
 
 /* Where compiled kernels are kept, or NULL. Set once, before the first is asked for. */
 void tutti__cuda_cache_folder(const char *folder);
+const char *tutti__cuda_cache(void); /* "": none */
 
 #endif

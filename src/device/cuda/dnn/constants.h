@@ -149,6 +149,8 @@
     X(CUDNN_HEUR_MODE_B, TUTTI_DNN_HEUR_B, 1)                                                      \
     X(CUDNN_HEUR_MODE_FALLBACK, TUTTI_DNN_HEUR_FALLBACK, 2)                                        \
     X(CUDNN_HEUR_MODE_INSTANT, TUTTI_DNN_HEUR_INSTANT, 0)                                          \
+    X(CUDNN_NUMERICAL_NOTE_TENSOR_CORE, TUTTI_DNN_TENSOR_CORE, 0)                                  \
+    X(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, TUTTI_DNN_DOWN_CONVERT_INPUTS, 1)                  \
     X(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, TUTTI_DNN_NONDETERMINISTIC, 4)                        \
     X(CUDNN_CROSS_CORRELATION, TUTTI_DNN_CROSS_CORRELATION, 1)
 

@@ -105,7 +105,10 @@ tutti_status tutti__cuda_convolution_plan(const tutti_dnn *dnn, tutti_dnn_handle
     tutti__cuda_graph_set(&graph, made, kinds[c->kind].alpha, TUTTI_DNN_TYPE_FLOAT, 1, &alpha);
     tutti__cuda_graph_set(&graph, made, kinds[c->kind].beta, TUTTI_DNN_TYPE_FLOAT, 1, &beta);
     tutti__cuda_graph_operation(&graph, made);
-    tutti_status status = tutti__cuda_graph_plan(&graph, c->deterministic);
+    unsigned refused = c->deterministic ? 1u << TUTTI_DNN_NONDETERMINISTIC : 0;
+    if (c->type == TUTTI_CUDA_F32 && !c->tf32)
+        refused |= 1u << TUTTI_DNN_TENSOR_CORE | 1u << TUTTI_DNN_DOWN_CONVERT_INPUTS;
+    tutti_status status = tutti__cuda_graph_plan(&graph, refused);
     if (status == TUTTI_OK)
         *ret_graph = graph;
     else

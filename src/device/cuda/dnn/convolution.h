@@ -15,6 +15,7 @@ typedef struct tutti_cuda_convolution {
     tutti_cuda_type type;
     tutti_cuda_convolution_kind kind;
     bool deterministic;
+    bool tf32; /* f32 may be rounded so */
     int64_t batch, height, width, in, out;
     int64_t kernel[2], stride[2], dilation[2], before[2], after[2]; /* padding of each side */
 } tutti_cuda_convolution;

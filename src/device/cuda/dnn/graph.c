@@ -167,8 +167,8 @@ void tutti__cuda_graph_reduce(tutti_cuda_graph *graph, unsigned operator, tutti_
     tutti__cuda_graph_operation(graph, made);
 }
 
-/* Whether an engine says that it gives other bits from run to run. */
-static bool wavers(const tutti_cuda_graph *graph, tutti_dnn_descriptor config)
+/* Whether an engine says one of the notes that are refused, or cannot be asked. */
+static bool says(const tutti_cuda_graph *graph, tutti_dnn_descriptor config, unsigned refused)
 {
     const tutti_dnn *dnn = graph->dnn;
     tutti_dnn_descriptor engine = NULL;
@@ -183,7 +183,7 @@ static bool wavers(const tutti_cuda_graph *graph, tutti_dnn_descriptor config)
                                       TUTTI_DNN_TYPE_NUMERICAL_NOTE, 64, &count, notes) == 0) {
         found = false;
         for (int64_t i = 0; i < count; i++)
-            found = found || notes[i] == TUTTI_DNN_NONDETERMINISTIC;
+            found = found || (notes[i] < 32 && (refused >> notes[i] & 1));
     }
     (void)dnn->cudnnBackendDestroyDescriptor(engine);
     return found;
@@ -212,11 +212,11 @@ static bool plan_one(tutti_cuda_graph *graph, tutti_dnn_descriptor config)
     return true;
 }
 
-enum { CONFIGS = 16 };
+enum { CONFIGS = 40 };
 
 /* The engines of one heuristic, best first; the first that can be planned is taken. */
 static tutti_status try_mode(tutti_cuda_graph *graph, tutti_dnn_descriptor operations,
-                             unsigned mode, bool deterministic)
+                             unsigned mode, unsigned refused)
 {
     tutti_dnn_descriptor configs[CONFIGS] = {NULL};
     int64_t count = 0;
@@ -236,12 +236,12 @@ static tutti_status try_mode(tutti_cuda_graph *graph, tutti_dnn_descriptor opera
                "engines for a graph"))
         return graph->status;
     for (int64_t i = 0; i < count && i < CONFIGS && !graph->plan; i++)
-        if ((deterministic && wavers(graph, configs[i])) || !plan_one(graph, configs[i]))
+        if ((refused && says(graph, configs[i], refused)) || !plan_one(graph, configs[i]))
             graph->refused++;
     return TUTTI_OK;
 }
 
-tutti_status tutti__cuda_graph_plan(tutti_cuda_graph *graph, bool deterministic)
+tutti_status tutti__cuda_graph_plan(tutti_cuda_graph *graph, unsigned refused)
 {
     static const unsigned modes[] = {TUTTI_DNN_HEUR_A, TUTTI_DNN_HEUR_FALLBACK};
     tutti_dnn_descriptor operations = tutti__cuda_graph_open(graph, TUTTI_DNN_A_OPERATIONGRAPH);
@@ -252,7 +252,7 @@ tutti_status tutti__cuda_graph_plan(tutti_cuda_graph *graph, bool deterministic)
                           1, &graph->handle);
     tutti__cuda_graph_close(graph, operations);
     for (size_t i = 0; i < TUTTI_COUNT(modes) && graph->status == TUTTI_OK && !graph->plan; i++) {
-        (void)try_mode(graph, operations, modes[i], deterministic);
+        (void)try_mode(graph, operations, modes[i], refused);
         if (i == 0 && graph->status != TUTTI_OK)
             graph->status = TUTTI_OK; /* no engine there; the other list may have one */
     }
@@ -260,7 +260,8 @@ tutti_status tutti__cuda_graph_plan(tutti_cuda_graph *graph, bool deterministic)
         return tutti__error_restore(&graph->error);
     if (!graph->plan)
         return tutti_fail(TUTTI_UNSUPPORTED, "cuDNN has no engine for this graph (%d refused%s)",
-                          graph->refused, deterministic ? "; deterministic ones only" : "");
+                          graph->refused,
+                          refused ? "; some for what they say of their arithmetic" : "");
     return TUTTI_OK;
 }
 

@@ -15,7 +15,7 @@ typedef struct tutti_cuda_graph {
     tutti_dnn_handle handle;
     tutti_status status;
     tutti_error error;
-    tutti_dnn_descriptor all[160]; /* every descriptor, to be destroyed */
+    tutti_dnn_descriptor all[256]; /* every descriptor, to be destroyed */
     int count;
     tutti_dnn_descriptor operations[48];
     int operation_count;
@@ -56,9 +56,9 @@ void tutti__cuda_graph_matmul(tutti_cuda_graph *graph, tutti_dnn_descriptor a,
 void tutti__cuda_graph_reduce(tutti_cuda_graph *graph, unsigned operator, tutti_dnn_descriptor x,
                               tutti_dnn_descriptor y);
 
-/* Asks for engines and plans the first that can be: with `deterministic`, the first that says it
- * is. */
-tutti_status tutti__cuda_graph_plan(tutti_cuda_graph *graph, bool deterministic);
+/* Asks for engines and plans the first that can be and that says none of what is refused: one bit
+ * for each numerical note, 1 << TUTTI_DNN_NONDETERMINISTIC and so on. */
+tutti_status tutti__cuda_graph_plan(tutti_cuda_graph *graph, unsigned refused);
 tutti_status tutti__cuda_graph_run(const tutti_cuda_graph *graph, tutti_cu_stream stream, int count,
                                    const int64_t *ids, void *const *addresses,
                                    tutti_cu_pointer workspace);

@@ -33,6 +33,14 @@ template <> struct rows_of<0> {
     template <class F> static __device__ __forceinline__ void each(F f) {}
 };
 
+#define LOG2E 1.4426950408889634f
+__device__ __forceinline__ float power2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 softmax_cross_entropy(const T *logits, const i32 *labels, float scale, float *loss, T *gradient)
 {
@@ -58,37 +66,48 @@ softmax_cross_entropy(const T *logits, const i32 *labels, float scale, float *lo
         if (i >= VECTORS)
             return;
         const vec<T, N> x = row[i];
-        float high = most;
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            if (i * N + k < WIDTH)
-                high = fmaxf(high, to_float(x.at[k]));
-        if (high > most) {
-            sum *= __expf(most - high);
-            most = high;
-        }
-#pragma unroll
-        for (int k = 0; k < N; k++)
-            if (i * N + k < WIDTH && most > -INFINITY)
-                sum += __expf(to_float(x.at[k]) - most);
-    });
-    __syncthreads(); // one thread reads the label's logit, which another has copied
-    const float top = group_max<THREADS>(most, scratch);
-    const float whole = group_sum<THREADS>(most > -INFINITY ? sum * __expf(most - top) : 0.0f, scratch);
-    const float factor = counts ? scale / whole : 0.0f;
-    if (threadIdx.x == 0)
-        loss[r] = counts ? logf(whole) + top - to_float(((const T *)row)[label]) : 0.0f;
-    __syncthreads(); // the row is written over where the label's logit was read
-    for (int i = threadIdx.x; i < VECTORS; i += THREADS) {
-        vec<T, N> x = row[i], y;
+        float value[N], high = most;
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            const int j = i * N + k;
-            float d = j < WIDTH ? __expf(to_float(x.at[k]) - top) * factor : 0.0f;
-            if (counts && j == label)
-                d -= scale;
-            y.at[k] = from_float<T>(d);
+            value[k] = to_float(x.at[k]) * LOG2E;
+            if (i >= WIDTH / N && i * N + k >= WIDTH)
+                value[k] = -INFINITY;
+            high = fmaxf(high, value[k]);
         }
+        if (high > most) {
+            sum *= power2(most - high);
+            most = high;
+        }
+        if (most > -INFINITY)
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                sum += power2(value[k] - most);
+    });
+    __syncthreads(); // one thread reads the label's logit, which another has copied
+    const float top = group_max<THREADS>(most, scratch); // in powers of two
+    const float whole =
+        group_sum<THREADS>(most > -INFINITY ? sum * power2(most - top) : 0.0f, scratch);
+    const float factor = counts ? scale / whole : 0.0f;
+    if (threadIdx.x == 0)
+        loss[r] = counts ? logf(whole) + top / LOG2E - to_float(((const T *)row)[label]) : 0.0f;
+    for (int i = threadIdx.x; i < VECTORS; i += THREADS) {
+        const vec<T, N> x = row[i];
+        vec<T, N> y;
+        float value[N];
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            value[k] = power2(fmaf(to_float(x.at[k]), LOG2E, -top)) * factor;
+        if (i >= WIDTH / N)
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                value[k] = i * N + k < WIDTH ? value[k] : 0.0f;
+        if (counts && i == label / N)
+#pragma unroll
+            for (int k = 0; k < N; k++)
+                value[k] -= i * N + k == label ? scale : 0.0f;
+#pragma unroll
+        for (int k = 0; k < N; k++)
+            y.at[k] = from_float<T>(value[k]);
         out[i] = y;
     }
 }

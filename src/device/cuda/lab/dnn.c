@@ -54,7 +54,10 @@ static tutti_status check_convolution(lab_bench *lab, const tutti_dnn *dnn, tutt
     static const char *const names[] = {"forward", "data", "filter"};
     int64_t size[2], counts[3];
     tutti_cu_pointer given[3], made[3];
-    double *values[3], *expected[3], limit = shape.type == TUTTI_CUDA_F32 ? 2e-3 : 5e-3;
+    double *values[3], *expected[3],
+        limit = shape.type != TUTTI_CUDA_F32 ? 5e-3
+                : shape.tf32                 ? 2e-3
+                                             : 1e-5;
     tutti__cuda_convolution_size(&shape, size);
     counts[0] = shape.batch * shape.height * shape.width * shape.in;
     counts[1] = shape.out * shape.kernel[0] * shape.kernel[1] * shape.in;
@@ -141,6 +144,9 @@ tutti_status lab_check_convolution(lab_bench *lab)
                                 .before = {1, 1},
                                 .after = {1, 1}};
     TUTTI_TRY(open_dnn(&dnn, &handle));
+    c.tf32 = true;
+    TUTTI_TRY(check_convolution(lab, dnn, handle, c));
+    c.tf32 = false;
     for (int type = 0; type < 3; type++) {
         c.type = (tutti_cuda_type)type;
         TUTTI_TRY(check_convolution(lab, dnn, handle, c));

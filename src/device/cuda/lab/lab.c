@@ -42,11 +42,35 @@ static float of_bf16(uint16_t x)
     return y;
 }
 
+/* Ties to even, as rint does. */
+static uint16_t f16_of(float x)
+{
+    int exponent;
+    uint16_t sign = signbit(x) ? 0x8000 : 0;
+    float size = fabsf(x);
+    if (size >= 65520)
+        return sign | 0x7c00;
+    if (size < 0x1p-14f)
+        return (uint16_t)(sign | (uint16_t)rintf(size * 0x1p24f));
+    float digits = rintf(frexpf(size, &exponent) * 2048); /* 1024 to 2048 */
+    int bits = (exponent + 14) * 1024 + (int)digits - 1024;
+    return (uint16_t)(sign | bits);
+}
+
+static float of_f16(uint16_t x)
+{
+    int exponent = x >> 10 & 31, digits = x & 1023;
+    float size = exponent == 31  ? digits ? NAN : INFINITY
+                 : exponent == 0 ? ldexpf((float)digits, -24)
+                                 : ldexpf((float)(digits + 1024), exponent - 25);
+    return x & 0x8000 ? -size : size;
+}
+
 static void write_as(tutti_cuda_type type, double value, char *to)
 {
     float f = (float)value;
     uint16_t b = bf16_of(f);
-    _Float16 h = (_Float16)f;
+    uint16_t h = f16_of(f);
     memcpy(to,
            type == TUTTI_CUDA_F32    ? (void *)&f
            : type == TUTTI_CUDA_BF16 ? (void *)&b
@@ -58,12 +82,11 @@ static double read_as(tutti_cuda_type type, const char *from)
 {
     float f;
     uint16_t b;
-    _Float16 h;
     if (type == TUTTI_CUDA_F32)
         return memcpy(&f, from, 4), (double)f;
     if (type == TUTTI_CUDA_BF16)
         return memcpy(&b, from, 2), (double)of_bf16(b);
-    return memcpy(&h, from, 2), (double)h;
+    return memcpy(&b, from, 2), (double)of_f16(b);
 }
 
 double lab_round(tutti_cuda_type type, double value)

@@ -18,19 +18,18 @@ static bool wanted(const char *name, int argc, char **argv)
     return any;
 }
 
-static void run(lab_bench *lab, const lab_check *check)
+/* False when the device cannot be used any more: after a fault every call fails. */
+static bool run(lab_bench *lab, const lab_check *check)
 {
     lab->check = check->name;
-    int failed = lab->failed;
     tutti_status status = check->run(lab);
-    if (status == TUTTI_OK)
-        status = TUTTI_CU(lab->on.device, cuStreamSynchronize(lab->on.stream));
-    if (status != TUTTI_OK)
+    tutti_status after = TUTTI_CU(lab->on.device, cuStreamSynchronize(lab->on.stream));
+    if (status != TUTTI_OK || after != TUTTI_OK)
         lab_pass(lab, false, "runs", "%s", tutti_error_message());
     for (int i = 0; i < lab->memory_count; i++)
         (void)lab->on.device->cu->cuMemFree(lab->memory[i]);
     lab->memory_count = 0;
-    (void)failed;
+    return after == TUTTI_OK;
 }
 
 static int compile_all(void)
@@ -79,9 +78,12 @@ int main(int argc, char **argv)
     if (TUTTI_CU(device, cuStreamCreate(&own.on.stream, TUTTI_CU_NON_BLOCKING)) != TUTTI_OK ||
         tutti__cuda_products_open(device, &own.products) != TUTTI_OK)
         return printf("FAIL %s\n", tutti_error_message()), 1;
-    for (int i = 0; i < lab_check_count; i++)
+    bool usable = true;
+    for (int i = 0; i < lab_check_count && usable; i++)
         if (i == 0 || wanted(lab_checks[i].name, argc, argv))
-            run(&own, &lab_checks[i]);
+            usable = run(&own, &lab_checks[i]);
+    if (!usable)
+        printf("the device is lost after this; name the checks behind it to run them\n");
     tutti__cuda_products_close(own.products);
     (void)device->cu->cuStreamDestroy(own.on.stream);
     tutti__cuda_device_close(device);

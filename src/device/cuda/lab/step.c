@@ -20,7 +20,7 @@ typedef struct step {
     int32_t *labels0;
 } step;
 
-static const tutti_cuda_adamw_state first_state = {1e-2f, 0.9f, 0.999f, 1e-8f, 1, 0, 0};
+static const tutti_cuda_adamw_state first_state = {1e-3f, 0.9f, 0.999f, 1e-8f, 1, 0, 0};
 
 static tutti_status plan_of(lab_bench *lab, tutti_cuda_product shape,
                             const tutti_cuda_product_plan **ret)
@@ -177,7 +177,7 @@ static void update(const step *s, int p, double *w, const double *g, double *m, 
     for (int64_t i = 0; i < s->counts[p]; i++) {
         m[i] = 0.9 * m[i] + 0.1 * g[i];
         v[i] = 0.999 * v[i] + 0.001 * g[i] * g[i];
-        w[i] -= 1e-2 * (m[i] / (1 - pow(0.9, t)) / (sqrt(v[i] / (1 - pow(0.999, t))) + 1e-8));
+        w[i] -= 1e-3 * (m[i] / (1 - pow(0.9, t)) / (sqrt(v[i] / (1 - pow(0.999, t))) + 1e-8));
     }
 }
 
