@@ -1,6 +1,7 @@
 /* onnx_own.c: operators that a user has registered. "acme.softclip" is the operator softclip of the
  * domain acme, with its attributes: Tutti reads it where the operator is registered, other programs
  * where they have one of that name. Attributes that ONNX has no exact form for are tensors. */
+#include <stdio.h>
 #include <string.h>
 
 #include "bridge/onnx.h"

@@ -225,7 +225,7 @@ static void warn(tutti_heartbeat *heartbeat, const tutti_link *link, tutti_refus
         return;
     tutti__address_text(&link->from, from, sizeof from);
     snprintf(heartbeat->warning, sizeof heartbeat->warning,
-             "rank %d: a process at %s that calls itself rank %u was refused: %s",
+             "rank %d: a process at %s that calls itself rank %u was refused: %.150s",
              heartbeat->cluster->rank, from, hello->as.hello.rank, why);
 }
 

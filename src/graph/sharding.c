@@ -1,6 +1,7 @@
 /* sharding.c: see mesh.h. A sharding is a list of (axis, kind): of several that split one dimension
  * the first is outermost. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/container.h"

@@ -333,7 +333,7 @@ static tutti_status note_agreed(tutti_axis_group *axis_group, uint64_t schedule)
 }
 
 tutti_status tutti__axis_group_agree(tutti_axis_group *axis_group, int64_t count,
-                               const char *const *texts, int64_t deadline_ns)
+                                     const char *const *texts, int64_t deadline_ns)
 {
     uint64_t schedule = (uint64_t)count;
     for (int64_t i = 0; i < count; i++)

@@ -3,7 +3,6 @@
 #include "device/cuda/dnn/attention.h"
 
 #include <float.h>
-#include <stdlib.h>
 
 /* Addresses come under these numbers; inner tensors are numbered from INNER. */
 enum { Q = 1, K, V, O, STATS, SCALE, LOWEST, D_O, DQ, DK, DV, SUMS, ACCUMULATOR, INNER = 100 };
@@ -13,6 +12,7 @@ typedef struct builder {
     const tutti_cuda_attention *a;
     unsigned type;
     int64_t next;
+    tutti_dnn_descriptor scale, lowest; /* one descriptor each, however often they are read */
 } builder;
 
 static unsigned type_of(tutti_cuda_type type)
@@ -88,8 +88,7 @@ static tutti_dnn_descriptor mask(builder *b, tutti_dnn_descriptor s)
     tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_GEN_INDEX, s, NULL, NULL, row, 2);
     tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_GEN_INDEX, s, NULL, NULL, column, 3);
     tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_CMP_GE, row, column, NULL, seen, 0);
-    tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_BINARY_SELECT, s, number(b, LOWEST), seen,
-                                masked, 0);
+    tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_BINARY_SELECT, s, b->lowest, seen, masked, 0);
     return masked;
 }
 
@@ -98,7 +97,7 @@ static tutti_dnn_descriptor make_scores(builder *b, tutti_dnn_descriptor q, tutt
 {
     tutti_dnn_descriptor s = scores(b, TUTTI_DNN_DATA_FLOAT);
     tutti__cuda_graph_matmul(b->graph, q, k, s);
-    return mask(b, attention_step(b, TUTTI_DNN_MUL, s, number(b, SCALE)));
+    return mask(b, attention_step(b, TUTTI_DNN_MUL, s, b->scale));
 }
 
 static void build_forward(builder *b)
@@ -144,7 +143,10 @@ static tutti_dnn_descriptor transpose(builder *b, tutti_dnn_descriptor x, unsign
     return y;
 }
 
-/* p = exp(scores - stats); dv = p' do; ds = p (do v' - sum(do o)) scale; dq = ds k; dk = ds' q */
+/* The graph has the sums of do o as engines expect it, but those of cuDNN 9.14 read them and never
+ * write: they are made before it runs.
+ *
+ * p = exp(scores - stats); dv = p' do; ds = p (do v' - sum(do o)) scale; dq = ds k; dk = ds' q */
 static void build_gradient(builder *b)
 {
     const tutti_cuda_attention *a = b->a;
@@ -172,12 +174,9 @@ static void build_gradient(builder *b)
     tutti__cuda_graph_matmul(b->graph, d_o, v_transposed, dp);
     tutti_dnn_descriptor inner =
         attention_step(b, TUTTI_DNN_MUL, attention_step(b, TUTTI_DNN_SUB, dp, sums), p);
-    tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_MUL, inner, number(b, SCALE), NULL, ds, 0);
-    const char *variant = getenv("VARIANT");
-    int way = variant ? variant[0] - '0' : 0;
-    tutti__cuda_graph_matmul(b->graph, ds, k, way == 2 ? dq : accumulator);
-    if (way == 0)
-        tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_IDENTITY, accumulator, NULL, NULL, dq, 0);
+    tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_MUL, inner, b->scale, NULL, ds, 0);
+    tutti__cuda_graph_matmul(b->graph, ds, k, accumulator);
+    tutti__cuda_graph_pointwise(b->graph, TUTTI_DNN_IDENTITY, accumulator, NULL, NULL, dq, 0);
     tutti__cuda_graph_matmul(b->graph, transpose(b, ds, b->type), q, dk);
 }
 
@@ -189,7 +188,9 @@ static tutti_status plan(const tutti_dnn *dnn, tutti_dnn_handle handle,
     if (a->type == TUTTI_CUDA_F32)
         return tutti_fail(TUTTI_UNSUPPORTED, "fused attention takes bf16 and f16, not f32");
     TUTTI_TRY(tutti__cuda_graph_begin(dnn, handle, &graph));
-    builder b = {&graph, a, type_of(a->type), 0};
+    builder b = {&graph, a, type_of(a->type), 0, NULL, NULL};
+    b.scale = number(&b, SCALE);
+    b.lowest = number(&b, LOWEST);
     build(&b);
     tutti_status status = tutti__cuda_graph_plan(&graph, 0);
     if (status == TUTTI_OK)
@@ -241,6 +242,8 @@ tutti_status tutti__cuda_attention_gradient_run(const tutti_cuda_graph *graph,
         address(g->accumulator), &scale,         &lowest};
     size_t bytes = (size_t)(a->batch * a->heads * a->queries * a->size) * 4;
     TUTTI_TRY(TUTTI_CU(on.device, cuMemsetD8Async(g->accumulator, 0, bytes, on.stream)));
+    const int64_t dims[] = {a->batch, a->heads, a->queries, a->size};
+    TUTTI_TRY(tutti__cuda_row_dots(on, a->type, g->o, g->d_o, dims, a->o_strides, g->sums));
     return tutti__cuda_graph_run(graph, on.stream, a->causal ? 13 : 12, ids, addresses,
                                  g->workspace);
 }

@@ -116,6 +116,12 @@ tutti_status tutti__cuda_random_normal(tutti_cuda_stream on, tutti_cuda_type typ
                                        tutti_random_key key, uint64_t first, int64_t count,
                                        float mean, float deviation, tutti_cu_pointer y);
 
+/* sums [dims[0], dims[1], dims[2]] f32 of x * y over the last of four dimensions, which is dense; x
+ * and y have the same strides of the first three. */
+tutti_status tutti__cuda_row_dots(tutti_cuda_stream on, tutti_cuda_type type, tutti_cu_pointer x,
+                                  tutti_cu_pointer y, const int64_t dims[4],
+                                  const int64_t strides[3], tutti_cu_pointer sums);
+
 /* Elements of `size` bytes (1, 2, 4, 8). */
 tutti_status tutti__cuda_transpose(tutti_cuda_stream on, int size, tutti_cu_pointer x,
                                    int64_t batch, int64_t rows, int64_t columns,

@@ -54,7 +54,10 @@ static tutti_status check_convolution(lab_bench *lab, const tutti_dnn *dnn, tutt
     static const char *const names[] = {"forward", "data", "filter"};
     int64_t size[2], counts[3];
     tutti_cu_pointer given[3], made[3];
-    double *values[3], *expected[3], limit = shape.type != TUTTI_CUDA_F32 ? 5e-3 : shape.tf32 ? 2e-3 : 1e-5;
+    double *values[3], *expected[3],
+        limit = shape.type != TUTTI_CUDA_F32 ? 5e-3
+                : shape.tf32                 ? 2e-3
+                                             : 1e-5;
     tutti__cuda_convolution_size(&shape, size);
     counts[0] = shape.batch * shape.height * shape.width * shape.in;
     counts[1] = shape.out * shape.kernel[0] * shape.kernel[1] * shape.in;
@@ -306,26 +309,6 @@ static tutti_status check_attention(lab_bench *lab, const tutti_dnn *dnn, tutti_
     if (backward == TUTTI_OK) {
         TUTTI_TRY(call_attention_gradient(lab, &a));
         TUTTI_TRY(lab_read(lab, TUTTI_CUDA_BF16, dqkv, 3 * count, &dx));
-        int64_t none[3] = {0};
-        for (int64_t i = 0; i < 3 * count; i++)
-            none[i / 192 % 3] += dx[i] != dx[i];
-        printf("NaN: dq %lld dk %lld dv %lld of %lld\n", (long long)none[0], (long long)none[1],
-               (long long)none[2], (long long)count);
-        double *acc, worst = 0, nan = 0, error[3] = {0};
-        TUTTI_TRY(lab_read(lab, TUTTI_CUDA_F32, a.g.accumulator, count, &acc));
-        for (int64_t b = 0; b < 2; b++)
-            for (int64_t h = 0; h < 3; h++)
-                for (int64_t i = 0; i < 128; i++)
-                    for (int64_t d = 0; d < 64; d++) {
-                        double v = acc[((b * 3 + h) * 128 + i) * 64 + d];
-                        nan += v != v;
-                        worst = fmax(worst, fabs(v - dx0[(b * 128 + i) * 576 + h * 64 + d]));
-                    }
-        for (int64_t i = 0; i < 3 * count; i++)
-            error[i / 192 % 3] = fmax(error[i / 192 % 3], fabs(dx[i] - dx0[i]));
-        printf("accumulator: NaN %.0f, worst %.2e; dq %.2e dk %.2e dv %.2e; first %g %g %g, dq %g, expected %g\n", nan, worst, error[0],
-               error[1], error[2], acc[0], acc[1], acc[2], dx[0], dx0[0]);
-        free(acc);
         lab_compare(lab, "its gradient", dx, dx0, 3 * count, 1.5e-2);
         free(dx);
         tutti__cuda_graph_free(&a.backward);

@@ -48,11 +48,13 @@ static uint16_t f16_of(float x)
     int exponent;
     uint16_t sign = signbit(x) ? 0x8000 : 0;
     float size = fabsf(x);
+    if (size >= 65520)
+        return sign | 0x7c00;
     if (size < 0x1p-14f)
         return (uint16_t)(sign | (uint16_t)rintf(size * 0x1p24f));
     float digits = rintf(frexpf(size, &exponent) * 2048); /* 1024 to 2048 */
     int bits = (exponent + 14) * 1024 + (int)digits - 1024;
-    return (uint16_t)(sign | (bits < 0x7c00 ? bits : 0x7c00));
+    return (uint16_t)(sign | bits);
 }
 
 static float of_f16(uint16_t x)
