@@ -26,6 +26,7 @@ static const tutti_bench_example examples[] = {
     {"agent", tutti_example_agent, 64, {0}, .between = true},
     {"encoder", tutti_example_encoder, 32, {0}},
     {"finetune", tutti_example_finetune, 64, {0}},
+    {"vae", tutti_example_vae, 64, {0}},
     {"sort", tutti_example_sort, 32, {0}},
 };
 #define EXAMPLES (sizeof examples / sizeof *examples)

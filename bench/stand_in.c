@@ -37,17 +37,17 @@ static tutti_dataset *images(tutti_job *job, int64_t side, int64_t channels)
     return data;
 }
 
-tutti_dataset *tutti__stand_in_dataset_mnist(tutti_job *job, const char *split)
+tutti_dataset *tutti__stand_in_mnist(tutti_job *job, const char *split)
 {
     return measured && tutti_job_ok(job) ? images(job, 28, 1) : (tutti_mnist)(job, split);
 }
 
-tutti_dataset *tutti__stand_in_dataset_cifar10(tutti_job *job, const char *split)
+tutti_dataset *tutti__stand_in_cifar10(tutti_job *job, const char *split)
 {
     return measured && tutti_job_ok(job) ? images(job, 32, 3) : (tutti_cifar10)(job, split);
 }
 
-tutti_dataset *tutti__stand_in_dataset_range(tutti_job *job, int64_t start, int64_t stop,
+tutti_dataset *tutti__stand_in_range_dataset(tutti_job *job, int64_t start, int64_t stop,
                                              int64_t step)
 {
     if (measured && stop > start + measured->batch * step)
@@ -100,9 +100,9 @@ bool tutti__stand_in_progress_step(tutti_progress *progress, int64_t examples)
     return true;
 }
 
-tutti_status tutti__stand_in_session_create(tutti_graph *graph,
-                                            const tutti_session_options *options,
-                                            tutti_session **ret_session)
+tutti_status tutti__stand_in_session_open_with(tutti_graph *graph,
+                                               const tutti_session_options *options,
+                                               tutti_session **ret_session)
 {
     TUTTI_TRY(tutti_session_open_with(graph, options, ret_session));
     watch(tutti__session_engine(*ret_session));
@@ -117,8 +117,8 @@ tutti_eager *tutti__stand_in_model_eager(tutti_model *model)
     return eager;
 }
 
-tutti_status tutti__stand_in_eager_create(const tutti_session_options *options,
-                                          tutti_eager **ret_eager)
+tutti_status tutti__stand_in_eager_open_with(const tutti_session_options *options,
+                                             tutti_eager **ret_eager)
 {
     TUTTI_TRY(tutti_eager_open_with(options, ret_eager));
     watch((*ret_eager)->engine);
@@ -146,8 +146,8 @@ static tutti_status steps(tutti_model *model, tutti_dataset *data)
     }
 }
 
-const tutti_history *tutti__stand_in_fit_model(tutti_model *model, tutti_dataset *data,
-                                               const tutti_fit_options *options)
+const tutti_history *tutti__stand_in_fit_with(tutti_model *model, tutti_dataset *data,
+                                              const tutti_fit_options *options)
 {
     if (!measured || !model)
         return tutti_fit_with(model, data, options);

@@ -281,7 +281,8 @@ def main():
         if options.exported:
             with open(options.exported, encoding='utf-8') as file:
                 missing += [f'{name} is exported, and in no header' for name in file.read().split()
-                            if name.startswith('tutti_') and not name.startswith('tutti__') and name not in names]
+                            if name.startswith('tutti_') and not name.startswith('tutti__')
+                            and not name.endswith('_') and name not in names]  # x_: a piece of a macro
         print('\n'.join(missing) if missing else f'{len(names)} names, all documented')
         return 1 if missing else 0
     return 0

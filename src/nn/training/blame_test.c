@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/params.h"
 #include "base/test.h"
 #include "tutti/checkpoint.h"
 #include "tutti/tutti.h"
@@ -46,6 +47,7 @@ TUTTI_TEST(a_damaged_model_blames_its_file)
 
 TUTTI_TEST(a_layer_too_large_is_named)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m = tutti_sequential(job, tutti_input_shape(8), tutti_dense(4),
                                       tutti_dense((int64_t)1 << 43, .name = "huge"));

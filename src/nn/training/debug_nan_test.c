@@ -15,9 +15,16 @@ static const tutti_layer_kind shrink_kind = {.struct_size = sizeof(tutti_layer_k
                                              .settings_size = sizeof(tutti_layer_settings),
                                              .call = shrink};
 
+/* Of the devices here the CPU looks. */
+static void look_on_cpu(void)
+{
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
+    CHECK_OK(tutti__param_set("DEBUG_NAN", "1"));
+}
+
 TUTTI_TEST(fit_names_the_layer_that_made_a_nan)
 {
-    CHECK_OK(tutti__param_set("DEBUG_NAN", "1"));
+    look_on_cpu();
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_tensor *x, *y;
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){4, 1}, &x));
@@ -36,7 +43,7 @@ TUTTI_TEST(fit_names_the_layer_that_made_a_nan)
 
 TUTTI_TEST(loops_by_hand_name_the_gradient_that_made_an_infinity)
 {
-    CHECK_OK(tutti__param_set("DEBUG_NAN", "1"));
+    look_on_cpu();
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m =
         tutti_sequential(job, tutti_dense(1, .kernel_initializer = "zeros", .name = "flat"));
@@ -57,7 +64,7 @@ TUTTI_TEST(loops_by_hand_name_the_gradient_that_made_an_infinity)
 
 TUTTI_TEST(masks_of_infinities_are_no_mistake)
 {
-    CHECK_OK(tutti__param_set("DEBUG_NAN", "1"));
+    look_on_cpu();
     tutti_job *job = tutti_open(NULL, NULL);
     tutti_model *m =
         tutti_sequential(job, tutti_embedding(5, 4, .mask_zero = true),

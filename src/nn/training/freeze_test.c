@@ -74,9 +74,10 @@ TUTTI_TEST(weights_are_frozen_by_pattern)
     CHECK_OK(tutti_unfreeze(m, "b"));
     CHECK_STR(moved(m, train, text), "b/kernel b/bias");
     CHECK_OK(tutti_unfreeze(m, "*"));
-    CHECK_STR(moved(m, train, text),
-              "a/kernel a/bias batch_norm/gamma batch_norm/beta batch_norm/moving_mean "
-              "batch_norm/moving_variance b/kernel b/bias");
+    /* Batch norm takes any bias before it away: a/bias has no gradient but what rounding leaves. */
+    CHECK_CONTAINS(moved(m, train, text), "a/kernel ");
+    CHECK_CONTAINS(text, "batch_norm/gamma batch_norm/beta batch_norm/moving_mean "
+                         "batch_norm/moving_variance b/kernel b/bias");
     CHECK_INT(tutti_close(job), 0);
 }
 
