@@ -257,6 +257,14 @@ tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool tar
     return tutti__model_fail(model, meet(model, data, targets, ret));
 }
 
+tutti_status tutti__model_meet_targets(tutti_model *model, tutti_dataset *data,
+                                       const tutti_wiring *wiring)
+{
+    tutti_dataset_info info;
+    TUTTI_TRY(learn_types(model, data, &info));
+    return tutti__check_targets(model, &info, wiring);
+}
+
 /* ---- single batches ---- */
 
 static tutti_status run_one(tutti_model *model, bool training, int count,

@@ -429,6 +429,7 @@ tutti_status tutti__step_function_run(tutti_model *model, tutti_step_function *f
     tutti_trainer *trainer = model->trainer;
     tutti_sym target = function->target;
     tutti_rows rows;
+    TUTTI_TRY(tutti__check_class_numbers(model, (int)model->inputs.count, count, tensors));
     TUTTI_TRY(tutti__rows_take(model, batch, count, tensors, &rows));
     for (int i = 0; i < count; i++)
         feeds[i] = (tutti_feed){function->feeds.data[i], rows.tensors[i]};
