@@ -8,13 +8,14 @@
  *     tutti_model_inspected(m, "scores", &value);             and takes the value looked at last
  *
  * Patterns are a shell's ('*', '?', several with commas between). Beside marked values they choose
- * outputs of layers by the layers' names ("body/dense_1" in a model inside another).
+ * outputs of layers by the layers' names ("body/dense_1" in a model inside another). In steps of
+ * tutti_evaluate and of fit's validation all names begin with "val_".
  *
  * A step gives chosen values as results of their own; while no pattern is set, steps are as if
  * nothing was marked. A line has the name, the step, the shape, least, mean and largest of the
  * finite elements, the number of others, and the first elements. Values inside the bodies of
- * tutti_while and tutti_cond are not seen. Of the replicas of a strategy a value that was cut by
- * rows is shown whole, any other is the first replica's. */
+ * tutti_while and tutti_cond are not seen. Under a strategy they are those of the
+ * whole batch, as all that is fetched; rank 0 prints. */
 #ifndef TUTTI_INSPECT_H
 #define TUTTI_INSPECT_H
 

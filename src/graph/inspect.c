@@ -97,6 +97,26 @@ bool tutti__inspect_mark_at(const tutti_graph *graph, size_t index, tutti_edge *
     return true;
 }
 
+size_t tutti__inspect_count(const tutti_graph *graph)
+{
+    return graph->inspection ? graph->inspection->marks.count : 0;
+}
+
+tutti_status tutti__inspect_prefix(tutti_graph *graph, size_t first, const char *prefix)
+{
+    for (size_t i = first; i < tutti__inspect_count(graph); i++) {
+        mark *m = &graph->inspection->marks.data[i];
+        size_t size = strlen(prefix) + strlen(m->name) + 1;
+        char *name = malloc(size);
+        if (!name)
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for the name of a value");
+        snprintf(name, size, "%s%s", prefix, m->name);
+        free(m->name);
+        m->name = name;
+    }
+    return TUTTI_OK;
+}
+
 void tutti__inspect_reset(tutti_graph *graph)
 {
     tutti_inspection *all = graph->inspection;
@@ -234,6 +254,22 @@ static tutti_status want(tutti_graph *graph, size_t index, char *name, tutti_wan
     return tutti_fail(TUTTI_NO_MEMORY, "no memory to look at values");
 }
 
+/* Said once, when nothing has a name in so many runs: a first one may initialize, or restore. */
+static void warn_of_no_marks(void)
+{
+    enum { RUNS = 10 };
+    static int blind;
+    pthread_mutex_lock(&lock);
+    bool says = !warned && ++blind == RUNS;
+    warned = warned || says;
+    pthread_mutex_unlock(&lock);
+    if (says)
+        tutti__log_job(
+            TUTTI_LOG_WARNING,
+            "--inspect %s: no value has a name; mark one with tutti_inspect(x, \"name\")",
+            tutti__param_text(&names_param));
+}
+
 /* Said once, of the first step that has values with names. */
 static void warn_of_none(const char *names)
 {
@@ -279,11 +315,19 @@ void tutti__inspect_free(tutti_wanted_marks *wanted)
     TUTTI_VEC_FREE(wanted);
 }
 
+static bool looks_at(const tutti_graph *graph)
+{
+    bool on = tutti__inspect_on();
+    if (on && !graph->inspection)
+        warn_of_no_marks();
+    return on && graph->inspection;
+}
+
 tutti_status tutti__inspect_wanted(tutti_graph *graph, const tutti_extract *asked,
                                    tutti_wanted_marks *ret)
 {
     uint8_t *live;
-    if (!graph->inspection || !tutti__inspect_on())
+    if (!looks_at(graph))
         return TUTTI_OK;
     TUTTI_TRY(find_live(graph, asked, &live));
     pthread_mutex_lock(&lock);
@@ -296,7 +340,7 @@ tutti_status tutti__inspect_wanted(tutti_graph *graph, const tutti_extract *aske
 tutti_status tutti__inspect_wanted_since(tutti_graph *graph, uint32_t first,
                                          tutti_wanted_marks *ret)
 {
-    if (!graph->inspection || !tutti__inspect_on())
+    if (!looks_at(graph))
         return TUTTI_OK;
     pthread_mutex_lock(&lock);
     tutti_status status = choose(graph, NULL, NULL, first, ret);

@@ -36,6 +36,9 @@ tutti_status tutti__inspect_seen(tutti_graph *graph, const tutti_wanted_mark *ma
 /* Mark `index`, in the order they were made; false: there are not so many. */
 bool tutti__inspect_mark_at(const tutti_graph *graph, size_t index, tutti_edge *ret_edge,
                             const char **ret_name);
+/* How many there are; a prefix for the names of those from `first` on. */
+size_t tutti__inspect_count(const tutti_graph *graph);
+tutti_status tutti__inspect_prefix(tutti_graph *graph, size_t first, const char *prefix);
 void tutti__inspect_reset(tutti_graph *graph);
 void tutti__inspection_free(tutti_inspection *inspection);
 

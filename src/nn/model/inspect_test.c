@@ -33,7 +33,9 @@ static void listen(void)
 
 static tutti_sym twice(tutti_layer_call *call)
 {
-    return tutti_mul(tutti_inspect(tutti_mul(call->inputs[0], 2), "twice"), 0.5);
+    tutti_sym twice = tutti_inspect(tutti_mul(call->inputs[0], 2), "twice");
+    tutti_add_metric(tutti_inspect(tutti_mean(twice), "average"), "average");
+    return tutti_mul(twice, 0.5);
 }
 static const tutti_layer_kind twice_kind = {.struct_size = sizeof(tutti_layer_kind),
                                             .name = "test.twice",
@@ -45,6 +47,18 @@ enum { EXAMPLES = 20, WIDTH = 4, CLASSES = 3 };
 static tutti_dataset *examples(tutti_job *job)
 {
     return tutti__test_examples(job, (tutti_test_examples){EXAMPLES, WIDTH, CLASSES, 5, 4});
+}
+
+/* Under a strategy, too, values are those of the whole batch. */
+static void check_average(tutti_model *m, const tutti_tensor *twice, int64_t rows)
+{
+    tutti_tensor *average;
+    double sum = 0;
+    for (int64_t i = 0; i < rows * WIDTH; i++)
+        sum += tutti_tensor_get(twice, i);
+    CHECK_OK(tutti_model_inspected(m, "average", &average));
+    CHECK_NEAR(tutti_tensor_get(average, 0), sum / (double)(rows * WIDTH), 1e-6);
+    tutti_tensor_release(average);
 }
 
 /* Ten steps with a layer that marks a value, inside a model inside another. */
@@ -61,12 +75,14 @@ static void train(tutti_strategy *strategy, bool asks, float kernel[WIDTH * CLAS
         tutti_layer *inside = tutti_model_layer(body);
         tutti_model *m = tutti_sequential(job, inside, tutti_softmax_layer());
         tutti_compile(m, .loss = tutti_sparse_cross_entropy(), .optimizer = tutti_sgd(0.1));
-        CHECK(tutti_fit(m, examples(job), .epochs = 2, .quiet = true) != NULL);
+        CHECK(tutti_fit(m, examples(job), .epochs = 2, .validation = examples(job),
+                        .quiet = true) != NULL);
         CHECK_OK(tutti_job_check(job));
         if (asks) {
             CHECK_OK(tutti_model_inspected(m, "twice", &value));
             CHECK_INT(tutti_tensor_rank(value), 2);
             *ret_rows = tutti_tensor_dims(value)[0];
+            check_average(m, value, *ret_rows);
             tutti_tensor_release(value);
         } else
             CHECK(tutti_model_inspected(m, "twice", &value) == TUTTI_NOT_FOUND);
@@ -89,7 +105,7 @@ TUTTI_TEST(fit_prints_what_a_layer_marks_and_computes_the_same)
     listen();
     train(NULL, false, plain, &rows);
     CHECK(!strstr(said.text, "inspect"));
-    CHECK_OK(tutti_inspect_names("twi*, */inner, inner", 4));
+    CHECK_OK(tutti_inspect_names("twi*, average, model/inner", 4));
     train(NULL, true, seen, &rows);
     CHECK_INT(rows, 4);
     CHECK_CONTAINS(said.text, "inspect twice, step 1: f32[4,4], min ");
@@ -97,6 +113,7 @@ TUTTI_TEST(fit_prints_what_a_layer_marks_and_computes_the_same)
     CHECK_CONTAINS(said.text, "inspect twice, step 8: ");
     CHECK_CONTAINS(said.text, "inner, step 1: f32[4,3], min ");
     CHECK(!strstr(said.text, "step 2: "));
+    CHECK(!strstr(said.text, "val_"));
     CHECK_INT(memcmp(plain, seen, sizeof plain), 0);
     tutti_log_install(NULL, NULL);
 }
@@ -108,10 +125,11 @@ TUTTI_TEST(replicas_show_all_rows_of_a_batch)
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     listen();
     train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1"), false, plain, &rows);
-    CHECK_OK(tutti_inspect_names("twice", 1));
+    CHECK_OK(tutti_inspect_names("twice, average, val_t*", 1));
     train(tutti_strategy_mirrored(.devices = "cpu:0,cpu:1"), true, seen, &rows);
     CHECK_INT(rows, 4);
     CHECK_INT(memcmp(plain, seen, sizeof plain), 0);
+    CHECK_CONTAINS(said.text, "inspect val_twice, step 1: f32[4,4]");
     tutti_log_install(NULL, NULL);
 }
 
