@@ -133,6 +133,28 @@ TUTTI_TEST(replicas_show_all_rows_of_a_batch)
     tutti_log_install(NULL, NULL);
 }
 
+TUTTI_TEST(functional_models_mark_values_between_layers)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x, *y, *value;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){2, WIDTH}, &x));
+    tutti_model *m = tutti_functional(job);
+    tutti_sym in = tutti_input(m, "in", TUTTI_F32, WIDTH);
+    tutti_sym h = tutti_inspect(tutti_add(tutti_call(tutti_dense(5), in), 1), "between");
+    tutti_output(m, "out", tutti_call(tutti_dense(1), h));
+    listen();
+    CHECK_OK(tutti_inspect_names("between", 1));
+    CHECK_OK(tutti_predict_on_batch(m, 1, &x, 1, &y));
+    CHECK_OK(tutti_model_inspected(m, "between", &value));
+    CHECK_NEAR(tutti_tensor_get(value, 9), 1, 0);
+    CHECK_CONTAINS(said.text, "inspect between, step 1: f32[2,5], min 1, mean 1, max 1: 1 1");
+    tutti_tensor_release(value);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    CHECK_INT(tutti_close(job), 0);
+    tutti_log_install(NULL, NULL);
+}
+
 TUTTI_TEST(loops_by_hand_print_and_give_values)
 {
     tutti_job *job = tutti_open(NULL, NULL);
