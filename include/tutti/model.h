@@ -123,6 +123,9 @@ TUTTI_API tutti_sym tutti_model_losses(tutti_model *model, tutti_sym loss);
  */
 TUTTI_API tutti_sym tutti_added_value(tutti_model *model, const char *name, tutti_sym like);
 #define tutti_added_value(...) TUTTI_AT(tutti_added_value(__VA_ARGS__))
+/* tutti_inspected of a model: of its steps in fit, evaluate and predict, else of its tape. */
+TUTTI_API tutti_status tutti_model_inspected(tutti_model *model, const char *name,
+                                             tutti_tensor **ret_value);
 /* After `update` (tutti_apply_gradients, tutti_minimize) brings the weights of the model that was
  * applied back under their constraints: a target for both. tutti_tape_minimize does it by itself.
  */

@@ -13,6 +13,7 @@
 #include "tutti/gradients.h"
 #include "tutti/graph.h"
 #include "tutti/graphdef.h"
+#include "tutti/inspect.h"
 #include "tutti/job.h"
 #include "tutti/model.h"
 #include "tutti/onnx.h"

@@ -39,6 +39,8 @@ static const struct flag {
     {"devices", "LIST", "devices of the strategy: cpu:0,cpu:1"},
     {"precision", "P", "f32, bf16 or f16; default f32", TEXT, 0, 0, "f32|bf16|f16"},
     {"deterministic", NULL, "the same bits for any cut of the batch; slower on some machines"},
+    {"inspect", "NAMES", "prints values of a step and outputs of layers; patterns: 'body/*,h?'"},
+    {"inspect-every", "N", "at the first and each N-th step; default 100", WHOLE, 1, MOST},
     {"debug-nan", NULL, "ends with the first operator that makes a NaN or an infinity; slower"},
     {"save", "FILE", "writes the trained model there"},
     {"logs", "DIR", "writes event files for TensorBoard there"},
@@ -400,7 +402,11 @@ void tutti__flags_apply(tutti_job *job)
             flag_error(job, check_setting(job, &settings[i]));
     static const struct {
         const char *flag, *param;
-    } params[] = {{"threads", "THREADS"}, {"device", "DEVICE"}, {"debug-nan", "DEBUG_NAN"}};
+    } params[] = {{"threads", "THREADS"},
+                  {"device", "DEVICE"},
+                  {"debug-nan", "DEBUG_NAN"},
+                  {"inspect", "INSPECT"},
+                  {"inspect-every", "INSPECT_EVERY"}};
     for (size_t i = 0; i < TUTTI_COUNT(params); i++) {
         /* What stands in the environment, parameters find themselves. */
         if (tutti__map_get(&job->flags, params[i].flag))

@@ -7,6 +7,7 @@
 #include "base/require.h"
 #include "graph/attr.h"
 #include "graph/graph.h"
+#include "graph/inspect.h"
 #include "graph/scope.h"
 
 static _Atomic uint64_t next_serial = 1;
@@ -53,6 +54,7 @@ void tutti_graph_destroy(tutti_graph *graph)
     TUTTI_VEC_FREE(&graph->graphs);
     tutti__map_free(&graph->by_name);
     tutti__map_free(&graph->taken);
+    tutti__inspection_free(graph->inspection);
     tutti__arena_free(&graph->arena);
     free(graph);
 }
@@ -91,6 +93,7 @@ void tutti__graph_reset(tutti_graph *graph)
     size_t kept = 0;
     char **texts = tutti__scopes_lift(graph);
     keep_hooks(graph);
+    tutti__inspect_reset(graph);
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
         if (!outlives_step(node)) {

@@ -134,6 +134,7 @@ struct tutti_graph {
     bool (*holds)(const tutti_graph *graph, const char *shared_name);
     void *building;   /* nn's: what is being built into this graph, or NULL */
     void *optimizers; /* nn's: those that were applied, in the memory that lasts; or NULL */
+    struct tutti_inspection *inspection; /* inspect.h's: values marked by name, or NULL */
 };
 
 /* Sub-graphs: parameters are nodes of operator "parameter" with attribute "index". */

@@ -9,6 +9,7 @@
 #include "base/require.h"
 #include "base/world.h"
 #include "exec/plan/share.h"
+#include "graph/inspect.h"
 #include "program/program.h"
 #include "program/trace.h"
 
@@ -283,6 +284,55 @@ static tutti_status session_fill(const tutti_session *session, const tutti_run_o
     return TUTTI_OK;
 }
 
+/* With the values that are looked at as fetches behind the others. */
+static tutti_status run_looking(tutti_session *session, tutti_run_request *request,
+                                const tutti_wanted_marks *wanted, tutti_tensor **values)
+{
+    size_t own = (size_t)request->fetch_count, all = own + wanted->count;
+    tutti_edge *fetches = calloc(all, sizeof *fetches);
+    tutti_tensor **got = calloc(all, sizeof *got);
+    tutti_strategy *strategy = tutti__engine_strategy(session->engine);
+    bool prints = !strategy || tutti_strategy_rank(strategy) == 0;
+    tutti_status status =
+        fetches && got ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    for (size_t i = 0; status == TUTTI_OK && i < all; i++)
+        fetches[i] = i < own ? request->fetches[i] : wanted->data[i - own].edge;
+    request->fetches = fetches;
+    request->fetch_count = (int)all;
+    if (status == TUTTI_OK)
+        status = tutti__engine_run(session->engine, session->graph, request, got);
+    for (size_t i = 0; status == TUTTI_OK && i < own; i++)
+        values[i] = got[i];
+    tutti_status seen = status;
+    for (size_t i = own; status == TUTTI_OK && i < all; i++) {
+        if (seen == TUTTI_OK)
+            seen = tutti__inspect_seen(session->graph, &wanted->data[i - own], got[i], prints);
+        tutti_tensor_release(got[i]);
+    }
+    free(fetches);
+    free(got);
+    return status;
+}
+
+static tutti_status run_request(tutti_session *session, tutti_run_request *request,
+                                tutti_tensor **values)
+{
+    tutti_wanted_marks wanted = {0};
+    tutti_extract asked = {.feed_count = request->feed_count,
+                           .fetch_count = request->fetch_count,
+                           .target_count = request->target_count,
+                           .feeds = request->feeds,
+                           .fetches = request->fetches,
+                           .targets = request->targets};
+    tutti_status status = tutti__inspect_wanted(session->graph, &asked, &wanted);
+    if (status == TUTTI_OK)
+        status = wanted.count > 0
+                     ? run_looking(session, request, &wanted, values)
+                     : tutti__engine_run(session->engine, session->graph, request, values);
+    tutti__inspect_free(&wanted);
+    return status;
+}
+
 static tutti_status session_run(tutti_session *session, const tutti_run_options *options, lists *l)
 {
     tutti_run_request request;
@@ -293,7 +343,7 @@ static tutti_status session_run(tutti_session *session, const tutti_run_options 
         request.deadline = tutti__now_ns() + tutti__engine_ns(options->deadline_seconds);
     if (count > 16 && !(values = calloc((size_t)count, sizeof *values)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
-    tutti_status status = tutti__engine_run(session->engine, session->graph, &request, values);
+    tutti_status status = run_request(session, &request, values);
     for (int i = 0; status == TUTTI_OK && i < count; i++)
         *options->fetch.list[i].ret_value = values[i];
     if (values != few)

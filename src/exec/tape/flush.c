@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "exec/tape/eager.h"
+#include "graph/inspect.h"
 
 #define SMALL 1024 /* bytes of a value that is kept without being asked for */
 
@@ -219,6 +220,15 @@ tutti_status tutti__eager_run(tutti_eager *eager)
     return status;
 }
 
+static tutti_status run_queued(tutti_eager *eager)
+{
+    TUTTI_TRY(tutti__step_numbers(eager));
+    TUTTI_TRY(tutti__eager_find_feeds(eager));
+    TUTTI_TRY(tutti__eager_run(eager));
+    mark_done(eager);
+    return TUTTI_OK;
+}
+
 tutti_status tutti__eager_flush(tutti_eager *eager, tutti_edge edge)
 {
     TUTTI_TRY(tutti_graph_check(eager->graph));
@@ -231,11 +241,20 @@ tutti_status tutti__eager_flush(tutti_eager *eager, tutti_edge edge)
     TUTTI_TRY(collect_effects(eager));
     if (eager->targets.count == 0 && !edge.node)
         return TUTTI_OK;
-    TUTTI_TRY(tutti__step_numbers(eager));
-    TUTTI_TRY(tutti__eager_find_feeds(eager));
-    TUTTI_TRY(tutti__eager_run(eager));
-    mark_done(eager);
-    return TUTTI_OK;
+    tutti_wanted_marks wanted = {0};
+    tutti_status status = tutti__inspect_wanted_since(eager->graph, eager->done, &wanted);
+    for (size_t i = 0; status == TUTTI_OK && i < wanted.count; i++)
+        if (!tutti__eager_want(&eager->fetches, wanted.data[i].edge))
+            status = no_memory();
+    if (status == TUTTI_OK)
+        status = run_queued(eager);
+    tutti_strategy *strategy = tutti__engine_strategy(eager->engine);
+    for (size_t i = 0; status == TUTTI_OK && i < wanted.count; i++)
+        status = tutti__inspect_seen(eager->graph, &wanted.data[i],
+                                     tutti__eager_known(eager, wanted.data[i].edge),
+                                     !strategy || tutti_strategy_rank(strategy) == 0);
+    tutti__inspect_free(&wanted);
+    return status;
 }
 
 /* ---- initial values ---- */

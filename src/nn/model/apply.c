@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/require.h"
 #include "exec/plan/share.h"
 #include "nn/model/model.h"
 #include "nn/model/model_strategy.h"
 #include "ops/build.h"
+#include "tutti/inspect.h"
 
 static tutti_status apply(tutti_model *model, tutti_graph *graph, int count,
                           const tutti_sym *inputs, bool training, tutti_sym *ret_outputs)
@@ -125,6 +127,17 @@ tutti_eager *tutti_model_eager(tutti_model *model)
     if (!model->eager && tutti__model_fail(model, open_eager(model)) != TUTTI_OK)
         return NULL;
     return model->eager;
+}
+
+tutti_status tutti_model_inspected(tutti_model *model, const char *name, tutti_tensor **ret_value)
+{
+    TUTTI_REQUIRE(model);
+    TUTTI_REQUIRE(name);
+    TUTTI_REQUIRE(ret_value);
+    tutti_status status = tutti_inspected(model->graph, name, ret_value);
+    if (status == TUTTI_NOT_FOUND && model->eager)
+        status = tutti_inspected(tutti_eager_graph(model->eager), name, ret_value);
+    return status;
 }
 
 /* ---- a model as a layer ---- */

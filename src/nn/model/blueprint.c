@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "graph/inspect.h"
 #include "graph/scope.h"
 #include "nn/model/model.h"
 #include "ops/build.h"
@@ -271,6 +272,18 @@ static void copy_in_region(tutti_model *model, const tutti_node *node, tutti_gra
     tutti__region_pop(graph);
 }
 
+/* Values that the blueprint marks are looked at in what is built of it. */
+static void copy_marks(const tutti_graph *blueprint, const copies *c)
+{
+    tutti_edge edge;
+    const char *name;
+    for (size_t i = 0; tutti__inspect_mark_at(blueprint, i, &edge, &name); i++) {
+        tutti_sym value = c->all[c->start[edge.node->id] + edge.index];
+        if (value.node)
+            tutti_inspect(value, name);
+    }
+}
+
 static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, const tutti_sym *inputs,
                                     tutti_sym *ret_outputs)
 {
@@ -286,6 +299,7 @@ static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, cons
         if (!node->dead && !c.all[c.start[i]].node)
             copy_in_region(model, node, graph, &c);
     }
+    copy_marks(blueprint, &c);
     for (size_t i = 0; i < model->outputs.count; i++) {
         tutti_sym sym = model->outputs.data[i].sym;
         ret_outputs[i] = c.all[c.start[sym.node->id] + sym.index];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/inspect.h"
 #include "nn/model/model.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
@@ -192,6 +193,17 @@ static bool check_sizes(tutti_layer_call *call)
     return true;
 }
 
+/* What layers give is looked at under their names, as weights have them. */
+static void inspect_layer(const tutti_layer_call *call, tutti_sym output)
+{
+    const tutti_building *building = call->graph->building;
+    char name[512];
+    if (!tutti__inspect_on())
+        return;
+    snprintf(name, sizeof name, "%s%s", building->prefix, tutti_layer_name(call->layer));
+    tutti_inspect(output, name);
+}
+
 int tutti__layer_build(tutti_layer *layer, tutti_graph *graph, int count, const tutti_sym *inputs,
                        tutti_sym *ret_outputs)
 {
@@ -227,6 +239,7 @@ int tutti__layer_build(tutti_layer *layer, tutti_graph *graph, int count, const 
     if (!ret_outputs[0].node || tutti_graph_check(graph) != TUTTI_OK)
         return 0;
     tutti__mask_set(building, ret_outputs[0], call.ret_mask);
+    inspect_layer(&call, ret_outputs[0]);
     int extra = call.extra_count < TUTTI_LAYER_OUTPUTS ? call.extra_count : TUTTI_LAYER_OUTPUTS - 1;
     for (int i = 0; i < extra; i++)
         ret_outputs[1 + i] = call.extra[i];

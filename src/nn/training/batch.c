@@ -166,22 +166,29 @@ tutti_status tutti__no_elements(const tutti_dataset *data, const char *what)
                       (long long)all);
 }
 
+/* As the first element has them; false: there is none. */
+static tutti_status peek_types(tutti_dataset *data, tutti_dataset_info *ret, bool *ret_known)
+{
+    tutti_element first;
+    TUTTI_TRY(tutti_dataset_peek(data, &first));
+    *ret_known = first.count > 0;
+    ret->components = first.count > 0 ? first.count : ret->components;
+    for (int i = 0; i < first.count; i++)
+        ret->types[i] = *tutti_tensor_type(first.tensors[i]);
+    tutti_element_release(&first);
+    return TUTTI_OK;
+}
+
 /* Types of the components; where the pipeline cannot tell, its first element does. */
 static tutti_status learn_types(const tutti_model *model, tutti_dataset *data,
                                 tutti_dataset_info *ret)
 {
-    tutti_element first;
     TUTTI_TRY(tutti_dataset_describe(data, ret));
     bool known = are_known(ret), own = tutti__model_shares(model) && tutti__dataset_is_own(data);
     if (!known) {
-        TUTTI_TRY(tutti_dataset_peek(data, &first));
-        known = first.count > 0;
+        TUTTI_TRY(peek_types(data, ret, &known));
         if (!known && !own)
             return tutti__no_elements(data, "the data");
-        ret->components = known ? first.count : ret->components;
-        for (int i = 0; i < first.count; i++)
-            ret->types[i] = *tutti_tensor_type(first.tensors[i]);
-        tutti_element_release(&first);
     }
     return own ? learn_from_others(model, known, ret) : TUTTI_OK;
 }
@@ -255,6 +262,17 @@ tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool tar
     TUTTI_TRY(tutti_model_check(model));
     TUTTI_TRY(tutti__model_fail(model, tutti__model_engine(model)));
     return tutti__model_fail(model, meet(model, data, targets, ret));
+}
+
+tutti_status tutti__model_meet_targets(tutti_model *model, tutti_dataset *data,
+                                       const tutti_wiring *wiring)
+{
+    tutti_dataset_info info;
+    TUTTI_TRY(tutti_dataset_describe(data, &info));
+    bool known = are_known(&info);
+    if (!known && info.cardinality != 0)
+        TUTTI_TRY(peek_types(data, &info, &known));
+    return known && info.cardinality != 0 ? tutti__check_targets(model, &info, wiring) : TUTTI_OK;
 }
 
 /* ---- single batches ---- */

@@ -24,10 +24,51 @@ TUTTI_TEST(labels_that_are_no_classes_blame_compile_and_the_batch)
     CHECK(tutti_job_check(job) != TUTTI_OK);
     CHECK_CONTAINS(tutti_error_message(), "epoch 1, batch 2: ");
     CHECK_CONTAINS(tutti_error_message(), line);
-    CHECK_CONTAINS(tutti_error_message(), "7");
+    CHECK_CONTAINS(tutti_error_message(), "label 7 in row 2 is none of the 3 classes");
     tutti_tensor_release(x);
     tutti_tensor_release(y);
     tutti_close(job);
+}
+
+/* What fit says of these targets for a model of 3 classes, after a check of compile's line. */
+static const char *blamed(tutti_loss loss, tutti_dtype dtype, int rank, double first)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *x, *y;
+    char line[80];
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){8, 4}, &x));
+    CHECK_OK(tutti_tensor_create(dtype, rank, (int64_t[]){8, 3}, &y));
+    if (dtype != TUTTI_STRING)
+        tutti_tensor_set(y, 5, first);
+    tutti_model *m = tutti_sequential(job, tutti_dense(3));
+    tutti_dataset *data = tutti_name_components(tutti_from_tensor_slices(job, x, y), "x", "y");
+    snprintf(line, sizeof line, "blame_test.c:%d", __LINE__ + 1);
+    tutti_compile(m, .loss = loss);
+    CHECK(tutti_fit(m, tutti_batch(data, 4), .quiet = true) == NULL);
+    CHECK(tutti_job_check(job) != TUTTI_OK);
+    CHECK_CONTAINS(tutti_error_message(), line);
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    tutti_close(job);
+    return tutti_error_message();
+}
+
+TUTTI_TEST(targets_of_a_wrong_type_say_what_the_data_holds)
+{
+    const char *message = blamed(tutti_sparse_cross_entropy(), TUTTI_F32, 2, 1);
+    CHECK_CONTAINS(message, "component 1 'y' of the data, are f32[");
+    CHECK_CONTAINS(message, "use tutti_cross_entropy");
+    message = blamed(tutti_cross_entropy(), TUTTI_I64, 1, 1);
+    CHECK_CONTAINS(message, "component 1 'y' of the data, are i64[");
+    CHECK_CONTAINS(message, "tutti_one_hot_labels");
+    message = blamed(tutti_sparse_cross_entropy(), TUTTI_STRING, 1, 1);
+    CHECK_CONTAINS(message, "string");
+    CHECK_CONTAINS(message, "tutti_string_lookup");
+    message = blamed(tutti_mse(), TUTTI_F32, 1, 1);
+    CHECK_CONTAINS(message, "targets need the outputs' shape");
+    message = blamed(tutti_sparse_cross_entropy(), TUTTI_F32, 1, 0.5);
+    CHECK_CONTAINS(message, "epoch 1, batch 2: row 1 of the targets, f32[4], is 0.5");
+    CHECK_CONTAINS(message, "tutti_cast_components");
 }
 
 TUTTI_TEST(a_damaged_model_blames_its_file)

@@ -12,6 +12,7 @@ tutti_status tutti__evaluate(tutti_model *model, tutti_dataset *data, int64_t st
     tutti_wiring wiring;
     tutti_event before = fit->event;
     TUTTI_TRY(tutti__model_meet(model, data, true, &wiring));
+    TUTTI_TRY(tutti__model_meet_targets(model, data, &wiring));
     TUTTI_TRY(tutti__rows_begin(model, data, true));
     tutti_iterator *iterator = tutti__iterate(data, 0);
     tutti__rows_end(data);

@@ -137,6 +137,7 @@ static tutti_status run_epochs(tutti_fit *fit, plan *p)
     tutti_model *model = fit->model;
     TUTTI_TRY(tutti__model_meet(model, p->data, true, &p->wiring));
     TUTTI_TRY(compare_processes(fit, p));
+    TUTTI_TRY(tutti__model_meet_targets(model, p->data, &p->wiring));
     fit->data = p->data;
     TUTTI_TRY(tutti__history_begin(model->trainer));
     model->trainer->stop = model->trainer->asks_stop = model->trainer->interrupted = false;

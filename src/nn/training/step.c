@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/inspect.h"
 #include "nn/model/model_strategy.h"
 #include "nn/optimizers/optimizer.h"
 #include "nn/training/accumulate.h"
@@ -352,9 +353,12 @@ static tutti_status build_function(making *m, int count)
     TUTTI_TRY(make_feeds(m, count));
     function->building = tutti__model_building(model, function->training);
     model->graph->building = &function->building;
+    size_t marks = tutti__inspect_count(model->graph);
     tutti_status status = tutti__model_instantiate(model, model->graph, m->x, m->outputs);
     model->graph->building = NULL;
     TUTTI_TRY(status);
+    if (!function->training)
+        TUTTI_TRY(tutti__inspect_prefix(model->graph, marks, "val_"));
     if (model->trainer
             ->file) /* mistakes of losses and metrics are compile's, not the last layer's */
         tutti_here(model->trainer->file, model->trainer->line);
@@ -429,6 +433,7 @@ tutti_status tutti__step_function_run(tutti_model *model, tutti_step_function *f
     tutti_trainer *trainer = model->trainer;
     tutti_sym target = function->target;
     tutti_rows rows;
+    TUTTI_TRY(tutti__check_class_numbers(model, (int)model->inputs.count, count, tensors));
     TUTTI_TRY(tutti__rows_take(model, batch, count, tensors, &rows));
     for (int i = 0; i < count; i++)
         feeds[i] = (tutti_feed){function->feeds.data[i], rows.tensors[i]};

@@ -146,9 +146,19 @@ typedef struct tutti_wiring {
 } tutti_wiring;
 tutti_status tutti__wire(tutti_model *model, const tutti_dataset_info *info, bool targets,
                          tutti_wiring *ret);
+/* ---- targets.c ---- */
+/* Whether targets are of the types that the losses take; the message names their component. */
+tutti_status tutti__check_targets(const tutti_model *model, const tutti_dataset_info *info,
+                                  const tutti_wiring *wiring);
+/* Of a batch: labels that are floats, for losses of classes, are whole. */
+tutti_status tutti__check_class_numbers(const tutti_model *model, int inputs, int count,
+                                        tutti_tensor *const *tensors);
 /* Builds the model for the data, if it is not built; gives the wiring. */
 tutti_status tutti__model_meet(tutti_model *model, tutti_dataset *data, bool targets,
                                tutti_wiring *ret);
+/* Whether the losses take the data's targets: once processes know that they train alike. */
+tutti_status tutti__model_meet_targets(tutti_model *model, tutti_dataset *data,
+                                       const tutti_wiring *wiring);
 tutti_status tutti__need_trainer(tutti_model *model);
 /* Fails because `what`, "the data to train on", gives nothing; it names the part of the pipeline
  * that leaves nothing of what comes to it, as a batch that drops its remainder, where that is

@@ -2,6 +2,8 @@
 #ifndef TUTTI_OPS_NETWORK_SPARSE_CROSS_ENTROPY_H
 #define TUTTI_OPS_NETWORK_SPARSE_CROSS_ENTROPY_H
 
+#include <stdio.h>
+
 #include "ops/network/softmax.h"
 
 /* Labels, input 1, are integers. */
@@ -21,14 +23,22 @@ static inline tutti_status tutti__labels_infer(const tutti_infer *node)
 static inline tutti_status tutti__label_get(const tutti_kernel_call *call, int64_t row,
                                             int64_t classes, int64_t *ret_label)
 {
-    int64_t label = tutti_view_get_int(&call->inputs[1], row);
-    if (label < 0 || label >= classes)
-        return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
-                         "label %lld in row %lld is none of the %lld classes; labels must be in "
-                         "[0, %lld), the last axis of logits",
-                         (long long)label, (long long)row, (long long)classes, (long long)classes);
-    *ret_label = label;
-    return TUTTI_OK;
+    const tutti_view *labels = &call->inputs[1];
+    int64_t label = tutti_view_get_int(labels, row), place = 1; /* labels of one example */
+    if (label >= 0 && label < classes) {
+        *ret_label = label;
+        return TUTTI_OK;
+    }
+    char within[48] = "";
+    for (int i = 1; i < labels->rank; i++)
+        place *= labels->dims[i];
+    if (place > 1)
+        snprintf(within, sizeof within, ", place %lld of it,", (long long)(row % place));
+    return RULE_FAIL(call, TUTTI_OUT_OF_RANGE,
+                     "label %lld in row %lld%s is none of the %lld classes; labels must be in "
+                     "[0, %lld), the last axis of logits",
+                     (long long)label, (long long)(row / place), within, (long long)classes,
+                     (long long)classes);
 }
 
 #endif
