@@ -96,7 +96,7 @@ installs_and_uninstalls() {
     local stage=$work/stage file left
     DESTDIR=$stage meson install -C "$build" --no-rebuild --quiet || return
     cp "$build/meson-logs/install-log.txt" "$work/installed.txt"
-    for file in bin/tutti include/tutti/tutti.h libtutti.a libtutti.so libtutti.so.0 pkgconfig/tutti.pc man1/tutti.1 \
+    for file in bin/tutti include/tutti/tutti.h include/tutti/tutti.hpp libtutti.a libtutti.so libtutti.so.0 pkgconfig/tutti.pc man1/tutti.1 \
         completions/tutti site-functions/_tutti vendor_completions.d/tutti.fish doc/tutti/README.md \
         doc/tutti/docs/guide.md doc/tutti/reference/index.html; do
         [ -n "$(find "$stage" -path "*/$file")" ] || { echo "$file is not installed" && return 1; }

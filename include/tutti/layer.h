@@ -166,7 +166,7 @@ TUTTI_API void tutti_layer_update(tutti_layer_call *call, tutti_sym update);
  * it is shown beside the loss, as metrics are: by the bar, in the history, by callbacks and
  * tutti_evaluate. A name that is added again has a number: "balance", "balance_1". Loops by hand:
  * tutti_model_losses, tutti_added_value.
- *     tutti_add_loss(tutti_mul_scalar(divergence, 0.1), "divergence"); */
+ *     tutti_add_loss(tutti_mul(divergence, 0.1), "divergence"); */
 TUTTI_API void tutti_add_loss(tutti_sym value, const char *name);
 #define tutti_add_loss(...) TUTTI_AT(tutti_add_loss(__VA_ARGS__))
 TUTTI_API void tutti_add_metric(tutti_sym value, const char *name);

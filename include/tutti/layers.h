@@ -592,9 +592,6 @@ typedef struct tutti_dot_settings {
 } tutti_dot_settings;
 #define tutti_dot_layer(...) tutti_layer_make("dot", TUTTI_OPTIONS(tutti_dot_settings, __VA_ARGS__))
 
-/* One of these, by its kind, without a layer to keep. */
-TUTTI_API tutti_sym tutti_merge(const char *kind, int count, const tutti_sym *inputs);
-
 /* ---- code of your own, and preparing data inside the model ---- */
 
 /* y = fn(x, context). A model with one cannot be saved as a whole, only its weights. */

@@ -26,7 +26,8 @@ typedef struct tutti_loss {
     tutti_loss_reduction reduction;
     bool from_logits;       /* outputs have not been through softmax or sigmoid */
     double label_smoothing; /* 0 to 1: targets are drawn to the uniform ones */
-    double delta;           /* of huber: 1; of quantile: 0.5 */
+    double delta;           /* of huber: 1 */
+    double quantile;        /* of quantile, between 0 and 1: 0.5 */
     double gamma;           /* of binary_focal: 2 */
     double alpha;           /* of binary_focal: weight of 1, and 1 - alpha of 0; 0: both weigh 1 */
     tutti_loss_fn *fn;      /* of tutti_custom_loss */

@@ -36,36 +36,69 @@ TUTTI_API tutti_sym tutti_dequantize_linear_with(tutti_sym q, tutti_sym scale,
 TUTTI_API tutti_sym tutti_dynamic_quantize_linear(tutti_sym x);
 #define tutti_dynamic_quantize_linear(...) TUTTI_AT(tutti_dynamic_quantize_linear(__VA_ARGS__))
 
-/* (a - a_zero) (b - b_zero) as i32, for a [.., m, k] and b [.., k, n] of i8 or u8 each. Zeros are
- * TUTTI_NO_SYM (0), one number, or one for each row of a and column of b. */
-TUTTI_API tutti_sym tutti_matmul_integer(tutti_sym a, tutti_sym b, tutti_sym a_zero,
-                                         tutti_sym b_zero);
-#define tutti_matmul_integer(...) TUTTI_AT(tutti_matmul_integer(__VA_ARGS__))
-/* The same for convolutions of x [batch, height, width, channels] with a kernel [height, width,
- * channels / groups, filters], the options those of tutti_nn_conv2d; padding holds x's zero; the
- * kernel may have a zero for each filter. */
-TUTTI_API tutti_sym tutti_conv_integer_with(tutti_sym x, tutti_sym kernel, tutti_sym x_zero,
-                                            tutti_sym kernel_zero,
-                                            const tutti_conv2d_options *options);
-#define tutti_conv_integer(x, kernel, x_zero, ...)                                                 \
-    TUTTI_AT(tutti_conv_integer_with((x), (kernel), (x_zero),                                      \
-                                     TUTTI_ONE_(tutti_conv2d_options, __VA_ARGS__, )))
+/* Zeros: none means 0; one number, or one for each row of a and column of b. */
+typedef struct tutti_matmul_integer_options {
+    size_t struct_size;
+    tutti_sym a_zero, b_zero;
+} tutti_matmul_integer_options;
+/* (a - a_zero) (b - b_zero) as i32, for a [.., m, k] and b [.., k, n] of i8 or u8 each:
+ * tutti_matmul_integer(a, b, .a_zero = zero). */
+TUTTI_API tutti_sym tutti_matmul_integer_with(tutti_sym a, tutti_sym b,
+                                              const tutti_matmul_integer_options *options);
+#define tutti_matmul_integer(a, ...)                                                               \
+    TUTTI_AT(                                                                                      \
+        tutti_matmul_integer_with((a), TUTTI_ONE_(tutti_matmul_integer_options, __VA_ARGS__, )))
 
-typedef struct tutti_quantized_sym {
-    tutti_sym q, scale, zero;
-} tutti_quantized_sym;
-/* Quantised products, quantised again: round(sums * a.scale * b.scale / y_scale) + y_zero in f32,
- * of y_zero's type. b may have a scale and zero for each column, a for each row. */
-TUTTI_API tutti_sym tutti_qlinear_matmul(tutti_quantized_sym a, tutti_quantized_sym b,
-                                         tutti_sym y_scale, tutti_sym y_zero);
-#define tutti_qlinear_matmul(...) TUTTI_AT(tutti_qlinear_matmul(__VA_ARGS__))
-/* The same for convolutions; bias, i32 in units of x.scale * kernel.scale, may be TUTTI_NO_SYM. */
-TUTTI_API tutti_sym tutti_qlinear_conv_with(tutti_quantized_sym x, tutti_quantized_sym kernel,
-                                            tutti_sym y_scale, tutti_sym y_zero, tutti_sym bias,
-                                            const tutti_conv2d_options *options);
-#define tutti_qlinear_conv(x, kernel, y_scale, y_zero, ...)                                        \
-    TUTTI_AT(tutti_qlinear_conv_with((x), (kernel), (y_scale), (y_zero),                           \
-                                     TUTTI_ONE_(tutti_conv2d_options, __VA_ARGS__, )))
+typedef struct tutti_conv_integer_options {
+    size_t struct_size;
+    tutti_sym x_zero;      /* none: 0; padding holds it */
+    tutti_sym kernel_zero; /* none: 0; one number, or one for each filter */
+    int64_t strides[2];    /* these as tutti_nn_conv2d's */
+    int64_t dilations[2];
+    const char *padding;
+    int64_t pads[4];
+    int64_t groups;
+} tutti_conv_integer_options;
+/* The same for convolutions of x [batch, height, width, channels] with a kernel [height, width,
+ * channels / groups, filters]. */
+TUTTI_API tutti_sym tutti_conv_integer_with(tutti_sym x, tutti_sym kernel,
+                                            const tutti_conv_integer_options *options);
+#define tutti_conv_integer(x, ...)                                                                 \
+    TUTTI_AT(tutti_conv_integer_with((x), TUTTI_ONE_(tutti_conv_integer_options, __VA_ARGS__, )))
+
+typedef struct tutti_qlinear_matmul_options {
+    size_t struct_size;
+    tutti_sym a_scale, b_scale; /* must be given: f32, one number, or one for each row, column */
+    tutti_sym a_zero, b_zero;   /* none: 0 */
+    tutti_sym y_scale;          /* must be given: one number */
+    tutti_sym y_zero;           /* none: 0 of a's type */
+} tutti_qlinear_matmul_options;
+/* Quantised products, quantised again: round(sums * a_scale * b_scale / y_scale) + y_zero in f32,
+ * of y_zero's type. */
+TUTTI_API tutti_sym tutti_qlinear_matmul_with(tutti_sym a, tutti_sym b,
+                                              const tutti_qlinear_matmul_options *options);
+#define tutti_qlinear_matmul(a, ...)                                                               \
+    TUTTI_AT(                                                                                      \
+        tutti_qlinear_matmul_with((a), TUTTI_ONE_(tutti_qlinear_matmul_options, __VA_ARGS__, )))
+
+typedef struct tutti_qlinear_conv_options {
+    size_t struct_size;
+    tutti_sym x_scale, kernel_scale; /* must be given; the kernel's may be one for each filter */
+    tutti_sym x_zero, kernel_zero;   /* none: 0 */
+    tutti_sym y_scale;               /* must be given */
+    tutti_sym y_zero;                /* none: 0 of x's type */
+    tutti_sym bias;                  /* none, or i32 in units of x_scale * kernel_scale */
+    int64_t strides[2];              /* these as tutti_nn_conv2d's */
+    int64_t dilations[2];
+    const char *padding;
+    int64_t pads[4];
+    int64_t groups;
+} tutti_qlinear_conv_options;
+/* The same for convolutions. */
+TUTTI_API tutti_sym tutti_qlinear_conv_with(tutti_sym x, tutti_sym kernel,
+                                            const tutti_qlinear_conv_options *options);
+#define tutti_qlinear_conv(x, ...)                                                                 \
+    TUTTI_AT(tutti_qlinear_conv_with((x), TUTTI_ONE_(tutti_qlinear_conv_options, __VA_ARGS__, )))
 
 #ifdef __cplusplus
 }

@@ -43,7 +43,7 @@ def form(language, text, run, place):
     if re.search(r'^#include "(base|data|graph|io|ops|program|device|passes|nn|cli)/', text, re.MULTILINE):
         return '_inside.c', text
     if language == 'cpp':
-        return '.cpp', '#include "lines.h"\n\nstatic void lines(void)\n{\n' + text + '}\n'
+        return '.cpp', '#include "lines.h"\n#include <tutti/tutti.hpp>\n\nstatic void lines(void)\n{\n' + text + '}\n'
     defines = DEFINES.search(text) and not re.search(r'^static const char \*const devices', text)
     code = text if defines else 'static void lines(void)\n{\n' + text + '}\n'
     if run is None and defines and 'guide' in place:

@@ -1,5 +1,5 @@
-/* headers.cpp: the headers are C++ too. The macros that take options by name are C only; the
- * functions behind them end in _with. */
+/* headers.cpp: the headers are C++17 too. The macros that take options by name are C only; the
+ * functions behind them end in _with. With names in C++20: names.cpp. */
 #include <tutti/tutti.h>
 
 static tutti_sym dense(tutti_sym x, tutti_sym w, tutti_sym b)

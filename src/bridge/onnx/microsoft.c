@@ -102,7 +102,7 @@ static void read_gemm(tutti_onnx_import *m)
     tutti_sym sa = tutti__onnx_sym(m, 1), sb = tutti__onnx_sym(m, 4);
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym y = tutti_matmul_integer(a, b, given(m, 2), given(m, 5));
+    tutti_sym y = tutti_matmul_integer(a, b, .a_zero = given(m, 2), .b_zero = given(m, 5));
     if (tutti__onnx_has(m, 6))
         y = tutti_add(y, tutti__onnx_sym(m, 6));
     tutti_sym scale = tutti_mul(tutti_mul(sa, sb), tutti__onnx_attr_float(m, "alpha", 1));

@@ -119,8 +119,8 @@ static void read_dynamic_quantize(tutti_onnx_import *m)
 static void read_matmul_integer(tutti_onnx_import *m)
 {
     tutti__onnx_made(m, 0,
-                     tutti_matmul_integer(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1), given(m, 2),
-                                          given(m, 3)));
+                     tutti_matmul_integer(tutti__onnx_sym(m, 0), tutti__onnx_sym(m, 1),
+                                          .a_zero = given(m, 2), .b_zero = given(m, 3)));
 }
 
 /* Scales are f32 here. */
@@ -132,14 +132,21 @@ static tutti_sym scale_of(tutti_onnx_import *m, int i)
 
 static void read_qlinear_matmul(tutti_onnx_import *m)
 {
-    tutti_quantized_sym a = {tutti__onnx_sym(m, 0), scale_of(m, 1), tutti__onnx_sym(m, 2)};
-    tutti_quantized_sym b = {tutti__onnx_sym(m, 3), scale_of(m, 4), tutti__onnx_sym(m, 5)};
+    tutti_sym a = tutti__onnx_sym(m, 0), b = tutti__onnx_sym(m, 3);
+    tutti_qlinear_matmul_options o = {.struct_size = sizeof o,
+                                      .a_scale = scale_of(m, 1),
+                                      .a_zero = tutti__onnx_sym(m, 2),
+                                      .b_scale = scale_of(m, 4),
+                                      .b_zero = tutti__onnx_sym(m, 5),
+                                      .y_scale = scale_of(m, 6),
+                                      .y_zero = tutti__onnx_sym(m, 7)};
     if (m->status == TUTTI_OK)
-        tutti__onnx_made(m, 0, tutti_qlinear_matmul(a, b, scale_of(m, 6), tutti__onnx_sym(m, 7)));
+        tutti__onnx_made(m, 0, tutti_qlinear_matmul_with(a, b, &o));
 }
 
 /* The options of a convolution of images, from the node and its kernel. */
-static bool read_options(tutti_onnx_import *m, tutti_sym x, int kernel, tutti_conv2d_options *ret)
+static bool read_options(tutti_onnx_import *m, tutti_sym x, int kernel,
+                         tutti_conv_integer_options *ret)
 {
     tutti_onnx_window w;
     int64_t size[3], groups;
@@ -150,39 +157,51 @@ static bool read_options(tutti_onnx_import *m, tutti_sym x, int kernel, tutti_co
     }
     if (!tutti__onnx_attr_within(m, "group", 1, 1, INT32_MAX, &groups))
         return false;
-    *ret = (tutti_conv2d_options){.struct_size = sizeof *ret,
-                                  .strides = {w.strides[0], w.strides[1]},
-                                  .dilations = {w.dilations[0], w.dilations[1]},
-                                  .padding = strcmp(w.padding, "same") == 0 ? "same" : "explicit",
-                                  .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]},
-                                  .groups = groups};
+    *ret = (tutti_conv_integer_options){.struct_size = sizeof *ret,
+                                        .strides = {w.strides[0], w.strides[1]},
+                                        .dilations = {w.dilations[0], w.dilations[1]},
+                                        .padding =
+                                            strcmp(w.padding, "same") == 0 ? "same" : "explicit",
+                                        .pads = {w.pads[0], w.pads[1], w.pads[2], w.pads[3]},
+                                        .groups = groups};
     return true;
 }
 
 static void read_conv_integer(tutti_onnx_import *m)
 {
-    tutti_conv2d_options options;
+    tutti_conv_integer_options options;
     tutti_sym x = tutti__onnx_sym_last(m, 0);
     if (!x.node || !read_options(m, x, 1, &options))
         return;
-    tutti_sym y = tutti_conv_integer_with(x, tutti__onnx_read_kernel(m, 1, 4), given(m, 2),
-                                          given(m, 3), &options);
+    options.x_zero = given(m, 2);
+    options.kernel_zero = given(m, 3);
+    tutti_sym y = tutti_conv_integer_with(x, tutti__onnx_read_kernel(m, 1, 4), &options);
     tutti__onnx_made_as(m, 0, y, true);
 }
 
 static void read_qlinear_conv(tutti_onnx_import *m)
 {
-    tutti_conv2d_options options;
-    tutti_quantized_sym x = {tutti__onnx_sym_last(m, 0), tutti__onnx_sym(m, 1),
-                             tutti__onnx_sym(m, 2)};
-    if (!x.q.node || !read_options(m, x.q, 3, &options))
+    tutti_conv_integer_options window;
+    tutti_sym x = tutti__onnx_sym_last(m, 0);
+    if (!x.node || !read_options(m, x, 3, &window))
         return;
-    tutti_quantized_sym kernel = {tutti__onnx_read_kernel(m, 3, 4), tutti__onnx_sym(m, 4),
-                                  tutti__onnx_sym(m, 5)};
+    tutti_sym kernel = tutti__onnx_read_kernel(m, 3, 4);
+    tutti_qlinear_conv_options options = {.struct_size = sizeof options,
+                                          .x_scale = tutti__onnx_sym(m, 1),
+                                          .x_zero = tutti__onnx_sym(m, 2),
+                                          .kernel_scale = tutti__onnx_sym(m, 4),
+                                          .kernel_zero = tutti__onnx_sym(m, 5),
+                                          .y_scale = tutti__onnx_sym(m, 6),
+                                          .y_zero = tutti__onnx_sym(m, 7),
+                                          .bias = given(m, 8),
+                                          .padding = window.padding,
+                                          .groups = window.groups};
+    memcpy(options.strides, window.strides, sizeof options.strides);
+    memcpy(options.dilations, window.dilations, sizeof options.dilations);
+    memcpy(options.pads, window.pads, sizeof options.pads);
     if (m->status != TUTTI_OK)
         return;
-    tutti_sym y = tutti_qlinear_conv_with(x, kernel, tutti__onnx_sym(m, 6), tutti__onnx_sym(m, 7),
-                                          given(m, 8), &options);
+    tutti_sym y = tutti_qlinear_conv_with(x, kernel, &options);
     tutti__onnx_made_as(m, 0, y, true);
 }
 

@@ -1,9 +1,9 @@
-/* quantile.c: the loss whose least expectation is the quantile q = delta. */
+/* quantile.c: the loss whose least expectation is the quantile q. */
 #include "nn/losses/common.h"
 
 static tutti_sym each(const tutti_loss *loss, tutti_sym truth, tutti_sym guess)
 {
-    double q = loss->delta != 0 ? loss->delta : 0.5;
+    double q = loss->quantile != 0 ? loss->quantile : 0.5;
     tutti_sym error = tutti_sub(truth, guess);
     return tutti__last_mean(tutti_maximum(tutti_mul(error, q), tutti_mul(error, q - 1)));
 }

@@ -267,7 +267,6 @@ TUTTI_TEST(given_lists_that_are_null)
     CHECK(!tutti_sym_ok(tutti_stack(2, NULL)));
     CHECK(!tutti_sym_ok((tutti_einsum)("ab,bc->ac", 2, NULL)));
     CHECK((tutti_zip)(2, NULL) == NULL);
-    CHECK(!tutti_sym_ok(tutti_merge("add", 2, NULL)));
 }
 
 TUTTI_TEST(given_no_place_for_a_result)
@@ -371,7 +370,7 @@ TUTTI_TEST(given_words_and_callbacks_that_are_none)
     job = tutti_open(NULL, NULL);
     model = tutti_functional(job, .name = "m");
     tutti_sym x = tutti_input(model, "x", 4);
-    tutti_output(model, "y", tutti_merge("plus", 2, (tutti_sym[]){x, x}));
+    tutti_output(model, "y", tutti_call(tutti_layer_make("plus", NULL), x, x));
     const char *place = strstr(after(job), "null_test.c:");
     CHECK(place && !strstr(place + 1, "null_test.c:"));
 }

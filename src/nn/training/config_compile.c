@@ -7,13 +7,10 @@
 #include "nn/training/config.h"
 
 static const tutti_field loss_fields[] = {
-    TUTTI_FLAG_FIELD(tutti_loss, from_logits),
-    TUTTI_NUMBER_FIELD(tutti_loss, label_smoothing),
-    TUTTI_NUMBER_FIELD(tutti_loss, delta),
-    TUTTI_NUMBER_FIELD(tutti_loss, alpha),
-    TUTTI_NUMBER_FIELD(tutti_loss, gamma),
-    TUTTI_CODE_FIELD(tutti_loss, fn),
-    {0},
+    TUTTI_FLAG_FIELD(tutti_loss, from_logits), TUTTI_NUMBER_FIELD(tutti_loss, label_smoothing),
+    TUTTI_NUMBER_FIELD(tutti_loss, delta),     TUTTI_NUMBER_FIELD(tutti_loss, quantile),
+    TUTTI_NUMBER_FIELD(tutti_loss, alpha),     TUTTI_NUMBER_FIELD(tutti_loss, gamma),
+    TUTTI_CODE_FIELD(tutti_loss, fn),          {0},
 };
 static const tutti_field metric_fields[] = {
     TUTTI_FLAG_FIELD(tutti_metric, from_logits),

@@ -62,9 +62,11 @@ static void describe_losses(const tutti_trainer *trainer, size_t size, char *ret
     for (size_t i = 0; i < trainer->goals.count; i++) {
         const tutti_goal *goal = &trainer->goals.data[i];
         const tutti_loss *loss = &goal->loss;
-        double numbers[] = {goal->weight, loss->reduction, loss->from_logits, loss->label_smoothing,
-                            loss->delta,  loss->gamma,     loss->alpha,       goal->output};
-        hash = hash_numbers(tutti__hash_string(hash, loss_name(loss)), 8, numbers);
+        double numbers[] = {goal->weight,          loss->reduction, loss->from_logits,
+                            loss->label_smoothing, loss->delta,     loss->gamma,
+                            loss->alpha,           goal->output,    loss->quantile};
+        hash =
+            hash_numbers(tutti__hash_string(hash, loss_name(loss)), TUTTI_COUNT(numbers), numbers);
         if (used < size)
             used += (size_t)snprintf(ret_text + used, size - used, "%s %s", i ? "," : "loss",
                                      loss_name(loss));

@@ -122,22 +122,34 @@ tutti_sym tutti_binary_(tutti_binary_fn_ *op, tutti_sym a, tutti_sym b)
     return op(a, b);
 }
 
+/* A number of the user's beside `x`. As a double, integers from 2^53 on may have been rounded. */
+static tutti_sym number_beside(tutti_sym x, double value)
+{
+    if (tutti_sym_ok(x) && tutti_sym_type(x).dtype == TUTTI_I64 && fabs(value) >= 0x1p53 &&
+        tutti__integer_fits(value, TUTTI_I64))
+        return tutti__poison(tutti_sym_graph(x), TUTTI_INVALID,
+                             "the number %.0f has come as a double, which is not exact from 2^53 "
+                             "on; give it as tutti_ints(graph, number)",
+                             value);
+    return tutti__scalar_like(x, value);
+}
+
 tutti_sym tutti_binary_left_(tutti_binary_fn_ *op, double a, tutti_sym b)
 {
-    return op(tutti__scalar_like(b, a), b);
+    return op(number_beside(b, a), b);
 }
 
 tutti_sym tutti_binary_right_(tutti_binary_fn_ *op, tutti_sym a, double b)
 {
-    return op(a, tutti__scalar_like(a, b));
+    return op(a, number_beside(a, b));
 }
 
 tutti_sym tutti_where_left_(tutti_sym condition, double a, tutti_sym b)
 {
-    return (tutti_where)(condition, tutti__scalar_like(b, a), b);
+    return (tutti_where)(condition, number_beside(b, a), b);
 }
 
 tutti_sym tutti_where_right_(tutti_sym condition, tutti_sym a, double b)
 {
-    return (tutti_where)(condition, a, tutti__scalar_like(a, b));
+    return (tutti_where)(condition, a, number_beside(a, b));
 }

@@ -24,29 +24,19 @@ static int conv_integer_split(const tutti_infer *node, int capacity, tutti_split
 }
 
 extern const tutti_op tutti_op_conv_integer;
-tutti_sym tutti_conv_integer_with(tutti_sym x, tutti_sym kernel, tutti_sym x_zero,
-                                  tutti_sym kernel_zero, const tutti_conv2d_options *given)
+tutti_sym tutti_conv_integer_with(tutti_sym x, tutti_sym kernel,
+                                  const tutti_conv_integer_options *given)
 {
-    RULE_OPTIONS(tutti_conv2d_options, o, given);
-    int64_t any_pad = 0;
-    for (int axis = 0; axis < 2; axis++) {
-        o.strides[axis] += o.strides[axis] == 0;
-        o.dilations[axis] += o.dilations[axis] == 0;
-        any_pad |= o.pads[2 * axis] | o.pads[2 * axis + 1];
-    }
-    if (o.padding == NULL)
-        o.padding = any_pad ? "explicit" : "valid";
-    tutti_attr all[] = {TUTTI_INTS("strides", 2, o.strides),
-                        TUTTI_INTS("dilations", 2, o.dilations), TUTTI_STR("padding", o.padding),
-                        TUTTI_INTS("pads", 4, o.pads),
-                        TUTTI_INT("groups", o.groups == 0 ? 1 : o.groups)};
-    tutti_sym inputs[] = {x, kernel, x_zero, kernel_zero};
-    if (!x_zero.node && kernel_zero.node && tutti_sym_ok(x))
-        inputs[2] = tutti__scalar_like(x, 0);
+    RULE_OPTIONS(tutti_conv_integer_options, o, given);
+    tutti_sym inputs[] = {x, kernel, o.x_zero, o.kernel_zero};
+    if (o.kernel_zero.node)
+        inputs[2] = tutti__zero_or(o.x_zero, x);
+    tutti_attr all[5];
+    tutti__int_conv_attrs(o.strides, o.dilations, o.padding, o.pads, o.groups, all);
     return tutti__nary(&tutti_op_conv_integer,
-                       kernel_zero.node ? 4
-                       : x_zero.node    ? 3
-                                        : 2,
+                       o.kernel_zero.node ? 4
+                       : o.x_zero.node    ? 3
+                                          : 2,
                        inputs, TUTTI_COUNT(all), all);
 }
 

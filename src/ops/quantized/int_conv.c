@@ -1,4 +1,5 @@
 /* int_conv.c: the rules of convolutions of bytes; see quantized.h. */
+#include "ops/build.h"
 #include "ops/network/window.h"
 #include "ops/quantized/quantized.h"
 
@@ -15,6 +16,24 @@ const tutti_int_conv *tutti__qlinear_conv_inputs(void)
     static const tutti_int_conv inputs = {
         .x = 0, .x_zero = 2, .kernel = 3, .kernel_zero = 5, .bias = 8, .finish = &finish};
     return &inputs;
+}
+
+void tutti__int_conv_attrs(int64_t strides[2], int64_t dilations[2], const char *padding,
+                           int64_t pads[4], int64_t groups, tutti_attr ret_attrs[5])
+{
+    int64_t any_pad = 0;
+    for (int axis = 0; axis < 2; axis++) {
+        strides[axis] += strides[axis] == 0;
+        dilations[axis] += dilations[axis] == 0;
+        any_pad |= pads[2 * axis] | pads[2 * axis + 1];
+    }
+    if (padding == NULL)
+        padding = any_pad ? "explicit" : "valid";
+    ret_attrs[0] = TUTTI_INTS("strides", 2, strides);
+    ret_attrs[1] = TUTTI_INTS("dilations", 2, dilations);
+    ret_attrs[2] = TUTTI_STR("padding", padding);
+    ret_attrs[3] = TUTTI_INTS("pads", 4, pads);
+    ret_attrs[4] = TUTTI_INT("groups", groups == 0 ? 1 : groups);
 }
 
 static tutti_status need_channels(const tutti_infer *node, const tutti_type *x,

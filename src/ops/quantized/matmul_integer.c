@@ -23,15 +23,17 @@ static int matmul_integer_split(const tutti_infer *node, int capacity, tutti_spl
 }
 
 extern const tutti_op tutti_op_matmul_integer;
-tutti_sym(tutti_matmul_integer)(tutti_sym a, tutti_sym b, tutti_sym a_zero, tutti_sym b_zero)
+tutti_sym tutti_matmul_integer_with(tutti_sym a, tutti_sym b,
+                                    const tutti_matmul_integer_options *given)
 {
-    tutti_sym inputs[] = {a, b, a_zero, b_zero};
-    if (!a_zero.node && b_zero.node && tutti_sym_ok(a))
-        inputs[2] = tutti__scalar_like(a, 0);
+    RULE_OPTIONS(tutti_matmul_integer_options, o, given);
+    tutti_sym inputs[] = {a, b, o.a_zero, o.b_zero};
+    if (o.b_zero.node)
+        inputs[2] = tutti__zero_or(o.a_zero, a);
     return tutti__nary(&tutti_op_matmul_integer,
-                       b_zero.node   ? 4
-                       : a_zero.node ? 3
-                                     : 2,
+                       o.b_zero.node   ? 4
+                       : o.a_zero.node ? 3
+                                       : 2,
                        inputs, 0, NULL);
 }
 

@@ -1,4 +1,5 @@
 /* qlinear_conv.c: quantised convolutions, quantised again. */
+#include "ops/build.h"
 #include "ops/network/window.h"
 #include "ops/quantized/quantized.h"
 
@@ -23,26 +24,24 @@ static int qlinear_conv_split(const tutti_infer *node, int capacity, tutti_split
 }
 
 extern const tutti_op tutti_op_qlinear_conv;
-tutti_sym tutti_qlinear_conv_with(tutti_quantized_sym x, tutti_quantized_sym kernel,
-                                  tutti_sym y_scale, tutti_sym y_zero, tutti_sym bias,
-                                  const tutti_conv2d_options *given)
+tutti_sym tutti_qlinear_conv_with(tutti_sym x, tutti_sym kernel,
+                                  const tutti_qlinear_conv_options *given)
 {
-    RULE_OPTIONS(tutti_conv2d_options, o, given);
-    int64_t any_pad = 0;
-    for (int axis = 0; axis < 2; axis++) {
-        o.strides[axis] += o.strides[axis] == 0;
-        o.dilations[axis] += o.dilations[axis] == 0;
-        any_pad |= o.pads[2 * axis] | o.pads[2 * axis + 1];
-    }
-    if (o.padding == NULL)
-        o.padding = any_pad ? "explicit" : "valid";
-    tutti_attr all[] = {TUTTI_INTS("strides", 2, o.strides),
-                        TUTTI_INTS("dilations", 2, o.dilations), TUTTI_STR("padding", o.padding),
-                        TUTTI_INTS("pads", 4, o.pads),
-                        TUTTI_INT("groups", o.groups == 0 ? 1 : o.groups)};
-    tutti_sym inputs[] = {x.q,         x.scale, x.zero, kernel.q, kernel.scale,
-                          kernel.zero, y_scale, y_zero, bias};
-    return tutti__nary(&tutti_op_qlinear_conv, bias.node ? 9 : 8, inputs, TUTTI_COUNT(all), all);
+    RULE_OPTIONS(tutti_qlinear_conv_options, o, given);
+    if (!o.x_scale.node || !o.kernel_scale.node || !o.y_scale.node)
+        return tutti__no_scale(x, "qlinear_conv", ".x_scale, .kernel_scale and .y_scale");
+    tutti_sym inputs[] = {x,
+                          o.x_scale,
+                          tutti__zero_or(o.x_zero, x),
+                          kernel,
+                          o.kernel_scale,
+                          tutti__zero_or(o.kernel_zero, kernel),
+                          o.y_scale,
+                          tutti__zero_or(o.y_zero, x),
+                          o.bias};
+    tutti_attr all[5];
+    tutti__int_conv_attrs(o.strides, o.dilations, o.padding, o.pads, o.groups, all);
+    return tutti__nary(&tutti_op_qlinear_conv, o.bias.node ? 9 : 8, inputs, TUTTI_COUNT(all), all);
 }
 
 static const tutti_attr_spec attrs[] = {CONVOLUTION_ATTRS, {NULL, TUTTI_ATTR_NONE, NULL}};

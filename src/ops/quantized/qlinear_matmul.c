@@ -1,4 +1,5 @@
 /* qlinear_matmul.c: products of quantised matrices, quantised again. */
+#include "ops/build.h"
 #include "ops/quantized/quantized.h"
 
 static tutti_status qlinear_matmul_infer(tutti_infer *node)
@@ -22,10 +23,20 @@ static int qlinear_matmul_split(const tutti_infer *node, int capacity, tutti_spl
 }
 
 extern const tutti_op tutti_op_qlinear_matmul;
-tutti_sym(tutti_qlinear_matmul)(tutti_quantized_sym a, tutti_quantized_sym b, tutti_sym y_scale,
-                                tutti_sym y_zero)
+tutti_sym tutti_qlinear_matmul_with(tutti_sym a, tutti_sym b,
+                                    const tutti_qlinear_matmul_options *given)
 {
-    tutti_sym inputs[] = {a.q, a.scale, a.zero, b.q, b.scale, b.zero, y_scale, y_zero};
+    RULE_OPTIONS(tutti_qlinear_matmul_options, o, given);
+    if (!o.a_scale.node || !o.b_scale.node || !o.y_scale.node)
+        return tutti__no_scale(a, "qlinear_matmul", ".a_scale, .b_scale and .y_scale");
+    tutti_sym inputs[] = {a,
+                          o.a_scale,
+                          tutti__zero_or(o.a_zero, a),
+                          b,
+                          o.b_scale,
+                          tutti__zero_or(o.b_zero, b),
+                          o.y_scale,
+                          tutti__zero_or(o.y_zero, a)};
     return tutti__nary(&tutti_op_qlinear_matmul, 8, inputs, 0, NULL);
 }
 

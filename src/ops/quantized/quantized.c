@@ -1,5 +1,6 @@
 /* quantized.c: what the operators on quantised numbers share; see quantized.h. */
 #include "ops/quantized/quantized.h"
+#include "ops/build.h"
 
 tutti_status tutti__need_bytes(const tutti_infer *node, int i, const char *what)
 {
@@ -128,4 +129,17 @@ float tutti__scale_of(const tutti_kernel_call *call, int input, int64_t i)
         return 1;
     const tutti_view *scale = &call->inputs[input];
     return (float)tutti_view_get(scale, tutti_view_count(scale) == 1 ? 0 : i);
+}
+
+tutti_sym tutti__zero_or(tutti_sym zero, tutti_sym q)
+{
+    return zero.node || !tutti_sym_ok(q) ? zero : tutti__scalar_like(q, 0);
+}
+
+tutti_sym tutti__no_scale(tutti_sym q, const char *op, const char *scales)
+{
+    if (!tutti_sym_ok(q))
+        return tutti__poison_of(op, 1, &q);
+    return tutti__poison(tutti_sym_graph(q), TUTTI_INVALID, "op '%s': a scale is missing; give %s",
+                         op, scales);
 }

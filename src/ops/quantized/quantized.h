@@ -95,6 +95,15 @@ void tutti__int_conv_cost(const tutti_infer *node, const tutti_int_conv *c, tutt
 int tutti__int_conv_split(const tutti_infer *node, const tutti_int_conv *c, int capacity,
                           tutti_split *ret);
 
+/* The attributes of a convolution from its options, whose lists they point to; zeros become the
+ * defaults. */
+void tutti__int_conv_attrs(int64_t strides[2], int64_t dilations[2], const char *padding,
+                           int64_t pads[4], int64_t groups, tutti_attr ret_attrs[5]);
+/* The zero that was given, or 0 of q's type. */
+tutti_sym tutti__zero_or(tutti_sym zero, tutti_sym q);
+/* Poison that says which scales must be given. */
+tutti_sym tutti__no_scale(tutti_sym q, const char *op, const char *scales);
+
 /* Which inputs of the four operators mean what. */
 const tutti_int_matmul *tutti__matmul_integer_inputs(void);
 const tutti_int_matmul *tutti__qlinear_matmul_inputs(void);

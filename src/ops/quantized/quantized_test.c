@@ -1,5 +1,7 @@
 /* quantized_test.c: operators on quantised numbers against those of ONNX's reference. */
 #include "ops/network/network_test.h"
+#include "tutti/ops.h"
+#include "tutti/tape.h"
 
 TUTTI_TEST(quantize_linear_as_onnx)
 {
@@ -95,4 +97,31 @@ TUTTI_TEST(round_float_refuses_what_no_float_has)
         CHECK_CONTAINS(tutti_error_message(), cases[i].message);
         tutti_graph_destroy(g);
     }
+}
+
+TUTTI_TEST(quantized_products_take_zeros_and_scales_by_name)
+{
+    tutti_eager *e;
+    CHECK_OK(tutti_eager_open(&e));
+    tutti_graph *g = tutti_eager_graph(e);
+    tutti_sym a = tutti_cast(tutti_scalar(g, TUTTI_F32, 7), TUTTI_U8);
+    a = tutti_broadcast_to(a, 2, 2);
+    tutti_sym x = tutti_broadcast_to(tutti_reshape(a, 1, 2, 2, 1), 1, 2, 2, 1);
+    tutti_sym kernel = tutti_reshape(a, 2, 2, 1, 1);
+    tutti_sym two = tutti_scalar(g, TUTTI_U8, 2), half = tutti_scalar(g, TUTTI_F32, 0.5);
+    CHECK_NEAR(tutti_scalar_value(tutti_matmul_integer(a, a)), 98, 0);
+    CHECK_NEAR(tutti_scalar_value(tutti_matmul_integer(a, a, .b_zero = two)), 70, 0);
+    CHECK_NEAR(tutti_scalar_value(tutti_matmul_integer(a, a, .a_zero = two, .b_zero = two)), 50, 0);
+    CHECK_NEAR(tutti_scalar_value(tutti_conv_integer(x, kernel, .kernel_zero = two)), 140, 0);
+    CHECK_NEAR(tutti_scalar_value(tutti_qlinear_matmul(a, a, .a_scale = half, .b_scale = half,
+                                                       .b_zero = two, .y_scale = half)),
+               35, 0);
+    CHECK_NEAR(tutti_scalar_value(tutti_qlinear_conv(x, kernel, .x_scale = half, .y_zero = two,
+                                                     .kernel_scale = half, .y_scale = half,
+                                                     .strides = {2, 2})),
+               100, 0);
+    CHECK_OK(tutti_eager_check(e));
+    CHECK(!tutti_sym_ok(tutti_qlinear_matmul(a, a, .a_scale = half)));
+    CHECK_CONTAINS(tutti_error_message(), "give .a_scale, .b_scale and .y_scale");
+    tutti_eager_close(e);
 }
