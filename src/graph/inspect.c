@@ -378,23 +378,23 @@ static void print_numbers(tutti_tensor *value, char *ret, size_t size)
         snprintf(ret + used, size - used, " …");
 }
 
-static void print(const tutti_wanted_mark *mark, tutti_tensor *value)
+static void print(const tutti_wanted_mark *wanted, tutti_tensor *value)
 {
     char type[TUTTI_TYPE_TEXT], numbers[400] = "";
     if (tutti_tensor_dtype(value) != TUTTI_STRING)
         print_numbers(value, numbers, sizeof numbers);
-    tutti__log_job(TUTTI_LOG_INFO, "inspect %s, step %llu: %s%s", mark->name,
-                   (unsigned long long)mark->step, tutti_type_text(tutti_tensor_type(value), type),
-                   numbers);
+    tutti__log_job(TUTTI_LOG_INFO, "inspect %s, step %llu: %s%s", wanted->name,
+                   (unsigned long long)wanted->step,
+                   tutti_type_text(tutti_tensor_type(value), type), numbers);
 }
 
-tutti_status tutti__inspect_seen(tutti_graph *graph, const tutti_wanted_mark *mark,
+tutti_status tutti__inspect_seen(tutti_graph *graph, const tutti_wanted_mark *wanted,
                                  tutti_tensor *value, bool prints)
 {
     if (prints && !tutti__log_quiet())
-        print(mark, value);
+        print(wanted, value);
     pthread_mutex_lock(&lock);
-    look *found = get_look(graph->inspection, mark->name);
+    look *found = get_look(graph->inspection, wanted->name);
     if (found) {
         tutti_tensor_release(found->value);
         found->value = tutti_tensor_retain(value);
