@@ -88,6 +88,9 @@ if "$tutti" ops >&- 2> err; then
     failed=$((failed + 1))
     echo "a closed standard output is no failure"
 fi
+step="'$build/examples/2_mnist' --epochs 1 --steps-per-epoch 1 --set expect=0 --json"
+expect 1 "a program on a full disk" bash -c "$step > /dev/full"
+expect 1 "a program without standard output" bash -c "$step >&-"
 expect 71 "too few descriptors" bash -c "ulimit -n 8; '$tutti' run -n 2 true"
 printf '%0400000d\n' 0 | tr 0 , > wide.csv
 expect 0 "a line of many columns" bash -c "ulimit -v 250000; '$tutti' show wide.csv --json"

@@ -37,7 +37,8 @@ enum { TUTTI_EXIT_PREEMPTED = 75 };
 
 /* Reports the first error on standard error ("tutti: …"), or after success the flags that were
  * given and not read ("tutti: note: …"), releases everything and returns the program's exit code:
- * 0, 1 after an error, 2 after wrong flags, 75 after SIGTERM. NULL is fine (0).
+ * 0, 1 after an error or where what was printed to standard output did not arrive (a full disk), 2
+ * after wrong flags, 75 after SIGTERM. NULL is fine (0).
  */
 TUTTI_API int tutti_close(tutti_job *job);
 

@@ -53,6 +53,8 @@ int tutti_close(tutti_job *job)
     int code = job->error.status == TUTTI_OK ? 0 : job->exit_code;
     if (code != 0)
         fprintf(stderr, "tutti: %s\n", job->error.message);
+    else if (tutti__standard_output_lost())
+        code = 1;
     else
         tutti__flags_unread(job);
     tutti__job_discard(job);

@@ -1,9 +1,12 @@
 /* standard.c: descriptors 0 to 2 are not left to whatever is opened next; SIGXFSZ kills nobody. */
 #include "base/standard.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +16,18 @@ void tutti__standard_descriptors(void)
         if (fcntl(fd, F_GETFD) < 0 &&
             open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) != fd)
             return; /* none is to be had */
+}
+
+bool tutti__standard_output_lost(void)
+{
+    static atomic_bool said;
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return false;
+    if (!atomic_exchange(&said, true))
+        fprintf(stderr, "tutti: cannot write to standard output%s%s\n", errno ? ": " : "",
+                errno ? strerror(errno) : "");
+    return true;
 }
 
 static void ignore_file_limit(void)

@@ -1,5 +1,4 @@
 /* main.c: the command `tutti`: finds the subcommand and runs it. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +34,8 @@ static void print_log(void *context, tutti_log_level level, const char *message)
  * failure. */
 static void check_output(void)
 {
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return;
-    tutti__complain("cannot write to standard output%s%s", errno ? ": " : "",
-                    errno ? strerror(errno) : "");
-    _exit(TUTTI_EXIT_FAILED);
+    if (tutti__standard_output_lost())
+        _exit(TUTTI_EXIT_FAILED);
 }
 
 static int main_run(const tutti_command *command, int argc, char **argv)
