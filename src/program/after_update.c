@@ -101,7 +101,7 @@ bool tutti__keeps_order(const tutti_node *node, const tutti_node *before)
 
 /* Operators of users are trusted not to fail only where they update: there it costs a copy of the
  * variable, and they say TUTTI_OP_FALLIBLE. */
-static bool may_fail(const tutti_op *op)
+bool tutti__op_may_fail(const tutti_op *op)
 {
     uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL |
                      TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
@@ -112,7 +112,8 @@ bool tutti__fails_after_update(const tutti_graph *graph, const bool *late)
 {
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        if (!late[n] || !may_fail(node->op) || tutti__is(node, "send") || tutti__is(node, "recv"))
+        if (!late[n] || !tutti__op_may_fail(node->op) || tutti__is(node, "send") ||
+            tutti__is(node, "recv"))
             continue;
         if (!(node->op->flags & TUTTI_OP_UPDATES) || !was_checked(graph, late, node))
             return true;

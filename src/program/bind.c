@@ -132,6 +132,15 @@ tutti_status tutti__program_snapshot(const tutti_program *program, tutti_run *ru
     return TUTTI_OK;
 }
 
+void tutti__program_committed(const tutti_program *program, tutti_status status)
+{
+    for (int v = 0; v < program->variable_count; v++) {
+        const tutti_program_variable *variable = &program->variables[v];
+        if (variable->updated)
+            variable->piece->variable->torn = status != TUTTI_OK;
+    }
+}
+
 void tutti__tensors_drop(int count, tutti_tensor **tensors)
 {
     for (int i = 0; i < count; i++) {

@@ -183,8 +183,11 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
                                 .deterministic = deterministic,
                                 .pool = program->device->pool};
     const tutti_kernel *kernel = tutti__tune_pick(program->device, &query);
-    instruction->host =
-        (node->op->flags & (TUTTI_OP_HOST | TUTTI_OP_CONTROL | TUTTI_OP_COLLECTIVE)) != 0;
+    bool host_code = !kernel && strcmp(program->device->target->kernels, "cpu") != 0;
+    if (host_code) /* what the device has no kernel for runs on the host */
+        kernel = tutti__kernel_pick("cpu", &query);
+    instruction->host = host_code || (node->op->flags & TUTTI_OP_HOST) ||
+                        (kernel && (kernel->flags & TUTTI_KERNEL_HOST));
     if (!kernel && !instruction->run)
         return tutti_fail(TUTTI_UNSUPPORTED, "%s '%s' has no kernel for %s", node->op->name,
                           node->name, program->device->name);
@@ -217,6 +220,11 @@ tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
     for (size_t i = 0; i < program->instruction_count; i++)
         if (program->instructions[i].run != tutti__copy_bytes)
             TUTTI_TRY(choose(program, &program->instructions[i], i, deterministic));
+    for (size_t i = 0; i < program->commit_at; i++) {
+        const tutti_instruction *instruction = &program->instructions[i];
+        program->fallible |= !instruction->host && instruction->run != tutti__copy_bytes &&
+                             tutti__op_may_fail(instruction->node->op);
+    }
     tutti__tune_save();
     return TUTTI_OK;
 }

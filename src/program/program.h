@@ -45,7 +45,7 @@ typedef struct tutti_instruction {
     int await_count;
     int32_t *awaits; /* instructions of other streams that must have finished */
     bool signals;    /* some other stream awaits it */
-    bool host;       /* runs on host memory whatever the device */
+    bool host;       /* its kernel wants host memory: another device's operands are copied for it */
 } tutti_instruction;
 
 typedef struct tutti_program_variable {
@@ -79,9 +79,10 @@ typedef struct tutti_program {
     size_t arena_size, shared_size;
     size_t arena_bound; /* most bytes that are wanted at once: no plan of this order takes less */
     const tutti_shared_memory *shared;
-    bool shares;  /* values that are exchanged lie side by side in memory of their own */
-    bool updates; /* some variable is written */
-    bool shadows; /* new values are made before the commit, from those of the snapshot */
+    bool shares;   /* values that are exchanged lie side by side in memory of their own */
+    bool updates;  /* some variable is written */
+    bool shadows;  /* new values are made before the commit, from those of the snapshot */
+    bool fallible; /* something before the commit that streams run can fail */
     int32_t (*clock)[TUTTI_MAX_STREAMS]; /* of streams.c; NULL with one stream */
 } tutti_program;
 
@@ -111,6 +112,9 @@ bool tutti__keeps_order(const tutti_node *node, const tutti_node *before);
 /* Whether something that follows an update can fail (late: by node id), so that updates must go to
  * copies until it has not. Transfers are left out: they fail with the device they wait for. */
 bool tutti__fails_after_update(const tutti_graph *graph, const bool *late);
+
+/* Whether a kernel of the operator may fail on bad values. */
+bool tutti__op_may_fail(const tutti_op *op);
 
 /* Whether instruction `a` has finished before `b` starts in every run. */
 bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);
@@ -147,6 +151,9 @@ tutti_status tutti__variable_missing(const tutti_graph *graph, const char *name)
  * tutti__run_taken. */
 tutti_status tutti__program_snapshot(const tutti_program *program, tutti_run *run,
                                      tutti_tensor **ret_snapshots);
+/* A commit went so: variables that the program updates are torn, neither old nor new, when it
+ * failed. */
+void tutti__program_committed(const tutti_program *program, tutti_status status);
 /* Releases tensors and forgets them; entries may be NULL. */
 void tutti__tensors_drop(int count, tutti_tensor **tensors);
 /* Behind tutti_kernel_call_allocate in an instruction's kernel: a host tensor of the pool in

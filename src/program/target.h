@@ -62,11 +62,15 @@ typedef struct tutti_usage {
 } tutti_usage;
 
 typedef struct tutti_executable_table {
-    /* Runs once. inputs[i]: value of parameter i (host tensors, contiguous); results[i]: for every
-     * result of the graph a new tensor in host memory, the caller's, written on success only.
-     * Blocks until done. Several threads may run one executable at once. */
-    tutti_status (*run)(tutti_executable *executable, tutti_run *run, tutti_tensor *const *inputs,
-                        tutti_tensor **ret_results);
+    /* Puts one run on the device's streams, and returns when nothing of it needs the host any more;
+     * what it changes is in order for whatever touches the device's memory afterwards. inputs[i]:
+     * value of parameter i, a contiguous host tensor; pending when its bytes stand in some device's
+     * memory (tensor/pending.h), which may be this one's. results[i]: for every result of the graph
+     * a new tensor, the caller's, written on success only: in host memory, or pending there, with
+     * its bytes in the device's memory until somebody reads them. Several threads may enqueue one
+     * executable at once. `run` ends with the call. */
+    tutti_status (*enqueue)(tutti_executable *executable, tutti_run *run,
+                            tutti_tensor *const *inputs, tutti_tensor **ret_results);
     void (*destroy)(tutti_executable *executable);
     /* (optional) bytes of memory one run takes beside variables. */
     size_t (*memory)(const tutti_executable *executable);
@@ -98,6 +102,9 @@ struct tutti_target {
     int (*count)(void);  /* devices that exist; -1: any number */
     tutti_status (*open)(tutti_device *device); /* index and name are set */
     void (*close)(tutti_device *device);
+    /* (optional) Until all that was enqueued is done; the error of what failed since it was asked
+     * last. NULL: nothing goes on when enqueue has returned. */
+    tutti_status (*finish)(tutti_device *device);
     bool (*supports)(const tutti_device *device, const tutti_node *node); /* (optional) NULL: all */
     tutti_status (*compile)(tutti_device *device, const tutti_partition *partition,
                             tutti_executable **ret);

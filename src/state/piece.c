@@ -140,6 +140,9 @@ tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, boo
     size_t size = (size_t)tutti_type_count(&piece->type) * tutti_dtype_size(piece->type.dtype);
     if (keep && piece->memory->host_visible)
         status = tutti_tensor_copy(copy, from);
+    else if (keep && piece->memory->copy_within)
+        status = piece->memory->copy_within(piece->memory->self, tutti_tensor_data(copy),
+                                            tutti_tensor_data(from), size);
     else if (keep) {
         status = tutti__tensor_to_host(from, &host);
         if (status == TUTTI_OK)

@@ -23,6 +23,9 @@ typedef struct tutti_memory {
     /* Between this memory and the host's; done when they return. (optional where host_visible) */
     tutti_status (*copy_in)(void *self, void *device_data, const void *host, size_t size);
     tutti_status (*copy_out)(void *self, void *host, const void *device_data, size_t size);
+    /* (optional) Inside this memory, without the host; comes after all that was enqueued on its
+     * device, and before all that will be. */
+    tutti_status (*copy_within)(void *self, void *to, const void *from, size_t size);
     bool host_visible; /* host code may follow its pointers */
     size_t alignment;  /* bytes, a power of two */
     void *self;

@@ -1,11 +1,12 @@
-/* pending.c: see pending.h. One lock for all: it is held while elements move, so that they move
- * once, and while somebody takes the holder, so that it does not go before. */
+/* pending.c: see pending.h. One lock for all, held while somebody takes the holder, so that it does
+ * not go before. Whoever moves elements says so first, and others wait until they are there. */
 #include "tensor/pending.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "tensor/type.h"
@@ -13,12 +14,17 @@
 /* Below this many bytes a copy is cheaper than what surrounds it. */
 enum { SMALL = 1 << 14 };
 
+/* Elements stand either in a holder on the host or in a source in other memory. */
 typedef struct tutti_pending {
     tutti_type type;
-    tutti_standing standing;
+    tutti_standing standing; /* holder NULL: in the source */
+    tutti_tensor *source;
+    tutti_device_event *event;
+    bool moving; /* under the lock: somebody moves them */
 } tutti_pending;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 
 /* Reserved memory is not in use before it is written. */
 static int64_t counted(const tutti_buffer *buffer)
@@ -26,24 +32,66 @@ static int64_t counted(const tutti_buffer *buffer)
     return (int64_t)((buffer->size + 63) / 64 * 64);
 }
 
+static void pending_free(tutti_pending *pending)
+{
+    tutti__buffer_release(pending->standing.holder);
+    tutti_tensor_release(pending->source);
+    tutti__device_event_release(pending->event);
+    free(pending);
+}
+
+/* A tensor whose memory is reserved; takes over what `pending` holds, also on failure. */
+static tutti_status reserve(const tutti_pending *pending, tutti_tensor **ret)
+{
+    tutti_tensor *tensor = NULL;
+    tutti_pending *copy = malloc(sizeof *copy);
+    tutti_status status = copy ? tutti__tensor_in(tutti__host_memory(), &pending->type, &tensor)
+                               : tutti_fail(TUTTI_NO_MEMORY, "tensor: no memory for its header");
+    if (status != TUTTI_OK) {
+        tutti__buffer_release(pending->standing.holder);
+        tutti_tensor_release(pending->source);
+        tutti__device_event_release(pending->event);
+        free(copy);
+        return status;
+    }
+    *copy = *pending;
+    tutti__memory_count(-counted(tensor->buffer));
+    atomic_store_explicit(&tensor->buffer->pending, copy, memory_order_release);
+    *ret = tensor;
+    return TUTTI_OK;
+}
+
 tutti_status tutti__tensor_pending(const tutti_type *type, const tutti_standing *standing,
                                    tutti_tensor **ret)
 {
-    tutti_tensor *tensor;
-    tutti_pending *pending = malloc(sizeof *pending);
-    if (pending == NULL)
-        return tutti_fail(TUTTI_NO_MEMORY, "tensor: no memory for its header");
-    tutti_status status = tutti__tensor_in(tutti__host_memory(), type, &tensor);
-    if (status != TUTTI_OK) {
-        free(pending);
-        return status;
-    }
-    *pending = (tutti_pending){*type, *standing};
+    tutti_pending pending = {.type = *type, .standing = *standing};
     tutti__buffer_retain(standing->holder);
-    tutti__memory_count(-counted(tensor->buffer));
-    atomic_store_explicit(&tensor->buffer->pending, pending, memory_order_release);
-    *ret = tensor;
-    return TUTTI_OK;
+    return reserve(&pending, ret);
+}
+
+tutti_status tutti__tensor_awaited(tutti_tensor *source, tutti_device_event *event,
+                                   tutti_tensor **ret)
+{
+    tutti_pending pending = {.type = source->type,
+                             .source = tutti_tensor_retain(source),
+                             .event = tutti__device_event_retain(event)};
+    return reserve(&pending, ret);
+}
+
+tutti_tensor *tutti__tensor_source(const tutti_tensor *tensor, const tutti_memory *memory,
+                                   size_t *ret_offset)
+{
+    tutti_tensor *source = NULL;
+    if (!tutti__tensor_is_pending(tensor))
+        return NULL;
+    pthread_mutex_lock(&lock);
+    const tutti_pending *pending = atomic_load(&tensor->buffer->pending);
+    if (pending && pending->source && pending->source->buffer->memory == memory &&
+        tensor->contiguous)
+        source = tutti_tensor_retain(pending->source);
+    pthread_mutex_unlock(&lock);
+    *ret_offset = tensor->offset;
+    return source;
 }
 
 tutti_status tutti__tensor_turned(tutti_tensor *tensor, const int *order, tutti_tensor **ret)
@@ -71,8 +119,8 @@ tutti_standing tutti__tensor_standing(const tutti_tensor *tensor)
     tutti_standing standing;
     pthread_mutex_lock(&lock);
     const tutti_pending *pending = atomic_load(&tensor->buffer->pending);
-    if (pending != NULL && tensor->contiguous && tensor->offset == 0 &&
-        tutti_type_equal(&pending->type, &tensor->type)) {
+    if (pending != NULL && pending->standing.holder != NULL && tensor->contiguous &&
+        tensor->offset == 0 && tutti_type_equal(&pending->type, &tensor->type)) {
         standing = pending->standing;
         tutti__buffer_retain(standing.holder);
         pthread_mutex_unlock(&lock);
@@ -85,23 +133,52 @@ tutti_standing tutti__tensor_standing(const tutti_tensor *tensor)
     return standing;
 }
 
+static void copy_out(const tutti_pending *pending, tutti_buffer *buffer)
+{
+    const tutti_memory *memory = pending->source->buffer->memory;
+    tutti_status status = tutti__device_event_wait(pending->event);
+    if (status == TUTTI_OK)
+        status = memory->copy_out(memory->self, buffer->data, tutti_tensor_data(pending->source),
+                                  (size_t)pending->source->count *
+                                      tutti_dtype_size(pending->type.dtype));
+    if (status == TUTTI_OK)
+        return;
+    memset(buffer->data, 0, buffer->size);
+    tutti__log(TUTTI_LOG_WARNING, "what a run on %s gave is read as zeros: %s", memory->name,
+               tutti_error_message());
+}
+
+static void move(const tutti_pending *pending, tutti_buffer *buffer)
+{
+    int64_t strides[TUTTI_MAX_RANK];
+    const tutti_type *type = &pending->type;
+    if (pending->source) {
+        copy_out(pending, buffer);
+        return;
+    }
+    tutti__row_major(type->rank, type->dims, strides);
+    tutti__copy_strided(type->rank, type->dims, tutti_dtype_size(type->dtype), buffer->data,
+                        strides, pending->standing.bytes, pending->standing.strides);
+}
+
 void tutti__buffer_resolve(tutti_buffer *buffer)
 {
+    tutti_pending *pending;
     pthread_mutex_lock(&lock);
-    tutti_pending *pending = atomic_load(&buffer->pending);
-    if (pending != NULL) {
-        int64_t strides[TUTTI_MAX_RANK];
-        const tutti_type *type = &pending->type;
-        tutti__row_major(type->rank, type->dims, strides);
-        tutti__memory_count(counted(buffer));
-        tutti__copy_strided(type->rank, type->dims, tutti_dtype_size(type->dtype), buffer->data,
-                            strides, pending->standing.bytes, pending->standing.strides);
-        atomic_store_explicit(&buffer->pending, NULL, memory_order_release);
-    }
-    pthread_mutex_unlock(&lock);
+    while ((pending = atomic_load(&buffer->pending)) != NULL && pending->moving)
+        pthread_cond_wait(&moved, &lock);
     if (pending != NULL)
-        tutti__buffer_release(pending->standing.holder);
-    free(pending);
+        pending->moving = true;
+    pthread_mutex_unlock(&lock);
+    if (pending == NULL)
+        return;
+    tutti__memory_count(counted(buffer));
+    move(pending, buffer);
+    pthread_mutex_lock(&lock);
+    atomic_store_explicit(&buffer->pending, NULL, memory_order_release);
+    pthread_cond_broadcast(&moved);
+    pthread_mutex_unlock(&lock);
+    pending_free(pending);
 }
 
 void tutti__buffer_forget(tutti_buffer *buffer)
@@ -110,6 +187,5 @@ void tutti__buffer_forget(tutti_buffer *buffer)
     if (pending == NULL)
         return;
     tutti__memory_count(counted(buffer)); /* the release counts it back */
-    tutti__buffer_release(pending->standing.holder);
-    free(pending);
+    pending_free(pending);
 }

@@ -103,16 +103,6 @@ static tutti_status copy_results(const tutti_program *program, tutti_cpu_frame *
     return TUTTI_OK;
 }
 
-/* A commit that fails half-way leaves them neither old nor new. */
-static void note_torn(const tutti_program *program, tutti_status status)
-{
-    for (int v = 0; v < program->variable_count; v++) {
-        const tutti_program_variable *variable = &program->variables[v];
-        if (variable->updated)
-            variable->piece->variable->torn = status != TUTTI_OK;
-    }
-}
-
 static tutti_status commit(const tutti_cpu_executable *e, tutti_cpu_frame *f, tutti_run *run)
 {
     const tutti_program *program = e->program;
@@ -127,7 +117,7 @@ static tutti_status commit(const tutti_cpu_executable *e, tutti_cpu_frame *f, tu
         tutti__cpu_patch_set(&f->variables[v], tutti_tensor_data(value));
     }
     tutti_status status = execute(e, f, program->commit_at, program->instruction_count);
-    note_torn(program, status);
+    tutti__program_committed(program, status);
     TUTTI_TRY(status);
     for (int v = 0; v < program->variable_count; v++) /* kernels moved elements, not their bytes */
         if (program->variables[v].updated &&
@@ -155,7 +145,7 @@ static tutti_status run_frame(const tutti_cpu_executable *e, tutti_cpu_frame *f,
     return status;
 }
 
-tutti_status tutti__cpu_run(tutti_executable *executable, tutti_run *run,
+tutti_status tutti__cpu_enqueue(tutti_executable *executable, tutti_run *run,
                             tutti_tensor *const *inputs, tutti_tensor **ret_results)
 {
     tutti_cpu_executable *e = (tutti_cpu_executable *)executable;

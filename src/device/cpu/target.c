@@ -46,7 +46,7 @@ static void cpu_print(const tutti_executable *executable, tutti_text *text)
     tutti__program_print(((const tutti_cpu_executable *)executable)->program, text);
 }
 
-static const tutti_executable_table cpu_table = {.run = tutti__cpu_run,
+static const tutti_executable_table cpu_table = {.enqueue = tutti__cpu_enqueue,
                                                  .destroy = cpu_destroy,
                                                  .memory = cpu_memory,
                                                  .usage = tutti__cpu_usage,

@@ -1,5 +1,5 @@
-/* frame.c: making and ending frames. Views that never change are filled here; execute.c fills in
- * the pointers that depend on the run. */
+/* frame.c: making, lending and ending frames. Views that never change are filled here; execute.c
+ * fills in the pointers that depend on the run. */
 #include "device/far/frame.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@ static tutti_status allocate_dynamic(const tutti_kernel_call *call, int index, i
 {
     const tutti_far_frame *f =
         (const tutti_far_frame *)(const void *)((const char *)call->context -
-                                                offsetof(tutti_far_frame, context));
-    return tutti__program_allocate(f->executable->program, (size_t)(call - f->calls), call, index,
-                                   rank, dims);
+                                                offsetof(tutti_far_frame, drive.context));
+    return tutti__program_allocate(f->executable->program, (size_t)(call - f->drive.calls), call,
+                                   index, rank, dims);
 }
 
 static tutti_view planned_view(const tutti_program *program, int32_t value)
@@ -26,7 +26,7 @@ static void fill_calls(tutti_far_frame *f)
     tutti_view *view = f->views;
     for (size_t i = 0; i < program->instruction_count; i++) {
         const tutti_instruction *instruction = &program->instructions[i];
-        f->calls[i] = tutti__instruction_call(program, instruction, view, &f->context);
+        f->drive.calls[i] = tutti__instruction_call(program, instruction, view, &f->drive.context);
         for (int k = 0; k < instruction->input_count; k++)
             *view++ = planned_view(program, instruction->inputs[k]);
         for (int k = 0; k < instruction->output_count; k++)
@@ -56,26 +56,31 @@ static bool make_arrays(tutti_far_frame *f)
     for (size_t i = 0; i < program->instruction_count; i++)
         views +=
             (size_t)(program->instructions[i].input_count + program->instructions[i].output_count);
-    f->calls = calloc(instructions, sizeof *f->calls);
+    f->drive.calls = calloc(instructions, sizeof *f->drive.calls);
     f->views = calloc(views, sizeof *f->views);
-    f->snapshots = calloc((size_t)program->variable_count + 1, sizeof *f->snapshots);
+    f->drive.snapshots = calloc((size_t)program->variable_count + 1, sizeof *f->drive.snapshots);
     f->variables = calloc((size_t)program->variable_count + 1, sizeof *f->variables);
+    f->written = calloc((size_t)program->variable_count + 1, sizeof *f->written);
+    f->fed = calloc((size_t)program->input_count + 1, sizeof *f->fed);
     f->constants = calloc((size_t)program->constant_count + 1, sizeof *f->constants);
-    f->context.dynamic = calloc((size_t)program->dynamic_count + 1, sizeof *f->context.dynamic);
+    f->drive.context.dynamic =
+        calloc((size_t)program->dynamic_count + 1, sizeof *f->drive.context.dynamic);
     f->done = calloc(instructions, sizeof *f->done);
     f->known = calloc(instructions, sizeof *f->known);
-    return f->calls && f->views && f->snapshots && f->variables && f->constants &&
-           f->context.dynamic && f->done && f->known;
+    return f->drive.calls && f->views && f->drive.snapshots && f->variables && f->written &&
+           f->fed && f->constants && f->drive.context.dynamic && f->done && f->known;
 }
 
-tutti_status tutti__far_frame_create(const tutti_far_executable *executable, tutti_far_frame **ret)
+tutti_status tutti__far_frame_create(tutti_far_executable *executable, tutti_far_frame **ret)
 {
     tutti_far_frame *f = calloc(1, sizeof *f);
     if (!f)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     f->executable = executable;
-    f->context.device = executable->program->device;
-    f->context.host.allocate = allocate_dynamic;
+    f->drive.context.device = executable->program->device;
+    f->drive.context.host.allocate = allocate_dynamic;
+    f->drive.context.host.cancelled = &f->stop;
+    f->drive.program = executable->program;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -103,15 +108,87 @@ void tutti__far_frame_destroy(tutti_far_frame *f)
     if (!f)
         return;
     tutti__far_region_destroy(f->executable->device->memory, f->memory);
-    free(f->calls);
+    free(f->drive.calls);
     free(f->views);
-    free(f->snapshots);
+    free(f->drive.snapshots);
     free(f->variables);
+    free(f->written);
+    free(f->fed);
     free(f->constants);
-    free(f->context.dynamic);
+    free(f->drive.context.dynamic);
     free(f->done);
     free(f->known);
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->lock);
     free(f);
+}
+
+enum { MOST_AHEAD = 2 };
+
+tutti_status tutti__far_lease(tutti_far_executable *e, tutti_far_frame **ret)
+{
+    pthread_mutex_lock(&e->lock);
+    while (!e->frames && e->ahead >= MOST_AHEAD)
+        pthread_cond_wait(&e->freed, &e->lock);
+    tutti_far_frame *f = e->frames;
+    if (f)
+        e->frames = f->next;
+    pthread_mutex_unlock(&e->lock);
+    if (!f)
+        return tutti__far_frame_create(e, ret);
+    *ret = f;
+    return TUTTI_OK;
+}
+
+/* Nothing uses it any more. */
+static void set_free(tutti_far_frame *f)
+{
+    tutti_far_executable *e = f->executable;
+    tutti__program_forget(e->program, f->drive.calls, &f->drive.context);
+    pthread_mutex_lock(&e->lock);
+    e->ahead--;
+    f->next = e->frames;
+    e->frames = f;
+    pthread_cond_broadcast(&e->freed);
+    pthread_mutex_unlock(&e->lock);
+}
+
+void tutti__far_leave(tutti_far_frame *f)
+{
+    pthread_mutex_lock(&f->executable->lock);
+    f->executable->ahead++;
+    pthread_mutex_unlock(&f->executable->lock);
+    pthread_mutex_lock(&f->lock);
+    while (f->telling > 0)
+        pthread_cond_wait(&f->changed, &f->lock);
+    f->run = NULL;
+    bool idle = f->running == 0;
+    pthread_mutex_unlock(&f->lock);
+    if (idle)
+        set_free(f);
+}
+
+tutti_status tutti__far_put(tutti_far_frame *f, int stream, bool alone,
+                            void (*run)(void *context, int stream, int64_t index), void *context,
+                            int64_t index)
+{
+    pthread_mutex_lock(&f->lock);
+    f->running++;
+    pthread_mutex_unlock(&f->lock);
+    tutti_status status =
+        tutti__far_streams_put(&f->executable->device->streams, stream, alone,
+                               &(tutti_far_work){.run = run, .context = context, .index = index});
+    if (status != TUTTI_OK)
+        tutti__far_done(f);
+    return status;
+}
+
+void tutti__far_done(tutti_far_frame *f)
+{
+    pthread_mutex_lock(&f->lock);
+    bool idle = --f->running == 0 && !f->run;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    if (idle)
+        set_free(f);
 }

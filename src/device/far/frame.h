@@ -6,11 +6,12 @@
 
 #include "device/far/layout.h"
 #include "device/far/memory.h"
+#include "program/drive.h"
 
 /* What stands behind tutti_device.self. */
 typedef struct tutti_far_device {
     tutti_far_memory *memory;
-    tutti_far_stream_list streams;
+    tutti_far_streams streams;
 } tutti_far_device;
 
 typedef struct tutti_far_executable {
@@ -20,41 +21,44 @@ typedef struct tutti_far_executable {
     tutti_far_layout layout;
     tutti_tensor **constants;          /* in the device's memory; NULL for strings */
     uint32_t lanes[TUTTI_FAR_STREAMS]; /* of the trace */
-    pthread_mutex_t lock;              /* of the list of free frames */
-    struct tutti_far_frame *frames;
+    pthread_mutex_t lock;
+    pthread_cond_t freed;
+    /* Under the lock. */
+    struct tutti_far_frame *frames; /* that nothing uses */
+    int ahead;                      /* frames that the host has left, with work on the streams */
 } tutti_far_executable;
 
-/* A variable's memory as this run sees it. */
-typedef struct tutti_far_variable {
+/* Memory as streams see it. */
+typedef struct tutti_far_place {
     void *device;
     const char *read;
     char *write; /* NULL before the commit */
-} tutti_far_variable;
+} tutti_far_place;
 
 typedef struct tutti_far_frame {
+    tutti_drive drive;
     struct tutti_far_frame *next;
-    const tutti_far_executable *executable;
+    tutti_far_executable *executable;
     tutti_far_region *memory;
-    tutti_context context;
-    tutti_kernel_call *calls;
     tutti_view *views;
-    tutti_tensor **snapshots; /* by variable, during a run */
-    tutti_far_variable *variables;
-    const char **constants; /* by slot: where a stream reads it */
-
-    tutti_run *run;
-    tutti_far_streams *streams; /* leased for the run */
-    uint64_t seed;
-    int64_t delay_ns; /* the longest before an instruction */
-    bool committing;
+    tutti_far_place *variables;      /* by slot, before the commit */
+    tutti_far_place *written;        /* and from there on */
+    const char **constants;          /* by slot: where a stream reads it */
+    const char **fed;                /* by slot: an input that lies on the device; or NULL */
+    int32_t last[TUTTI_FAR_STREAMS]; /* by stream: what the host put there last, or -1 */
+    uint64_t id, seed;
+    int64_t delay_ns;  /* the longest before an instruction */
+    _Atomic bool stop; /* the run has failed elsewhere */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* Under the lock. */
+    tutti_run *run; /* while the host is at it: who can be told of a failure */
     bool *done;     /* by instruction: its token is signalled */
-    size_t running; /* launched and not done */
+    size_t running; /* put on streams and not done */
+    int telling;    /* threads that tell the run of a failure */
     bool failed;    /* with `error`; what has not begun is passed over */
-    bool told;      /* the run's commit point knows of the failure */
+    bool committing;
     tutti_error error;
     /* By instruction, what its stream knew when it was done; one more than the last that has
      * finished, by stream. Written before `done` is set, read after. */
@@ -63,24 +67,36 @@ typedef struct tutti_far_frame {
                [TUTTI_FAR_STREAMS]; /* what each stream knows; its own to touch */
 } tutti_far_frame;
 
-tutti_status tutti__far_frame_create(const tutti_far_executable *executable, tutti_far_frame **ret);
+/* A frame that nothing uses; waits when the host is too far ahead of the device. */
+tutti_status tutti__far_lease(tutti_far_executable *executable, tutti_far_frame **ret);
+/* The host has left it: it is free when what stands on the streams is done. */
+void tutti__far_leave(tutti_far_frame *frame);
+tutti_status tutti__far_frame_create(tutti_far_executable *executable, tutti_far_frame **ret);
 void tutti__far_frame_destroy(tutti_far_frame *frame); /* NULL is fine */
 
-/* Runs the instruction at a position of a stream's queue, on the thread of the stream: waits for
- * its tokens, opens its operands, calls its kernel, closes them, signals. A failure cancels the
- * run. */
-tutti_far_work tutti__far_execute;
+/* Puts a piece of work of the frame on a stream. */
+tutti_status tutti__far_put(tutti_far_frame *frame, int stream, bool alone,
+                            void (*run)(void *context, int stream, int64_t index), void *context,
+                            int64_t index);
+/* It is done. */
+void tutti__far_done(tutti_far_frame *frame);
+
+/* Runs an instruction on the thread of its stream: waits for its tokens, opens its operands, calls
+ * its kernel, closes them, signals. */
+void tutti__far_execute(void *frame, int stream, int64_t instruction);
+/* The same on the caller's thread, with operands on the host, when its stream has come so far. */
+tutti_status tutti__far_call_on_host(tutti_drive *drive, size_t instruction);
 /* The first failure of a frame stands, and the run's commit point learns of it at once, so that
  * whoever waits for this device elsewhere stops waiting. The calling thread's last message goes
  * with it. */
 void tutti__far_fail(tutti_far_frame *frame, tutti_status status);
-/* Under the lock: waits for a change; false when the run's deadline has passed, and a second more.
- */
+/* The host waits, under the lock, for a change; false when the run's deadline has passed, and a
+ * second more. */
 bool tutti__far_wait(tutti_far_frame *frame);
 
-/* Behind tutti_executable_table.run. */
-tutti_status tutti__far_run(tutti_executable *executable, tutti_run *run,
-                            tutti_tensor *const *inputs, tutti_tensor **ret_results);
+/* Behind tutti_executable_table.enqueue. */
+tutti_status tutti__far_enqueue(tutti_executable *executable, tutti_run *run,
+                                tutti_tensor *const *inputs, tutti_tensor **ret_results);
 
 /* For tests: the program of an executable of this target. */
 tutti_program *tutti__far_program(tutti_executable *executable);

@@ -194,7 +194,7 @@ static tutti_status make_arrays(maker *m)
 {
     const tutti_program *program = m->program;
     tutti_far_layout *layout = m->layout;
-    size_t count = program->instruction_count, operands = 0, lengths[TUTTI_FAR_STREAMS] = {0};
+    size_t count = program->instruction_count, operands = 0;
     layout->first = tutti__arena_array(&layout->arena, count + 1, sizeof *layout->first);
     bool ok = layout->first != NULL;
     for (size_t i = 0; ok && i < count; i++) {
@@ -203,16 +203,7 @@ static tutti_status make_arrays(maker *m)
     }
     layout->operands = tutti__arena_array(&layout->arena, operands + 1, sizeof *layout->operands);
     ok = ok && layout->operands;
-    for (int s = 0; ok && s < TUTTI_FAR_STREAMS; s++)
-        ok = (layout->queues[s] = tutti__arena_array(&layout->arena, count + 1, sizeof(int32_t))) !=
-             NULL;
-    if (!ok)
-        return no_memory();
-    for (size_t i = 0; i < count; i++) {
-        int stream = program->instructions[i].stream;
-        layout->queues[stream][lengths[stream]++] = (int32_t)i;
-    }
-    return TUTTI_OK;
+    return ok ? TUTTI_OK : no_memory();
 }
 
 tutti_status tutti__far_layout_make(const tutti_program *program, tutti_far_layout *ret)

@@ -31,7 +31,6 @@ typedef struct tutti_far_layout {
     size_t *results;   /* by slot: offset */
     size_t *first;     /* by instruction: its first operand: inputs, outputs, workspace */
     tutti_far_operand *operands;
-    int32_t *queues[TUTTI_FAR_STREAMS]; /* by stream: its instructions, in order */
 } tutti_far_layout;
 
 /* INTERNAL when the program's memory plan lets a value be written over before it is read. Zero the

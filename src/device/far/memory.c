@@ -71,6 +71,7 @@ tutti_status tutti__far_region_create(tutti_far_memory *memory, size_t size, int
     bool ok = file >= 0;
     if (ok) {
         region->size = (size / TUTTI_FAR_ALIGNMENT + 1) * TUTTI_FAR_ALIGNMENT;
+        region->memory = memory;
         region->stream_count = stream_count;
         ok = could_have(region->size) && ftruncate(file, (off_t)region->size) == 0 &&
              map_region(region, file);
@@ -143,10 +144,8 @@ static tutti_status memory_allocate(void *self, size_t size, void **ret)
     return TUTTI_OK;
 }
 
-static void release(void *self, void *data, size_t size)
+static void let_go(tutti_far_memory *memory, const void *data)
 {
-    tutti_far_memory *memory = self;
-    TUTTI_UNUSED(size);
     pthread_mutex_lock(&memory->lock);
     tutti_far_region *region = memory->regions;
     while (region && region->device != data)
@@ -155,11 +154,48 @@ static void release(void *self, void *data, size_t size)
     tutti__far_region_destroy(memory, region);
 }
 
+static void let_go_on_stream(void *region, int stream, int64_t index)
+{
+    tutti_far_region *whole = region;
+    TUTTI_UNUSED(stream);
+    TUTTI_UNUSED(index);
+    tutti__far_region_destroy(whole->memory, whole);
+}
+
+/* Without memory for the stream's list it stays until the device is closed. */
+static void release(void *self, void *data, size_t size)
+{
+    tutti_far_memory *memory = self;
+    const tutti_far_region *region;
+    size_t offset;
+    TUTTI_UNUSED(size);
+    tutti_far_moment now = {0};
+    if (memory->streams)
+        now = tutti__far_streams_now(memory->streams);
+    if (!memory->streams || tutti__far_streams_passed(memory->streams, &now))
+        let_go(memory, data);
+    else if (tutti__far_find(memory, data, 0, &region, &offset) == TUTTI_OK)
+        (void)tutti__far_streams_put(
+            memory->streams, 0, true,
+            &(tutti_far_work){.run = let_go_on_stream, .context = (void *)(uintptr_t)region});
+}
+
+/* Finds memory, when all that was put on streams is done. */
+static tutti_status reach(tutti_far_memory *memory, const void *data, size_t size,
+                          const tutti_far_region **ret_region, size_t *ret_offset)
+{
+    if (memory->streams) {
+        tutti_far_moment now = tutti__far_streams_now(memory->streams);
+        tutti__far_streams_wait(memory->streams, &now);
+    }
+    return tutti__far_find(memory, data, size, ret_region, ret_offset);
+}
+
 static tutti_status copy_in(void *self, void *device_data, const void *host, size_t size)
 {
     const tutti_far_region *region;
     size_t offset;
-    TUTTI_TRY(tutti__far_find(self, device_data, size, &region, &offset));
+    TUTTI_TRY(reach(self, device_data, size, &region, &offset));
     if (size > 0)
         memcpy(region->write + offset, host, size);
     return TUTTI_OK;
@@ -169,13 +205,22 @@ static tutti_status copy_out(void *self, void *host, const void *device_data, si
 {
     const tutti_far_region *region;
     size_t offset;
-    TUTTI_TRY(tutti__far_find(self, device_data, size, &region, &offset));
+    TUTTI_TRY(reach(self, device_data, size, &region, &offset));
     if (size > 0)
         memcpy(host, region->read + offset, size);
     return TUTTI_OK;
 }
 
-tutti_status tutti__far_memory_create(const char *name, tutti_far_memory **ret)
+static tutti_status copy_within(void *self, void *to, const void *from, size_t size)
+{
+    const tutti_far_region *region;
+    size_t offset;
+    TUTTI_TRY(reach(self, from, size, &region, &offset));
+    return copy_in(self, to, region->read + offset, size);
+}
+
+tutti_status tutti__far_memory_create(const char *name, tutti_far_streams *streams,
+                                      tutti_far_memory **ret)
 {
     tutti_far_memory *memory = calloc(1, sizeof *memory);
     if (!memory)
@@ -186,9 +231,11 @@ tutti_status tutti__far_memory_create(const char *name, tutti_far_memory **ret)
                                     .release = release,
                                     .copy_in = copy_in,
                                     .copy_out = copy_out,
+                                    .copy_within = copy_within,
                                     .host_visible = false,
                                     .alignment = 4096, /* the smallest page there is */
                                     .self = memory};
+    memory->streams = streams;
     pthread_mutex_init(&memory->lock, NULL);
     *ret = memory;
     return TUTTI_OK;

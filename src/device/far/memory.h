@@ -6,12 +6,15 @@
  *  2. Only code of the device translates such an address, into the mapping for reading or the one
  *     for writing. Everything else goes through copy_in and copy_out.
  *  3. A region that is made for a run has one more pair of mappings per stream, all without access:
- *     the stream opens what its instruction may read and write, and closes it afterwards. */
+ *     the stream opens what its instruction may read and write, and closes it afterwards.
+ *  4. Copies come after all that was put on the device's streams before, and memory that is let go
+ *     stays until all that is done. */
 #ifndef TUTTI_DEVICE_FAR_MEMORY_H
 #define TUTTI_DEVICE_FAR_MEMORY_H
 
 #include <pthread.h>
 
+#include "device/far/streams.h"
 #include "tensor/buffer.h"
 
 /* A multiple of every page size that Linux has on x86_64 and aarch64, so that values in an arena
@@ -22,6 +25,7 @@
 
 typedef struct tutti_far_region {
     struct tutti_far_region *next;
+    struct tutti_far_memory *memory;
     size_t size;        /* bytes, whole pages */
     char *device;       /* what the world sees */
     char *read, *write; /* what it stands for */
@@ -33,11 +37,13 @@ typedef struct tutti_far_region {
 typedef struct tutti_far_memory {
     tutti_memory memory; /* its self points here */
     char name[64];
+    tutti_far_streams *streams; /* of its device, or NULL */
     pthread_mutex_t lock;
     tutti_far_region *regions; /* under the lock */
 } tutti_far_memory;
 
-tutti_status tutti__far_memory_create(const char *name, tutti_far_memory **ret);
+tutti_status tutti__far_memory_create(const char *name, tutti_far_streams *streams,
+                                      tutti_far_memory **ret);
 void tutti__far_memory_destroy(tutti_far_memory *memory); /* with its regions; NULL is fine */
 
 /* A region of at least `size` bytes of zeros, with closed mappings for so many streams. */

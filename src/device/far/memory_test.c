@@ -32,7 +32,7 @@ TUTTI_TEST(far_memory_is_out_of_reach)
     tutti_far_memory *memory;
     tutti_tensor *tensor, *host;
     tutti_type type = tutti_type_make(TUTTI_F32, 2, (int64_t[]){3, 5000});
-    CHECK_OK(tutti__far_memory_create("far:0", &memory));
+    CHECK_OK(tutti__far_memory_create("far:0", NULL, &memory));
     CHECK_OK(tutti__tensor_in(&memory->memory, &type, &tensor));
     CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, type.dims, &host));
     for (int i = 0; i < 15000; i++)
@@ -56,7 +56,7 @@ TUTTI_TEST(far_memory_refuses_addresses_of_others)
     tutti_far_memory *memory;
     tutti_far_region *region;
     char bytes[64] = {0};
-    CHECK_OK(tutti__far_memory_create("far:0", &memory));
+    CHECK_OK(tutti__far_memory_create("far:0", NULL, &memory));
     CHECK_OK(tutti__far_region_create(memory, 100, 0, &region));
     CHECK_STATUS(memory->memory.copy_out(memory, bytes, bytes, 1), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "far:0");
@@ -80,7 +80,7 @@ TUTTI_TEST(far_memory_opens_what_a_stream_may_touch)
 {
     tutti_far_memory *memory;
     tutti_far_region *region;
-    CHECK_OK(tutti__far_memory_create("far:0", &memory));
+    CHECK_OK(tutti__far_memory_create("far:0", NULL, &memory));
     CHECK_OK(tutti__far_region_create(memory, 3 * TUTTI_FAR_ALIGNMENT, 2, &region));
     char *second = region->stream_write[1] + TUTTI_FAR_ALIGNMENT;
     CHECK(is_closed(second, true));
@@ -110,7 +110,7 @@ TUTTI_TEST(far_memory_is_not_more_than_there_is)
         munmap(at, size);
         SKIP("this machine promises more memory than there is");
     }
-    CHECK_OK(tutti__far_memory_create("far:0", &memory));
+    CHECK_OK(tutti__far_memory_create("far:0", NULL, &memory));
     tutti_status status = tutti__far_region_create(memory, size, 2, &region);
     CHECK_INT(status, TUTTI_NO_MEMORY);
     tutti__far_memory_destroy(memory);

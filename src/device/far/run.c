@@ -1,36 +1,19 @@
-/* run.c: a run of a program. It copies its inputs into the device's memory, launches everything up
- * to the commit point, waits, copies results out, launches the commit, waits, and copies the rest
- * out. */
+/* run.c: what tutti__drive asks of a far device: its run's memory, what is put on its streams. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/params.h"
 #include "device/far/frame.h"
+#include "tensor/pending.h"
 
 static const tutti_param seed_param =
     TUTTI_PARAM("FAR_SEED", "0", "seed of the delays on far devices");
 static const tutti_param delay_param = TUTTI_PARAM(
     "FAR_DELAY_US", "50", "longest delay before an instruction on far devices, in microseconds");
 
-static tutti_status lease(tutti_far_executable *e, tutti_far_frame **ret)
+static tutti_far_frame *frame_of(tutti_drive *drive)
 {
-    pthread_mutex_lock(&e->lock);
-    tutti_far_frame *f = e->frames;
-    if (f)
-        e->frames = f->next;
-    pthread_mutex_unlock(&e->lock);
-    if (!f)
-        return tutti__far_frame_create(e, ret);
-    *ret = f;
-    return TUTTI_OK;
-}
-
-static void give_back(tutti_far_executable *e, tutti_far_frame *f)
-{
-    pthread_mutex_lock(&e->lock);
-    f->next = e->frames;
-    e->frames = f;
-    pthread_mutex_unlock(&e->lock);
+    return (tutti_far_frame *)drive;
 }
 
 static tutti_status read_settings(tutti_far_frame *f)
@@ -46,203 +29,234 @@ static tutti_status read_settings(tutti_far_frame *f)
 
 static void reset(tutti_far_frame *f, tutti_run *run)
 {
-    f->run = f->context.run = run;
-    f->context.host.cancelled = run->watched;
-    f->committing = f->failed = f->told = false;
-    f->running = 0;
+    f->drive.run = f->drive.context.run = run;
+    f->drive.told = f->committing = f->failed = f->stop = false;
+    f->id = run->id;
     memset(f->now, 0, sizeof f->now);
+    memset(f->last, 0xff, sizeof f->last);
     memset(f->done, 0, f->executable->program->instruction_count * sizeof *f->done);
+    memset(f->fed, 0, (size_t)f->executable->program->input_count * sizeof *f->fed);
+    pthread_mutex_lock(&f->lock);
+    f->run = run;
+    pthread_mutex_unlock(&f->lock);
 }
 
-static tutti_status see_variable(tutti_far_frame *f, int v, const tutti_tensor *value,
-                                 bool writable)
+static void far_fence(tutti_drive *drive)
 {
+    tutti__far_streams_fence(&frame_of(drive)->executable->device->streams);
+}
+
+static tutti_status far_bind(tutti_drive *drive, int v, tutti_tensor *value, bool written)
+{
+    tutti_far_frame *f = frame_of(drive);
     const tutti_far_region *region;
     size_t offset;
-    f->variables[v] = (tutti_far_variable){0};
-    if (!value)
-        return TUTTI_OK;
-    void *device = tutti_tensor_data(value);
-    TUTTI_TRY(tutti__far_find(f->executable->device->memory, device, 0, &region, &offset));
-    f->variables[v] = (tutti_far_variable){.device = device,
-                                           .read = region->read + offset,
-                                           .write = writable ? region->write + offset : NULL};
+    tutti_far_place place = {0};
+    if (value) {
+        place.device = tutti_tensor_data(value);
+        TUTTI_TRY(
+            tutti__far_find(f->executable->device->memory, place.device, 0, &region, &offset));
+        place.read = region->read + offset;
+        place.write = written ? region->write + offset : NULL;
+    }
+    f->written[v] = place;
+    if (!written)
+        f->variables[v] = place;
     return TUTTI_OK;
 }
 
-static tutti_status copy_inputs(tutti_far_frame *f, tutti_tensor *const *inputs)
+/* An input that lies on the device is taken from there; one of the host is copied into the memory
+ * of the run, which nothing uses yet. */
+static tutti_status far_feed(tutti_drive *drive, int input, tutti_tensor *value)
 {
-    const tutti_program *program = f->executable->program;
-    const tutti_memory *memory = &f->executable->device->memory->memory;
+    tutti_far_frame *f = frame_of(drive);
+    const tutti_program *program = drive->program;
+    tutti_far_memory *memory = f->executable->device->memory;
+    const tutti_far_region *region;
+    size_t offset, at;
+    tutti_tensor *source = tutti__tensor_source(value, &memory->memory, &offset);
+    if (source) {
+        tutti_status status = tutti__far_find(memory, tutti_tensor_data(source), 0, &region, &at);
+        if (status == TUTTI_OK)
+            f->fed[input] = region->read + at + offset;
+        tutti_tensor_release(source); /* whoever runs keeps the value until all is enqueued */
+        return status;
+    }
     for (size_t v = 0; v < program->value_count; v++) {
-        const tutti_program_value *value = &program->values[v];
-        size_t offset;
-        if (value->space == TUTTI_IN_INPUT && value->root == (int32_t)v && inputs[value->slot] &&
-            tutti__far_layout_offset(&f->executable->layout, value, &offset))
-            TUTTI_TRY(memory->copy_in(memory->self, f->memory->device + offset,
-                                      tutti_tensor_data(inputs[value->slot]), value->size));
+        const tutti_program_value *to = &program->values[v];
+        if (to->space == TUTTI_IN_INPUT && to->slot == (uint32_t)input && to->root == (int32_t)v &&
+            to->size > 0 && tutti__far_layout_offset(&f->executable->layout, to, &offset))
+            memcpy(f->memory->write + offset, tutti_tensor_data(value), to->size);
     }
     return TUTTI_OK;
 }
 
-static tutti_status run_bind(tutti_far_frame *f, tutti_tensor *const *inputs)
+static tutti_status far_launch(tutti_drive *drive, size_t instruction)
 {
-    const tutti_program *program = f->executable->program;
-    TUTTI_TRY(tutti__program_snapshot(program, f->run, f->snapshots));
-    for (int v = 0; v < program->variable_count; v++)
-        TUTTI_TRY(see_variable(f, v, f->snapshots[v], false));
-    return copy_inputs(f, inputs);
+    tutti_far_frame *f = frame_of(drive);
+    int stream = drive->program->instructions[instruction].stream;
+    if (instruction == drive->program->commit_at) {
+        pthread_mutex_lock(&f->lock);
+        f->committing = true;
+        pthread_mutex_unlock(&f->lock);
+    }
+    drive->calls[instruction].deadline = drive->run->deadline;
+    f->last[stream] = (int32_t)instruction;
+    return tutti__far_put(f, stream, false, tutti__far_execute, f, (int64_t)instruction);
 }
 
-static void launch(tutti_far_frame *f, size_t from, size_t to)
+/* Past the deadline what still runs is left to itself: those that block have the same deadline. */
+static tutti_status far_settle(tutti_drive *drive)
 {
-    pthread_mutex_lock(&f->lock);
-    f->running += to - from;
-    pthread_mutex_unlock(&f->lock);
-    for (size_t i = from; i < to; i++)
-        tutti__far_streams_launch(f->streams, f->executable->program->instructions[i].stream);
-}
-
-/* Past the deadline the kernels that still run are waited for without one: their memory must not go
- * while they use it, and those that block have the same deadline. */
-static tutti_status run_finish(tutti_far_frame *f)
-{
-    pthread_mutex_lock(&f->lock);
+    tutti_far_frame *f = frame_of(drive);
     bool in_time = true;
+    pthread_mutex_lock(&f->lock);
     while (f->running > 0 && in_time)
         in_time = tutti__far_wait(f);
     size_t left = f->running;
+    bool stopped = f->stop;
     pthread_mutex_unlock(&f->lock);
     if (left > 0)
         tutti__far_fail(f, tutti_fail(TUTTI_DEADLINE,
                                       "%s: %zu instructions had not finished at the deadline",
-                                      f->context.device->name, left));
-    pthread_mutex_lock(&f->lock);
-    while (f->running > 0)
-        pthread_cond_wait(&f->changed, &f->lock);
-    pthread_mutex_unlock(&f->lock);
-    return f->failed ? tutti__error_restore(&f->error) : TUTTI_OK;
+                                      drive->context.device->name, left));
+    if (f->failed)
+        return tutti__error_restore(&f->error);
+    return stopped && !drive->run->cancelled
+               ? tutti_fail(TUTTI_CANCELLED, "%s: the run was cancelled",
+                            drive->context.device->name)
+               : TUTTI_OK;
 }
 
-/* Inputs and constants are still on the host; everything else is copied out. */
-static tutti_status copy_value(tutti_far_frame *f, const tutti_program_value *value,
-                               tutti_tensor *const *inputs, tutti_tensor *to)
+/* ---- results ---- */
+
+/* A copy of a result, on its way; the event of whoever waits for it. */
+typedef struct delivery {
+    tutti_device_event event;
+    tutti_far_frame *frame; /* until it has come */
+    tutti_far_streams *streams;
+    tutti_far_moment moment; /* when it has come */
+    tutti_tensor *to;        /* until it has come */
+    const char *from;
+    size_t size;
+    tutti_error error; /* what failed meanwhile */
+} delivery;
+
+static tutti_status delivery_wait(tutti_device_event *event)
 {
-    const tutti_memory *memory = &f->executable->device->memory->memory;
+    delivery *d = (delivery *)event;
+    tutti__far_streams_wait(d->streams, &d->moment);
+    return tutti__error_restore(&d->error);
+}
+
+static void delivery_destroy(tutti_device_event *event)
+{
+    free(event);
+}
+
+static const tutti_device_event_table delivery_table = {delivery_wait, delivery_destroy};
+
+static void deliver(void *context, int stream, int64_t index)
+{
+    delivery *d = context;
+    tutti_far_frame *f = d->frame;
+    const tutti_far_region *region;
     size_t offset;
-    if (value->space == TUTTI_IN_INPUT || value->space == TUTTI_IN_CONSTANT) {
-        const tutti_tensor *from = value->space == TUTTI_IN_INPUT
-                                       ? inputs[value->slot]
-                                       : f->executable->program->constants[value->slot];
-        if (value->size > 0)
-            memcpy(tutti_tensor_data(to), tutti_tensor_data(from), value->size);
-        return tutti__tensor_own_strings(to);
+    TUTTI_UNUSED(stream);
+    TUTTI_UNUSED(index);
+    pthread_mutex_lock(&f->lock);
+    if (f->failed)
+        d->error = f->error;
+    pthread_mutex_unlock(&f->lock);
+    if (d->error.status == TUTTI_OK && d->size > 0 &&
+        tutti__far_find(f->executable->device->memory, tutti_tensor_data(d->to), 0, &region,
+                        &offset) == TUTTI_OK)
+        memcpy(region->write + offset, d->from, d->size);
+    tutti_tensor_release(d->to);
+    tutti__device_event_release(&d->event);
+    tutti__far_done(f);
+}
+
+static tutti_status result_from(const tutti_far_frame *f, int result, const char **ret)
+{
+    const tutti_program *program = f->drive.program;
+    const tutti_program_value *value = &program->values[program->results[result].value];
+    size_t offset;
+    if (value->space == TUTTI_IN_VARIABLE) {
+        bool late = program->results[result].after_commit;
+        *ret = (late ? f->written : f->variables)[value->slot].read;
+        return TUTTI_OK;
     }
-    if (value->space == TUTTI_IN_VARIABLE)
-        return memory->copy_out(memory->self, tutti_tensor_data(to),
-                                f->variables[value->slot].device, value->size);
     if (!tutti__far_layout_offset(&f->executable->layout, value, &offset))
         return tutti_fail(TUTTI_INTERNAL, "%s: a result lies in no memory of the run",
-                          f->context.device->name);
-    return memory->copy_out(memory->self, tutti_tensor_data(to), f->memory->device + offset,
-                            value->size);
-}
-
-static tutti_status copy_results(tutti_far_frame *f, bool after_commit, tutti_tensor *const *inputs,
-                                 tutti_tensor **results)
-{
-    const tutti_program *program = f->executable->program;
-    for (int i = 0; i < program->result_count; i++) {
-        const tutti_program_value *value = &program->values[program->results[i].value];
-        if (program->results[i].after_commit != after_commit)
-            continue;
-        if (value->space == TUTTI_IN_DYNAMIC) {
-            TUTTI_TRY(tutti__program_dynamic(program, &f->context, i, &results[i]));
-            continue;
-        }
-        TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), value->type, &results[i]));
-        TUTTI_TRY(copy_value(f, value, inputs, results[i]));
-    }
+                          f->drive.context.device->name);
+    *ret = f->memory->read + offset;
     return TUTTI_OK;
 }
 
-/* All streams have stopped and stream 0 goes on alone: it knows of everything. */
-static tutti_status commit(tutti_far_frame *f)
+static tutti_status send_out(tutti_far_frame *f, delivery *d)
 {
-    const tutti_program *program = f->executable->program;
-    f->committing = true;
-    for (int v = 0; v < program->variable_count; v++) {
-        tutti_tensor *value;
-        if (!program->variables[v].updated)
-            continue;
-        tutti_tensor_release(f->snapshots[v]);
-        f->snapshots[v] = NULL;
-        TUTTI_TRY(tutti__piece_write(f->run->state, program->variables[v].piece,
-                                     program->variables[v].keep, &value));
-        TUTTI_TRY(see_variable(f, v, value, true));
-    }
-    for (int s = 0; s < TUTTI_FAR_STREAMS; s++)
-        f->now[0][s] = (int32_t)program->commit_at;
-    launch(f, program->commit_at, program->instruction_count);
-    return run_finish(f);
-}
-
-static tutti_status run_frame(tutti_far_frame *f, tutti_run *run, tutti_tensor *const *inputs,
-                              tutti_tensor **results)
-{
-    tutti_status status = run_bind(f, inputs);
+    atomic_init(&d->event.references, 2);
+    tutti_tensor_retain(d->to);
+    tutti_status status = tutti__far_put(f, 0, true, deliver, d, 0);
     if (status == TUTTI_OK) {
-        launch(f, 0, f->executable->program->commit_at);
-        status = run_finish(f);
+        d->moment = tutti__far_streams_now(d->streams);
+    } else {
+        atomic_store(&d->event.references, 1);
+        tutti_tensor_release(d->to);
     }
-    if (status == TUTTI_OK)
-        status = copy_results(f, false, inputs, results);
-    if (!f->told)
-        status = run->commit_begin(run, status);
-    if (status != TUTTI_OK)
-        return status;
-    status = commit(f);
-    if (status == TUTTI_OK)
-        status = copy_results(f, true, inputs, results);
-    run->commit_end(run);
     return status;
 }
 
-static tutti_status run_leased(tutti_far_executable *e, tutti_far_frame *f, tutti_run *run,
-                               tutti_tensor *const *inputs, tutti_tensor **results)
+static tutti_status far_take(tutti_drive *drive, int result, tutti_tensor **ret)
 {
-    reset(f, run);
-    tutti_status status = read_settings(f);
+    tutti_far_frame *f = frame_of(drive);
+    const tutti_program_value *value =
+        &drive->program->values[drive->program->results[result].value];
+    tutti_tensor *to = NULL;
+    delivery *d = calloc(1, sizeof *d);
+    if (!d)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a result");
+    tutti_status status = result_from(f, result, &d->from);
     if (status == TUTTI_OK)
-        status = tutti__far_streams_lease(&e->device->streams, tutti__far_execute, f, &f->streams);
+        status = tutti__tensor_in(&f->executable->device->memory->memory, value->type, &to);
+    d->event.table = &delivery_table;
+    atomic_init(&d->event.references, 1);
+    d->frame = f;
+    d->streams = &f->executable->device->streams;
+    d->to = to;
+    d->size = value->size;
+    if (status == TUTTI_OK)
+        status = send_out(f, d);
+    if (status == TUTTI_OK)
+        status = tutti__tensor_awaited(to, &d->event, ret);
+    tutti_tensor_release(to);
+    tutti__device_event_release(&d->event);
+    return status;
+}
+
+static const tutti_drive_table far_drive = {.fence = far_fence,
+                                            .bind = far_bind,
+                                            .feed = far_feed,
+                                            .launch = far_launch,
+                                            .call_on_host = tutti__far_call_on_host,
+                                            .settle = far_settle,
+                                            .take = far_take};
+
+tutti_status tutti__far_enqueue(tutti_executable *executable, tutti_run *run,
+                                tutti_tensor *const *inputs, tutti_tensor **ret_results)
+{
+    tutti_far_frame *f;
+    tutti_status status = tutti__far_lease((tutti_far_executable *)executable, &f);
     if (status != TUTTI_OK)
         return run->commit_begin(run, status);
-    status = run_frame(f, run, inputs, results);
-    tutti__far_streams_return(&e->device->streams, f->streams);
-    tutti__tensors_drop(e->program->variable_count, f->snapshots);
-    tutti__program_forget(e->program, f->calls, &f->context);
-    return status;
-}
-
-tutti_status tutti__far_run(tutti_executable *executable, tutti_run *run,
-                            tutti_tensor *const *inputs, tutti_tensor **ret_results)
-{
-    tutti_far_executable *e = (tutti_far_executable *)executable;
-    int count = e->program->result_count;
-    tutti_tensor **results = calloc((size_t)count + 1, sizeof *results);
-    tutti_far_frame *f;
-    tutti_status status =
-        results ? lease(e, &f) : tutti_fail(TUTTI_NO_MEMORY, "no memory for %d results", count);
-    if (status == TUTTI_OK) {
-        status = run_leased(e, f, run, inputs, results);
-        give_back(e, f);
-    } else {
-        status = run->commit_begin(run, status);
-    }
+    reset(f, run);
+    f->drive.table = &far_drive;
+    status = read_settings(f);
     if (status == TUTTI_OK)
-        memcpy(ret_results, results, (size_t)count * sizeof *results);
-    else if (results)
-        tutti__tensors_drop(count, results);
-    free(results);
+        status = tutti__drive(&f->drive, run, inputs, ret_results);
+    else
+        status = run->commit_begin(run, status);
+    tutti__far_leave(f);
     return status;
 }

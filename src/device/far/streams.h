@@ -1,6 +1,6 @@
-/* streams.h: instruction streams as threads. A run leases a set of them: a blocked instruction
- * holds up its own run only, and an instruction that runs a sub-graph on the same device finds
- * other streams. */
+/* streams.h: the instruction streams of a device, as threads. What is put on one is done in that
+ * order, and after all that stood on any stream when it was told to come after it. Nothing that
+ * stands on a stream waits for the host, so whoever waits for a stream waits for a bounded time. */
 #ifndef TUTTI_DEVICE_FAR_STREAMS_H
 #define TUTTI_DEVICE_FAR_STREAMS_H
 
@@ -10,41 +10,48 @@
 
 #define TUTTI_FAR_STREAMS 3
 
-/* Runs what stands at `position` in the queue of a stream. */
-typedef void tutti_far_work(void *context, int stream, size_t position);
+/* A moment of the device: how much had been put on each stream. */
+typedef struct tutti_far_moment {
+    uint64_t put[TUTTI_FAR_STREAMS];
+} tutti_far_moment;
+
+typedef struct tutti_far_work {
+    void (*run)(void *context, int stream, int64_t index);
+    void *context;
+    int64_t index;
+    tutti_far_moment after; /* what must be done before */
+} tutti_far_work;
 
 typedef struct tutti_far_stream {
     struct tutti_far_streams *set;
     int index;
     pthread_t thread;
-    bool started;
-    size_t limit, next; /* launched, begun; under the set's lock */
+    uint64_t put, begun, done; /* under the set's lock */
+    tutti_far_work *works;     /* a ring: number n stands at n % capacity */
+    size_t capacity;
 } tutti_far_stream;
 
 typedef struct tutti_far_streams {
-    struct tutti_far_streams *next; /* in the list of free sets */
     pthread_mutex_t lock;
-    pthread_cond_t launched;
-    bool stop;
-    tutti_far_work *work;
-    void *context;
+    pthread_cond_t changed;
+    bool started, stop;
+    tutti_far_moment fence; /* what everything put from now on comes after */
     tutti_far_stream streams[TUTTI_FAR_STREAMS];
 } tutti_far_streams;
 
-/* Sets that wait for a run. A zeroed struct with an initialised lock is an empty list. */
-typedef struct tutti_far_stream_list {
-    pthread_mutex_t lock;
-    tutti_far_streams *free;
-} tutti_far_stream_list;
+void tutti__far_streams_init(tutti_far_streams *set);
+/* Does what stands there, then ends the threads. */
+void tutti__far_streams_end(tutti_far_streams *set);
 
-/* A set of idle streams, started when none is free. */
-tutti_status tutti__far_streams_lease(tutti_far_stream_list *list, tutti_far_work *work,
-                                      void *context, tutti_far_streams **ret);
-/* Puts one more piece of work at the end of a stream's queue; does not wait for it. */
-void tutti__far_streams_launch(tutti_far_streams *set, int stream);
-/* Takes a set back whose work is done. */
-void tutti__far_streams_return(tutti_far_stream_list *list, tutti_far_streams *set);
-/* Ends the threads of all sets; every one was returned. */
-void tutti__far_streams_end(tutti_far_stream_list *list);
+/* What is put on any stream from now on comes after all that was put on one so far. */
+void tutti__far_streams_fence(tutti_far_streams *set);
+/* At the end of a stream; `alone`: after all that was put on any stream so far. Starts the threads
+ * when they are first needed. */
+tutti_status tutti__far_streams_put(tutti_far_streams *set, int stream, bool alone,
+                                    const tutti_far_work *work);
+tutti_far_moment tutti__far_streams_now(tutti_far_streams *set);
+bool tutti__far_streams_passed(tutti_far_streams *set, const tutti_far_moment *moment);
+/* Until all that had been put then is done. Not from a stream. */
+void tutti__far_streams_wait(tutti_far_streams *set, const tutti_far_moment *moment);
 
 #endif

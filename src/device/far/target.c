@@ -1,8 +1,5 @@
 /* target.c: far devices: CPU kernels behind a memory that host code cannot touch, on asynchronous
- * streams with random delays. For tests: a real accelerator must need only its own folder.
- *
- * A run copies its inputs into the device's memory, launches everything up to the commit point,
- * waits, copies results out, launches the commit, waits, and copies the rest out. */
+ * streams with random delays. For tests: a real accelerator must need only its own folder. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +12,10 @@
 static void far_destroy(tutti_executable *executable)
 {
     tutti_far_executable *e = (tutti_far_executable *)executable;
+    pthread_mutex_lock(&e->lock);
+    while (e->ahead > 0)
+        pthread_cond_wait(&e->freed, &e->lock);
+    pthread_mutex_unlock(&e->lock);
     while (e->frames) {
         tutti_far_frame *next = e->frames->next;
         tutti__far_frame_destroy(e->frames);
@@ -24,6 +25,7 @@ static void far_destroy(tutti_executable *executable)
         tutti__tensors_drop(e->program->constant_count, e->constants);
     tutti__program_destroy(e->program);
     tutti__far_layout_free(&e->layout);
+    pthread_cond_destroy(&e->freed);
     pthread_mutex_destroy(&e->lock);
     free(e->constants);
     free(e);
@@ -39,8 +41,10 @@ static void far_print(const tutti_executable *executable, tutti_text *text)
     tutti__program_print(((const tutti_far_executable *)executable)->program, text);
 }
 
-static const tutti_executable_table far_table = {
-    .run = tutti__far_run, .destroy = far_destroy, .memory = far_memory, .print = far_print};
+static const tutti_executable_table far_table = {.enqueue = tutti__far_enqueue,
+                                                 .destroy = far_destroy,
+                                                 .memory = far_memory,
+                                                 .print = far_print};
 
 tutti_program *tutti__far_program(tutti_executable *executable)
 {
@@ -94,6 +98,7 @@ static tutti_status far_compile(tutti_device *device, const tutti_partition *par
     e->executable.table = &far_table;
     e->device = device->self;
     pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->freed, NULL);
     tutti_status status = fill_executable(e, device, partition);
     if (status != TUTTI_OK)
         far_destroy(&e->executable);
@@ -114,12 +119,12 @@ static tutti_status far_open(tutti_device *device)
     tutti_far_device *self = calloc(1, sizeof *self);
     if (!self)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for device %s", device->name);
-    tutti_status status = tutti__far_memory_create(device->name, &self->memory);
+    tutti_status status = tutti__far_memory_create(device->name, &self->streams, &self->memory);
     if (status != TUTTI_OK) {
         free(self);
         return status;
     }
-    pthread_mutex_init(&self->streams.lock, NULL);
+    tutti__far_streams_init(&self->streams);
     device->memory = &self->memory->memory;
     device->self = self;
     return TUTTI_OK;
@@ -129,9 +134,16 @@ static void far_close(tutti_device *device)
 {
     tutti_far_device *self = device->self;
     tutti__far_streams_end(&self->streams);
-    pthread_mutex_destroy(&self->streams.lock);
     tutti__far_memory_destroy(self->memory);
     free(self);
+}
+
+static tutti_status far_finish(tutti_device *device)
+{
+    tutti_far_device *self = device->self;
+    tutti_far_moment now = tutti__far_streams_now(&self->streams);
+    tutti__far_streams_wait(&self->streams, &now);
+    return TUTTI_OK;
 }
 
 /* The bytes of strings lie on the host: whatever has to do with them stays there, queues of them
@@ -162,6 +174,7 @@ const tutti_target tutti_target_far = {
     .count = far_count,
     .open = far_open,
     .close = far_close,
+    .finish = far_finish,
     .supports = far_supports,
     .compile = far_compile,
 };

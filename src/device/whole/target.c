@@ -158,8 +158,8 @@ static tutti_status commit(tutti_whole_run *r, tutti_tensor **results)
     return status;
 }
 
-static tutti_status whole_run(tutti_executable *executable, tutti_run *run,
-                              tutti_tensor *const *inputs, tutti_tensor **ret_results)
+static tutti_status whole_enqueue(tutti_executable *executable, tutti_run *run,
+                                  tutti_tensor *const *inputs, tutti_tensor **ret_results)
 {
     const tutti_whole_executable *e = (const tutti_whole_executable *)executable;
     int count = (int)e->graph->results.count;
@@ -209,8 +209,10 @@ static void whole_print(const tutti_executable *executable, tutti_text *text)
     free(graph);
 }
 
-static const tutti_executable_table whole_table = {
-    .run = whole_run, .destroy = whole_destroy, .memory = whole_memory, .print = whole_print};
+static const tutti_executable_table whole_table = {.enqueue = whole_enqueue,
+                                                   .destroy = whole_destroy,
+                                                   .memory = whole_memory,
+                                                   .print = whole_print};
 
 static tutti_status whole_compile(tutti_device *device, const tutti_partition *partition,
                                   tutti_executable **ret)
@@ -240,7 +242,7 @@ static int whole_count(void)
 static tutti_status whole_open(tutti_device *device)
 {
     tutti_far_memory *memory;
-    TUTTI_TRY(tutti__far_memory_create(device->name, &memory));
+    TUTTI_TRY(tutti__far_memory_create(device->name, NULL, &memory));
     device->memory = &memory->memory;
     device->self = memory;
     return TUTTI_OK;

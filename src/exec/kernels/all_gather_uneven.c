@@ -80,7 +80,7 @@ const tutti_kernel tutti_kernel_all_gather_uneven = {
     .op = "all_gather_uneven",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = all_gather_uneven_run,
 };

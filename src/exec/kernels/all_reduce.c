@@ -24,7 +24,7 @@ const tutti_kernel tutti_kernel_all_reduce = {
     .target = "cpu",
     .isa = "base",
     .inplace = 1,
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = all_reduce_run,
 };

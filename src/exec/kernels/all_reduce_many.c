@@ -7,7 +7,7 @@ const tutti_kernel tutti_kernel_all_reduce_many = {
     .op = "all_reduce_many",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_INPLACE_EACH | TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_INPLACE_EACH | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = tutti__call_reduce,
 };

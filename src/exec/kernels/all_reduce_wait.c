@@ -18,7 +18,7 @@ const tutti_kernel tutti_kernel_all_reduce_wait = {
     .op = "all_reduce_wait",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = all_reduce_wait_run,
 };

@@ -35,7 +35,7 @@ const tutti_kernel tutti_kernel_all_to_all = {
     .op = "all_to_all",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = all_to_all_run,
 };

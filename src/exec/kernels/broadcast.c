@@ -16,7 +16,7 @@ const tutti_kernel tutti_kernel_broadcast = {
     .op = "broadcast",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = broadcast_run,
 };

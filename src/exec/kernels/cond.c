@@ -25,7 +25,7 @@ const tutti_kernel tutti_kernel_cond = {
     .op = "cond",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = cond_run,
 };

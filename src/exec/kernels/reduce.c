@@ -28,7 +28,7 @@ const tutti_kernel tutti_kernel_reduce = {
     .op = "reduce",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = run,
 };

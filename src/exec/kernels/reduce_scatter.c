@@ -32,7 +32,7 @@ const tutti_kernel tutti_kernel_reduce_scatter = {
     .op = "reduce_scatter",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = reduce_scatter_run,
 };

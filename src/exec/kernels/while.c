@@ -18,7 +18,7 @@ const tutti_kernel tutti_kernel_while = {
     .op = "while",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = while_run,
 };

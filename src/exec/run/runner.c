@@ -38,7 +38,7 @@ static tutti_status drive(driver *d)
         uint64_t before = tutti__denormals_to_zero();
         tutti__error_forget();
         status =
-            piece->executable->table->run(piece->executable, d->run, lists, lists + parameters);
+            piece->executable->table->enqueue(piece->executable, d->run, lists, lists + parameters);
         tutti__denormals_set(before);
         tutti__tensors_drop(piece->parameter_count, lists);
     } else {
