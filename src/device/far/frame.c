@@ -62,13 +62,14 @@ static bool make_arrays(tutti_far_frame *f)
     f->variables = calloc((size_t)program->variable_count + 1, sizeof *f->variables);
     f->written = calloc((size_t)program->variable_count + 1, sizeof *f->written);
     f->fed = calloc((size_t)program->input_count + 1, sizeof *f->fed);
+    f->sources = calloc((size_t)program->input_count + 1, sizeof *f->sources);
     f->constants = calloc((size_t)program->constant_count + 1, sizeof *f->constants);
     f->drive.context.dynamic =
         calloc((size_t)program->dynamic_count + 1, sizeof *f->drive.context.dynamic);
     f->done = calloc(instructions, sizeof *f->done);
     f->known = calloc(instructions, sizeof *f->known);
     return f->drive.calls && f->views && f->drive.snapshots && f->variables && f->written &&
-           f->fed && f->constants && f->drive.context.dynamic && f->done && f->known;
+           f->fed && f->sources && f->constants && f->drive.context.dynamic && f->done && f->known;
 }
 
 tutti_status tutti__far_frame_create(tutti_far_executable *executable, tutti_far_frame **ret)
@@ -79,7 +80,6 @@ tutti_status tutti__far_frame_create(tutti_far_executable *executable, tutti_far
     f->executable = executable;
     f->drive.context.device = executable->program->device;
     f->drive.context.host.allocate = allocate_dynamic;
-    f->drive.context.host.cancelled = &f->stop;
     f->drive.program = executable->program;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -114,6 +114,7 @@ void tutti__far_frame_destroy(tutti_far_frame *f)
     free(f->variables);
     free(f->written);
     free(f->fed);
+    free(f->sources);
     free(f->constants);
     free(f->drive.context.dynamic);
     free(f->done);
@@ -155,6 +156,7 @@ static void set_free(tutti_far_frame *f)
 
 void tutti__far_leave(tutti_far_frame *f)
 {
+    tutti__tensors_drop(f->executable->program->input_count, f->sources);
     pthread_mutex_lock(&f->executable->lock);
     f->executable->ahead++;
     pthread_mutex_unlock(&f->executable->lock);
@@ -162,6 +164,7 @@ void tutti__far_leave(tutti_far_frame *f)
     while (f->telling > 0)
         pthread_cond_wait(&f->changed, &f->lock);
     f->run = NULL;
+    f->drive.context.host.cancelled = NULL;
     bool idle = f->running == 0;
     pthread_mutex_unlock(&f->lock);
     if (idle)

@@ -45,6 +45,7 @@ typedef struct tutti_far_frame {
     tutti_far_place *written;        /* and from there on */
     const char **constants;          /* by slot: where a stream reads it */
     const char **fed;                /* by slot: an input that lies on the device; or NULL */
+    tutti_tensor **sources;          /* and what holds it, while the host is at the run */
     int32_t last[TUTTI_FAR_STREAMS]; /* by stream: what the host put there last, or -1 */
     uint64_t id, seed;
     int64_t delay_ns;  /* the longest before an instruction */

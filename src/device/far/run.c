@@ -31,6 +31,7 @@ static void reset(tutti_far_frame *f, tutti_run *run)
 {
     f->drive.run = f->drive.context.run = run;
     f->drive.told = f->committing = f->failed = f->stop = false;
+    f->drive.context.host.cancelled = run->watched; /* for kernels on the host */
     f->id = run->id;
     memset(f->now, 0, sizeof f->now);
     memset(f->last, 0xff, sizeof f->last);
@@ -74,13 +75,11 @@ static tutti_status far_feed(tutti_drive *drive, int input, tutti_tensor *value)
     tutti_far_memory *memory = f->executable->device->memory;
     const tutti_far_region *region;
     size_t offset, at;
-    tutti_tensor *source = tutti__tensor_source(value, &memory->memory, &offset);
-    if (source) {
-        tutti_status status = tutti__far_find(memory, tutti_tensor_data(source), 0, &region, &at);
-        if (status == TUTTI_OK)
-            f->fed[input] = region->read + at + offset;
-        tutti_tensor_release(source); /* whoever runs keeps the value until all is enqueued */
-        return status;
+    f->sources[input] = tutti__tensor_source(value, &memory->memory, &offset);
+    if (f->sources[input]) {
+        TUTTI_TRY(tutti__far_find(memory, tutti_tensor_data(f->sources[input]), 0, &region, &at));
+        f->fed[input] = region->read + at + offset;
+        return TUTTI_OK;
     }
     for (size_t v = 0; v < program->value_count; v++) {
         const tutti_program_value *to = &program->values[v];
