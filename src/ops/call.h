@@ -17,6 +17,9 @@ typedef struct tutti_call_host {
      * deeply); its type fits the output's. For kernels that get finished tensors from elsewhere
      * (queues). NULL: they copy into the output's memory, and cannot give strings. */
     tutti_status (*give)(const tutti_kernel_call *call, int index, tutti_tensor *tensor);
+    /* (optional) Input `index` as a tensor of its own, pending where its bytes stand, or will
+     * stand, in the device's memory. For kernels that pass values on. NULL: they copy the view. */
+    tutti_status (*take)(const tutti_kernel_call *call, int index, tutti_tensor **ret);
     /* (optional) Turns true when the run has failed elsewhere: kernels that wait then stop. */
     const atomic_bool *cancelled;
 } tutti_call_host;

@@ -21,8 +21,13 @@ static tutti_status put(tutti_drive *d, size_t from, size_t to, bool committing)
     for (size_t i = from; i < to; i++) {
         if (!committing && d->run->cancelled)
             return TUTTI_OK;
-        TUTTI_TRY(d->program->instructions[i].host ? d->table->call_on_host(d, i)
-                                                   : d->table->launch(d, i));
+        const tutti_instruction *instruction = &d->program->instructions[i];
+        if (!instruction->host)
+            TUTTI_TRY(d->table->launch(d, i));
+        else if (instruction->kernel && (instruction->kernel->flags & TUTTI_KERNEL_TENSORS))
+            TUTTI_TRY(d->table->pass(d, i));
+        else
+            TUTTI_TRY(d->table->call_on_host(d, i));
     }
     return TUTTI_OK;
 }

@@ -2,8 +2,9 @@
  *
  * The host goes through the instructions in their order. One for the device is put on its stream;
  * one for the host waits for what it needs and runs on the caller's thread. So streams never wait
- * for the host, nor for another device, and whoever waits for them waits for a bounded time. A run
- * in which nothing can fail on a stream is left while its work still goes on.
+ * for the host, and for other devices only as far as work stands on their streams: whoever waits
+ * for a stream waits for a bounded time. A run in which nothing can fail on a stream is left while
+ * its work still goes on.
  *
  * Whatever touches the device's memory comes after all that was put on its streams before: a run's
  * first instructions, its commit, copies from and to the host, memory that is let go. So a run lets
@@ -29,6 +30,8 @@ typedef struct tutti_drive_table {
     /* Done when it returns: waits for what the instruction needs, copies its operands to and from
      * the host. */
     tutti_status (*call_on_host)(tutti_drive *drive, size_t instruction);
+    /* Runs a kernel of TUTTI_KERNEL_TENSORS, with `take` and `give` of the target's. */
+    tutti_status (*pass)(tutti_drive *drive, size_t instruction);
     /* Waits for all that was put on the streams for this run; how it went. */
     tutti_status (*settle)(tutti_drive *drive);
     /* A result that does not lie on the host, copied out of the memory of the run. */

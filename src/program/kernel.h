@@ -20,7 +20,11 @@ enum {
     TUTTI_KERNEL_TUNED = 1 << 2, /* its score is a guess: measured against the others so marked */
     TUTTI_KERNEL_INPLACE_EACH = 1 << 3, /* output i may be written over input i, for every i */
     TUTTI_KERNEL_WIDENS = 1 << 4, /* runs 16 bits by a kernel of 32: the pass widen does better */
-    TUTTI_KERNEL_HOST = 1 << 5 /* runs on the host whatever the device, with views of host memory */
+    TUTTI_KERNEL_HOST =
+        1 << 5, /* runs on the host whatever the device, with views of host memory */
+    TUTTI_KERNEL_TENSORS = 1 << 6 /* it passes values on: asks for inputs by `take` and sets outputs
+                                     by `give` (ops/call.h) where a device has its own memory; the
+                                     views then have no data, and nobody waits for values */
 };
 
 /* As tutti_kernel.op: any operator with TUTTI_OP_ELEMENTWISE. */

@@ -78,17 +78,19 @@ tutti_status tutti__tensor_awaited(tutti_tensor *source, tutti_device_event *eve
     return reserve(&pending, ret);
 }
 
-tutti_tensor *tutti__tensor_source(const tutti_tensor *tensor, const tutti_memory *memory,
-                                   size_t *ret_offset)
+tutti_tensor *tutti__tensor_source(const tutti_tensor *tensor, size_t *ret_offset,
+                                   tutti_device_event **ret_event)
 {
     tutti_tensor *source = NULL;
     if (!tutti__tensor_is_pending(tensor))
         return NULL;
     pthread_mutex_lock(&lock);
     const tutti_pending *pending = atomic_load(&tensor->buffer->pending);
-    if (pending && pending->source && pending->source->buffer->memory == memory &&
-        tensor->contiguous)
+    if (pending && pending->source && tensor->contiguous) {
         source = tutti_tensor_retain(pending->source);
+        if (ret_event)
+            *ret_event = tutti__device_event_retain(pending->event);
+    }
     pthread_mutex_unlock(&lock);
     *ret_offset = tensor->offset;
     return source;

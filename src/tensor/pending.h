@@ -32,10 +32,11 @@ tutti_status tutti__tensor_pending(const tutti_type *type, const tutti_standing 
  * the bytes are copied. */
 tutti_status tutti__tensor_awaited(tutti_tensor *source, tutti_device_event *event,
                                    tutti_tensor **ret);
-/* The tensor in that memory whose bytes a contiguous one on the host stands for as long as nobody
- * asked for its data, retained, and where in it they begin; else NULL. */
-tutti_tensor *tutti__tensor_source(const tutti_tensor *tensor, const tutti_memory *memory,
-                                   size_t *ret_offset);
+/* The tensor in other memory whose bytes a contiguous one on the host stands for as long as nobody
+ * asked for its data, retained, where in it they begin, and what to wait for (retained; ret_event
+ * may be NULL: whoever enqueues on the device of that memory need not wait); else NULL. */
+tutti_tensor *tutti__tensor_source(const tutti_tensor *tensor, size_t *ret_offset,
+                                   tutti_device_event **ret_event);
 /* `tensor` with its dimensions in another order: dimension i is its order[i]. Pending, when the
  * tensor is or lies on the host; small ones are copied. */
 tutti_status tutti__tensor_turned(tutti_tensor *tensor, const int *order, tutti_tensor **ret);

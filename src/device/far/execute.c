@@ -292,6 +292,20 @@ static tutti_status call_with_copies(tutti_far_frame *f, int32_t index, int stre
     return status;
 }
 
+static bool passes_on(const tutti_instruction *instruction)
+{
+    return instruction->kernel && (instruction->kernel->flags & TUTTI_KERNEL_TENSORS);
+}
+
+static tutti_status call_pass(tutti_far_frame *f, int32_t index, int stream)
+{
+    const tutti_far_operand *operands = operands_of(f, index);
+    const tutti_instruction *instruction = &f->executable->program->instructions[index];
+    char *at = locate(f, &operands[0], index, stream); /* its input, or its output */
+    return tutti__far_pass_on(&f->passes[index], instruction->input_count ? at : NULL, at,
+                              operands[0].size);
+}
+
 static tutti_status call_kernel(tutti_far_frame *f, int32_t index, int stream)
 {
     tutti_trace *trace = tutti__trace_mine();
@@ -299,8 +313,9 @@ static tutti_status call_kernel(tutti_far_frame *f, int32_t index, int stream)
     const tutti_instruction *instruction = &f->executable->program->instructions[index];
     open_operands(f, index, stream);
     tutti__error_forget();
-    tutti_status status =
-        instruction->host ? call_with_copies(f, index, stream) : call_on_device(f, index, stream);
+    tutti_status status = passes_on(instruction) ? call_pass(f, index, stream)
+                          : instruction->host    ? call_with_copies(f, index, stream)
+                                                 : call_on_device(f, index, stream);
     close_operands(f, index, stream);
     if (trace)
         tutti__trace_add(trace, instruction->traced, f->executable->lanes[stream], start,
@@ -319,6 +334,8 @@ void tutti__far_execute(void *context, int stream, int64_t instruction)
         if (status != TUTTI_OK)
             tutti__far_fail(f, status);
     }
+    if (passes_on(&f->executable->program->instructions[index]))
+        tutti__far_pass_end(&f->passes[index]);
     signal_done(f, stream, index);
     tutti__far_done(f);
 }

@@ -68,8 +68,10 @@ static bool make_arrays(tutti_far_frame *f)
         calloc((size_t)program->dynamic_count + 1, sizeof *f->drive.context.dynamic);
     f->done = calloc(instructions, sizeof *f->done);
     f->known = calloc(instructions, sizeof *f->known);
+    f->passes = calloc(instructions, sizeof *f->passes);
     return f->drive.calls && f->views && f->drive.snapshots && f->variables && f->written &&
-           f->fed && f->sources && f->constants && f->drive.context.dynamic && f->done && f->known;
+           f->fed && f->sources && f->constants && f->drive.context.dynamic && f->done &&
+           f->known && f->passes;
 }
 
 tutti_status tutti__far_frame_create(tutti_far_executable *executable, tutti_far_frame **ret)
@@ -80,6 +82,8 @@ tutti_status tutti__far_frame_create(tutti_far_executable *executable, tutti_far
     f->executable = executable;
     f->drive.context.device = executable->program->device;
     f->drive.context.host.allocate = allocate_dynamic;
+    f->drive.context.host.take = tutti__far_take;
+    f->drive.context.host.give = tutti__far_give;
     f->drive.program = executable->program;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -119,6 +123,7 @@ void tutti__far_frame_destroy(tutti_far_frame *f)
     free(f->drive.context.dynamic);
     free(f->done);
     free(f->known);
+    free(f->passes);
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->lock);
     free(f);

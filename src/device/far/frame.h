@@ -7,6 +7,7 @@
 #include "device/far/layout.h"
 #include "device/far/memory.h"
 #include "program/drive.h"
+#include "tensor/device_event.h"
 
 /* What stands behind tutti_device.self. */
 typedef struct tutti_far_device {
@@ -35,6 +36,14 @@ typedef struct tutti_far_place {
     char *write; /* NULL before the commit */
 } tutti_far_place;
 
+/* What an instruction of TUTTI_KERNEL_TENSORS passes on, for its stream to copy (transfer.c). */
+typedef struct tutti_far_pass {
+    struct tutti_far_delivery *out; /* of input 0 */
+    tutti_tensor *in;               /* becomes output 0 */
+    const char *from;               /* where a stream reads that */
+    tutti_device_event *event;      /* when that is there */
+} tutti_far_pass;
+
 typedef struct tutti_far_frame {
     tutti_drive drive;
     struct tutti_far_frame *next;
@@ -47,6 +56,9 @@ typedef struct tutti_far_frame {
     const char **fed;                /* by slot: an input that lies on the device; or NULL */
     tutti_tensor **sources;          /* and what holds it, while the host is at the run */
     int32_t last[TUTTI_FAR_STREAMS]; /* by stream: what the host put there last, or -1 */
+    tutti_far_pass *passes;          /* by instruction */
+    bool passing;                    /* the host is in the kernel of one of them */
+    bool put; /* that stands on its stream already, which has what it passes on */
     uint64_t id, seed;
     int64_t delay_ns;  /* the longest before an instruction */
     _Atomic bool stop; /* the run has failed elsewhere */
@@ -94,6 +106,17 @@ void tutti__far_fail(tutti_far_frame *frame, tutti_status status);
 /* The host waits, under the lock, for a change; false when the run's deadline has passed, and a
  * second more. */
 bool tutti__far_wait(tutti_far_frame *frame);
+
+/* ---- transfer.c ---- */
+/* Behind the table of tutti_drive. */
+tutti_status tutti__far_take_result(tutti_drive *drive, int result, tutti_tensor **ret);
+tutti_status tutti__far_pass(tutti_drive *drive, size_t instruction);
+/* Behind tutti_call_host. */
+tutti_status tutti__far_take(const tutti_kernel_call *call, int index, tutti_tensor **ret);
+tutti_status tutti__far_give(const tutti_kernel_call *call, int index, tutti_tensor *tensor);
+/* On the stream: copies what is passed on. It ends whether or not it was. */
+tutti_status tutti__far_pass_on(tutti_far_pass *pass, const char *input, char *output, size_t size);
+void tutti__far_pass_end(tutti_far_pass *pass);
 
 /* Behind tutti_executable_table.enqueue. */
 tutti_status tutti__far_enqueue(tutti_executable *executable, tutti_run *run,

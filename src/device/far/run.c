@@ -75,12 +75,14 @@ static tutti_status far_feed(tutti_drive *drive, int input, tutti_tensor *value)
     tutti_far_memory *memory = f->executable->device->memory;
     const tutti_far_region *region;
     size_t offset, at;
-    f->sources[input] = tutti__tensor_source(value, &memory->memory, &offset);
-    if (f->sources[input]) {
-        TUTTI_TRY(tutti__far_find(memory, tutti_tensor_data(f->sources[input]), 0, &region, &at));
+    tutti_tensor *source = tutti__tensor_source(value, &offset, NULL);
+    if (source && source->buffer->memory == &memory->memory) {
+        f->sources[input] = source;
+        TUTTI_TRY(tutti__far_find(memory, tutti_tensor_data(source), 0, &region, &at));
         f->fed[input] = region->read + at + offset;
         return TUTTI_OK;
     }
+    tutti_tensor_release(source);
     for (size_t v = 0; v < program->value_count; v++) {
         const tutti_program_value *to = &program->values[v];
         if (to->space == TUTTI_IN_INPUT && to->slot == (uint32_t)input && to->root == (int32_t)v &&
@@ -127,120 +129,14 @@ static tutti_status far_settle(tutti_drive *drive)
                : TUTTI_OK;
 }
 
-/* ---- results ---- */
-
-/* A copy of a result, on its way; the event of whoever waits for it. */
-typedef struct delivery {
-    tutti_device_event event;
-    tutti_far_frame *frame; /* until it has come */
-    tutti_far_streams *streams;
-    tutti_far_moment moment; /* when it has come */
-    tutti_tensor *to;        /* until it has come */
-    const char *from;
-    size_t size;
-    tutti_error error; /* what failed meanwhile */
-} delivery;
-
-static tutti_status delivery_wait(tutti_device_event *event)
-{
-    delivery *d = (delivery *)event;
-    tutti__far_streams_wait(d->streams, &d->moment);
-    return tutti__error_restore(&d->error);
-}
-
-static void delivery_destroy(tutti_device_event *event)
-{
-    free(event);
-}
-
-static const tutti_device_event_table delivery_table = {delivery_wait, delivery_destroy};
-
-static void deliver(void *context, int stream, int64_t index)
-{
-    delivery *d = context;
-    tutti_far_frame *f = d->frame;
-    const tutti_far_region *region;
-    size_t offset;
-    TUTTI_UNUSED(stream);
-    TUTTI_UNUSED(index);
-    pthread_mutex_lock(&f->lock);
-    if (f->failed)
-        d->error = f->error;
-    pthread_mutex_unlock(&f->lock);
-    if (d->error.status == TUTTI_OK && d->size > 0 &&
-        tutti__far_find(f->executable->device->memory, tutti_tensor_data(d->to), 0, &region,
-                        &offset) == TUTTI_OK)
-        memcpy(region->write + offset, d->from, d->size);
-    tutti_tensor_release(d->to);
-    tutti__device_event_release(&d->event);
-    tutti__far_done(f);
-}
-
-static tutti_status result_from(const tutti_far_frame *f, int result, const char **ret)
-{
-    const tutti_program *program = f->drive.program;
-    const tutti_program_value *value = &program->values[program->results[result].value];
-    size_t offset;
-    if (value->space == TUTTI_IN_VARIABLE) {
-        bool late = program->results[result].after_commit;
-        *ret = (late ? f->written : f->variables)[value->slot].read;
-        return TUTTI_OK;
-    }
-    if (!tutti__far_layout_offset(&f->executable->layout, value, &offset))
-        return tutti_fail(TUTTI_INTERNAL, "%s: a result lies in no memory of the run",
-                          f->drive.context.device->name);
-    *ret = f->memory->read + offset;
-    return TUTTI_OK;
-}
-
-static tutti_status send_out(tutti_far_frame *f, delivery *d)
-{
-    atomic_init(&d->event.references, 2);
-    tutti_tensor_retain(d->to);
-    tutti_status status = tutti__far_put(f, 0, true, deliver, d, 0);
-    if (status == TUTTI_OK) {
-        d->moment = tutti__far_streams_now(d->streams);
-    } else {
-        atomic_store(&d->event.references, 1);
-        tutti_tensor_release(d->to);
-    }
-    return status;
-}
-
-static tutti_status far_take(tutti_drive *drive, int result, tutti_tensor **ret)
-{
-    tutti_far_frame *f = frame_of(drive);
-    const tutti_program_value *value =
-        &drive->program->values[drive->program->results[result].value];
-    tutti_tensor *to = NULL;
-    delivery *d = calloc(1, sizeof *d);
-    if (!d)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a result");
-    tutti_status status = result_from(f, result, &d->from);
-    if (status == TUTTI_OK)
-        status = tutti__tensor_in(&f->executable->device->memory->memory, value->type, &to);
-    d->event.table = &delivery_table;
-    atomic_init(&d->event.references, 1);
-    d->frame = f;
-    d->streams = &f->executable->device->streams;
-    d->to = to;
-    d->size = value->size;
-    if (status == TUTTI_OK)
-        status = send_out(f, d);
-    if (status == TUTTI_OK)
-        status = tutti__tensor_awaited(to, &d->event, ret);
-    tutti_tensor_release(to);
-    tutti__device_event_release(&d->event);
-    return status;
-}
-
 static const tutti_drive_table far_drive = {.fence = far_fence,
                                             .bind = far_bind,
                                             .feed = far_feed,
                                             .launch = far_launch,
                                             .call_on_host = tutti__far_call_on_host,
+                                            .pass = tutti__far_pass,
                                             .settle = far_settle,
-                                            .take = far_take};
+                                            .take = tutti__far_take_result};
 
 tutti_status tutti__far_enqueue(tutti_executable *executable, tutti_run *run,
                                 tutti_tensor *const *inputs, tutti_tensor **ret_results)

@@ -17,6 +17,9 @@ tutti_status tutti__borrow_input(const tutti_kernel_call *call, int index, tutti
 
 tutti_status tutti__copy_input(const tutti_kernel_call *call, int index, tutti_tensor **ret)
 {
+    const tutti_call_host *host = call->context;
+    if (host->take)
+        return host->take(call, index, ret);
     const tutti_view *view = &call->inputs[index];
     return tutti_tensor_from(view->dtype, view->rank, view->dims, view->data, ret);
 }
@@ -44,7 +47,8 @@ tutti_status tutti__fill_output(const tutti_kernel_call *call, int index, tutti_
                           call->op->name, call->name, index, tutti_type_text(type, text));
     }
     const tutti_call_host *host = call->context;
-    if (type->dtype == TUTTI_STRING && host->give) /* its bytes must stay as long as the output */
+    bool elsewhere = !output->data && tutti_tensor_count(value) > 0; /* in a device's memory */
+    if (host->give && (elsewhere || type->dtype == TUTTI_STRING)) /* strings live with the output */
         return host->give(call, index, value);
     size_t size = (size_t)tutti_tensor_count(value) * tutti_dtype_size(type->dtype);
     if (size)

@@ -39,7 +39,7 @@ const tutti_kernel tutti_kernel_recv = {
     .op = "recv",
     .target = "cpu",
     .isa = "base",
-    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_TENSORS | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
     .run = recv_run,
 };
