@@ -111,7 +111,8 @@ typedef struct tutti_run_options {
         }                                                                                          \
     }
 
-/* Runs once and blocks until done. On failure no variable has changed and nothing is fetched. */
+/* Runs once. On failure no variable has changed and nothing is fetched. On a device with memory of
+ * its own it may return before the device is done: tutti_session_finish. */
 TUTTI_API tutti_status tutti_run_with(tutti_session *session, const tutti_run_options *options);
 #define tutti_run(...) tutti_run_with(TUTTI_ONE_(tutti_run_options, __VA_ARGS__, ))
 
@@ -122,6 +123,12 @@ TUTTI_API tutti_status tutti_run_with(tutti_session *session, const tutti_run_op
  * closed with too few left ends with TUTTI_OUT_OF_RANGE on all. */
 TUTTI_API tutti_sym tutti_split_batch(tutti_sym placeholder);
 #define tutti_split_batch(...) TUTTI_AT(tutti_split_batch(__VA_ARGS__))
+
+/* Until what was run is done. A run on a device with memory of its own may return before the device
+ * is done with it: whoever reads a result, or a variable, waits then. For measuring time, and for
+ * the error of what failed after its run had returned. Where values are in host memory nothing is
+ * left to wait for. */
+TUTTI_API tutti_status tutti_session_finish(tutti_session *session);
 
 /* A variable's present value (a copy), and setting it, without a run: also one that has no value
  * yet. Getting such a one is TUTTI_UNINITIALIZED. tutti_initialize_variables, run later, sets it

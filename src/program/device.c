@@ -79,3 +79,20 @@ tutti_status tutti__device_open(const char *name, tutti_device **ret)
         *ret = device;
     return status;
 }
+
+/* Devices stay open; one that is opened meanwhile has nothing that the caller enqueued. */
+tutti_status tutti__devices_finish(void)
+{
+    tutti_error first = {0};
+    for (size_t i = 0;; i++) {
+        pthread_mutex_lock(&lock);
+        tutti_device *device = i < devices.count ? devices.entries[i].value : NULL;
+        pthread_mutex_unlock(&lock);
+        if (!device)
+            break;
+        tutti_status status = device->target->finish ? device->target->finish(device) : TUTTI_OK;
+        if (status != TUTTI_OK && first.status == TUTTI_OK)
+            tutti__error_capture(status, &first);
+    }
+    return tutti__error_restore(&first);
+}

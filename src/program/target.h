@@ -114,6 +114,10 @@ struct tutti_target {
  * exist. */
 tutti_status tutti__device_open(const char *name, tutti_device **ret);
 
+/* Until all that was enqueued on any device is done; the first error of what failed there since it
+ * was asked last. */
+tutti_status tutti__devices_finish(void);
+
 /* What other programs do between two runs of one: bytes that they touch, seconds that they take. */
 typedef struct tutti_between {
     size_t bytes;

@@ -32,17 +32,29 @@ bool tutti__far_wait(tutti_far_frame *f)
     return true;
 }
 
+/* Its run may have returned: who waits for the device hears of it. */
+static void note_torn(const tutti_far_frame *f)
+{
+    tutti_far_device *device = f->executable->device;
+    tutti__program_committed(f->executable->program, f->error.status);
+    pthread_mutex_lock(&device->lock);
+    if (device->failed.status == TUTTI_OK)
+        device->failed = f->error;
+    pthread_mutex_unlock(&device->lock);
+}
+
 void tutti__far_fail(tutti_far_frame *f, tutti_status status)
 {
     pthread_mutex_lock(&f->lock);
     bool first = !f->failed, tell = first && f->run && !f->committing;
+    bool torn = first && f->committing;
     f->failed = true;
     f->telling += tell;
     if (first)
         tutti__error_capture(status, &f->error);
-    if (first && f->committing)
-        tutti__program_committed(f->executable->program, status);
     pthread_mutex_unlock(&f->lock);
+    if (torn)
+        note_torn(f);
     if (!tell)
         return;
     f->drive.told = true;

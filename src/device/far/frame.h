@@ -13,6 +13,8 @@
 typedef struct tutti_far_device {
     tutti_far_memory *memory;
     tutti_far_streams streams;
+    pthread_mutex_t lock;
+    tutti_error failed; /* under the lock: the first commit that failed since somebody asked */
 } tutti_far_device;
 
 typedef struct tutti_far_executable {

@@ -125,6 +125,7 @@ static tutti_status far_open(tutti_device *device)
         return status;
     }
     tutti__far_streams_init(&self->streams);
+    pthread_mutex_init(&self->lock, NULL);
     device->memory = &self->memory->memory;
     device->self = self;
     return TUTTI_OK;
@@ -135,6 +136,7 @@ static void far_close(tutti_device *device)
     tutti_far_device *self = device->self;
     tutti__far_streams_end(&self->streams);
     tutti__far_memory_destroy(self->memory);
+    pthread_mutex_destroy(&self->lock);
     free(self);
 }
 
@@ -143,7 +145,11 @@ static tutti_status far_finish(tutti_device *device)
     tutti_far_device *self = device->self;
     tutti_far_moment now = tutti__far_streams_now(&self->streams);
     tutti__far_streams_wait(&self->streams, &now);
-    return TUTTI_OK;
+    pthread_mutex_lock(&self->lock);
+    tutti_error failed = self->failed;
+    self->failed = (tutti_error){0};
+    pthread_mutex_unlock(&self->lock);
+    return tutti__error_restore(&failed);
 }
 
 /* The bytes of strings lie on the host: whatever has to do with them stays there, queues of them

@@ -439,6 +439,12 @@ tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tens
     return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(sym.node, status);
 }
 
+tutti_status tutti_session_finish(tutti_session *session)
+{
+    TUTTI_REQUIRE(session);
+    return tutti__devices_finish();
+}
+
 void tutti_session_describe(tutti_session *session, tutti_session_info *ret_info)
 {
     tutti_engine_stats stats = {0};
