@@ -11,6 +11,9 @@
 
 #include "device/cuda/blas/product.h"
 #include "device/cuda/driver/load.h"
+#ifdef TUTTI_CUDA_EMULATED
+#include "device/cuda/lab/emulated.h"
+#endif
 #include "device/cuda/operators/dnn.h"
 #include "device/cuda/operators/operator.h"
 #include "ops/sample.h"
@@ -259,6 +262,16 @@ static bool wanted(const char *name, int argc, char **argv)
     return any;
 }
 
+#ifdef TUTTI_CUDA_EMULATED
+static tutti_status open_bench(bench *b)
+{
+    static tutti_cuda_device device;
+    const char *folder = getenv("TUTTI_CUDA_EMULATED");
+    TUTTI_TRY(lab_emulated_device(folder ? folder : ".", &device));
+    b->call.on.device = &device;
+    return TUTTI_CU(&device, cuMemAlloc(&b->slab, SLAB));
+}
+#else
 static tutti_status open_bench(bench *b)
 {
     tutti_cuda_stream *on = &b->call.on;
@@ -269,6 +282,7 @@ static tutti_status open_bench(bench *b)
         printf("without cuDNN: %s\n", tutti_error_message());
     return TUTTI_CU(on->device, cuMemAlloc(&b->slab, SLAB));
 }
+#endif
 
 int main(int argc, char **argv)
 {
