@@ -30,8 +30,8 @@ void tutti__cuda_unload(tutti_cuda_device *device)
     (void)device;
 }
 
-tutti_status tutti__cuda_usage(tutti_cuda_device *device, tutti_cu_function function, int *registers,
-                               int *local)
+tutti_status tutti__cuda_usage(tutti_cuda_device *device, tutti_cu_function function,
+                               int *registers, int *local)
 {
     (void)device, (void)function;
     *registers = *local = 0;
@@ -101,8 +101,7 @@ static void write_file(const char *name, const char *text)
     fclose(file);
 }
 
-static tutti_status build(const char *path, const char *name, const char *text,
-                          const char *options)
+static tutti_status build(const char *path, const char *name, const char *text, const char *options)
 {
     char source[1024], command[4096];
     snprintf(source, sizeof source, "%s.cc", path);

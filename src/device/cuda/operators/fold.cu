@@ -9,6 +9,14 @@
 enum { SUM, MEAN, PROD, LARGEST, SMALLEST, ANY, ALL, SQUARES, SIZES, LOG_SUM_EXP, VARIANCE, FIRST_LARGEST,
        FIRST_SMALLEST, NORM, FINITE };
 
+template <class A> struct real {
+    typedef A F;
+};
+template <> struct real<i64> {
+    typedef double F;
+};
+typedef real<C>::F F; // of functions
+
 struct state {
     C a, b;
     i64 n;
@@ -22,7 +30,10 @@ __device__ __forceinline__ state begin()
     case FINITE:
         return {(C)1, (C)0, 0};
     case LOG_SUM_EXP:
+    case LARGEST:
         return {(C)-INFINITY, (C)0, 0};
+    case SMALLEST:
+        return {(C)INFINITY, (C)0, 0};
     default:
         return {(C)0, (C)0, FOLD == FIRST_LARGEST || FOLD == FIRST_SMALLEST ? -1 : 0};
     }
@@ -59,7 +70,7 @@ __device__ __forceinline__ state join(state s, state t)
         const C top = s.a != s.a || s.a > t.a ? s.a : t.a;
         if (isinf((double)top) || top != top)
             return {top, (C)1, 0};
-        return {top, s.b * (C)exp(s.a - top) + t.b * (C)exp(t.a - top), 0};
+        return {top, s.b * (C)exp((F)(s.a - top)) + t.b * (C)exp((F)(t.a - top)), 0};
     }
     case VARIANCE: { // mean, sum of squares about it, count
         if (s.n == 0 || t.n == 0)
@@ -111,9 +122,9 @@ __device__ __forceinline__ OUT finish(state s, i64 count)
     case MEAN:
         return narrow<OUT>(s.a / (C)count);
     case NORM:
-        return narrow<OUT>((C)sqrt((typename computed<TYPE>::C)s.a));
+        return narrow<OUT>((C)sqrt((F)s.a));
     case LOG_SUM_EXP:
-        return narrow<OUT>(isinf((double)s.a) || s.a != s.a ? s.a : s.a + (C)log(s.b));
+        return narrow<OUT>(isinf((double)s.a) || s.a != s.a ? s.a : s.a + (C)log((F)s.b));
     case VARIANCE:
         return narrow<OUT>(s.b / (C)count);
     case FIRST_LARGEST:
@@ -135,7 +146,7 @@ __device__ __forceinline__ state gather_group(state s)
 {
     if (LANES == 1)
         return s;
-    for (int step = 16; step > 0; step /= 2)
+    for (int step = LANES == 1 ? 0 : 16; step > 0; step /= 2)
         s = join(s, exchange(s, step));
     if (LANES == 32)
         return s;

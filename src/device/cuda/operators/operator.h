@@ -49,6 +49,10 @@ typedef struct tutti_cuda_kernel {
     tutti_status (*prepare)(const tutti_kernel_query *query, void **ret_plan); /* (optional) */
     void (*discard)(void *plan);                                               /* (optional) */
     tutti_status (*run)(const tutti_cuda_call *c);
+    /* (optional) Whether two calls may be one launch, and that: `count` calls, each of which joins
+     * the first. */
+    bool (*joins)(const tutti_cuda_call *first, const tutti_cuda_call *other);
+    tutti_status (*run_many)(const tutti_cuda_call *calls, int count);
 } tutti_cuda_kernel;
 
 /* Every kernel; NULL after the last. */
