@@ -20,7 +20,7 @@
 #include "program/tune.h"
 #include "tables/op.h"
 
-enum { MOST = 32, SLAB = 256 << 20, GUARD = 512 };
+enum { MOST = 32, SLAB = 256 << 20, NOISE = 4 << 20, GUARD = 512 };
 
 typedef struct bench {
     tutti_cuda_call call;
@@ -77,7 +77,7 @@ static tutti_status lay_out(bench *b, one *o, tutti_kernel_call *call)
     const tutti_cuda_stream on = b->call.on;
     tutti_cu_pointer work, fault;
     b->used = 0;
-    TUTTI_TRY(TUTTI_CU(on.device, cuMemsetD8Async(b->slab, 0xff, SLAB / 16, on.stream)));
+    TUTTI_TRY(TUTTI_CU(on.device, cuMemsetD8Async(b->slab, 0xff, NOISE, on.stream)));
     TUTTI_TRY(take(b, 8, &fault));
     for (int i = 0; i < s->input_count; i++) {
         TUTTI_TRY(view_type(b, &s->types[i], &o->inputs[i]));
@@ -88,10 +88,12 @@ static tutti_status lay_out(bench *b, one *o, tutti_kernel_call *call)
     }
     for (int i = 0; i < s->output_count; i++)
         TUTTI_TRY(view_type(b, &s->node->types[i], &o->outputs[i]));
+    if (b->used > NOISE)
+        return tutti_fail(TUTTI_TOO_LARGE, "a sample wants too much");
     TUTTI_TRY(take(b, o->workspace, &work));
     call->workspace = (void *)(uintptr_t)work;
     b->call.fault = fault;
-    return b->used > SLAB / 16 ? tutti_fail(TUTTI_TOO_LARGE, "a sample wants too much") : TUTTI_OK;
+    return TUTTI_OK;
 }
 
 static tutti_status fetch(bench *b, const tutti_view *view, tutti_tensor **ret)
