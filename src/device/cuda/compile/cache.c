@@ -22,6 +22,7 @@ static uint64_t key_of(const tutti_cuda_job *job, int major, int minor, uint64_t
 {
     uint64_t key = tutti__hash_string(seed, job->text);
     key = tutti__hash_string(key, tutti__cuda_text_common_cuh.text);
+    key = tutti__hash_string(key, tutti__cuda_text_elementwise_cuh.text);
     key = tutti__hash_string(key, job->options);
     key = tutti__hash_mix(key, (uint64_t)major << 32 | (uint64_t)minor);
     return tutti__hash_mix(key, (uint64_t)job->capability);

@@ -83,16 +83,18 @@ static tutti_status compile(const tutti_nvrtc *nvrtc, const tutti_cuda_job *job,
     const char *options[MOST_OPTIONS] = {architecture, "--std=c++17",
                                          "--device-as-default-execution-space", "-lineinfo"};
     int count = 4;
-    const char *const headers[] = {tutti__cuda_text_common_cuh.text}, *const names[] = {
-                                                                          "common.cuh"};
+    const char *const headers[] = {tutti__cuda_text_common_cuh.text,
+                                   tutti__cuda_text_elementwise_cuh.text};
+    const char *const names[] = {"common.cuh", "elementwise.cuh"};
     tutti_nvrtc_program program;
     snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%s", job->capability,
              suffix(job->capability));
     snprintf(name, sizeof name, "%s.cu", job->name);
     TUTTI_TRY(compile_split(job->options, words, options, &count));
-    TUTTI_TRY(nvrtc_check(nvrtc,
-                          nvrtc->nvrtcCreateProgram(&program, job->text, name, 1, headers, names),
-                          "a program"));
+    TUTTI_TRY(nvrtc_check(
+        nvrtc,
+        nvrtc->nvrtcCreateProgram(&program, job->text, name, TUTTI_COUNT(names), headers, names),
+        "a program"));
     tutti_nvrtc_result result = nvrtc->nvrtcCompileProgram(program, count, options);
     tutti_status status = result == 0 ? take_code(nvrtc, program, ret_cubin, ret_size)
                                       : wrong(nvrtc, program, job, result);

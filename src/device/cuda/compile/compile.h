@@ -6,7 +6,7 @@
 
 typedef struct tutti_cuda_job {
     const char *name;    /* for messages and the file's name: "layer_norm" */
-    const char *text;    /* CUDA C++; may include "common.cuh" and nothing else */
+    const char *text;    /* CUDA C++; may include the texts of source.h and nothing else */
     const char *options; /* separated by blanks: "-DT=bf16 -DWIDTH=768" */
     int capability;      /* 80, 90, …; where a chip has instructions of its own (90) these too */
     const char *cache;   /* folder; NULL: nothing is kept */

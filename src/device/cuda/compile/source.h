@@ -21,8 +21,9 @@ typedef struct tutti_cuda_source {
     const char *const *variants;
 } tutti_cuda_source;
 
-/* What every kernel begins with; found as #include "common.cuh". */
-extern const tutti_cuda_text tutti__cuda_text_common_cuh;
+/* What every kernel begins with, found as #include "common.cuh", and element-wise operators, found
+ * as #include "elementwise.cuh". */
+extern const tutti_cuda_text tutti__cuda_text_common_cuh, tutti__cuda_text_elementwise_cuh;
 
 /* Every source; NULL after the last. */
 const tutti_cuda_source *const *tutti__cuda_sources(void);

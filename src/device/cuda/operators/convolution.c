@@ -1,0 +1,120 @@
+/* convolution.c: convolutions in two dimensions and their gradients by cuDNN; element by element
+ * where it is not installed, or has no engine for the shape. The library wants a kernel as [out,
+ * height, width, in]; ours are [height, width, in, out] and are turned in the work space. */
+#include "device/cuda/dnn/convolution.h"
+
+#include <string.h>
+
+#include "device/cuda/kernels/common.h"
+#include "device/cuda/operators/copies.h"
+#include "device/cuda/operators/dnn.h"
+#include "device/cuda/operators/windows.h"
+
+enum { LIBRARY_BYTES = 64 << 20 };
+
+static bool house_type(tutti_dtype dtype, tutti_cuda_type *ret)
+{
+    *ret = dtype == TUTTI_F32    ? TUTTI_CUDA_F32
+           : dtype == TUTTI_BF16 ? TUTTI_CUDA_BF16
+                                 : TUTTI_CUDA_F16;
+    return dtype == TUTTI_F32 || dtype == TUTTI_BF16 || dtype == TUTTI_F16;
+}
+
+static tutti_cuda_convolution describe(const tutti_cuda_call *c, const tutti_cuda_windows *w,
+                                       int kind)
+{
+    tutti_cuda_convolution d;
+    memset(&d, 0, sizeof d); /* it is a key */
+    house_type(c->call->outputs[0].dtype, &d.type);
+    d.kind = (tutti_cuda_convolution_kind)kind;
+    d.deterministic = c->deterministic;
+    d.tf32 = c->tf32;
+    d.batch = w->batch;
+    d.height = w->in[1];
+    d.width = w->in[2];
+    d.in = w->cin;
+    d.out = w->cout;
+    for (int i = 0; i < 2; i++) {
+        int64_t extent = (w->size[1 + i] - 1) * w->dilation[1 + i] + 1;
+        d.kernel[i] = w->size[1 + i];
+        d.stride[i] = w->stride[1 + i];
+        d.dilation[i] = w->dilation[1 + i];
+        d.before[i] = w->before[1 + i];
+        d.after[i] = (w->out[1 + i] - 1) * d.stride[i] + extent - w->in[1 + i] - d.before[i];
+        d.after[i] = d.after[i] < 0 ? 0 : d.after[i];
+    }
+    return d;
+}
+
+/* Between [taps * in][out], ours, and [out][taps * in]. */
+static tutti_status turn(const tutti_cuda_call *c, const tutti_cuda_windows *w, bool to_library,
+                         tutti_cu_pointer from, tutti_cu_pointer to)
+{
+    int64_t rows = w->size[1] * w->size[2] * w->cin, columns = w->cout;
+    tutti_cuda_copies m = {.size = (int)tutti_dtype_size(c->call->outputs[0].dtype),
+                           .x = from,
+                           .y = to,
+                           .rank = 2,
+                           .dim = {to_library ? columns : rows, to_library ? rows : columns},
+                           .from = {1, to_library ? columns : rows},
+                           .to = {to_library ? rows : columns, 1}};
+    return tutti__cuda_copies(c, &m);
+}
+
+static tutti_status convolution_run(const tutti_cuda_call *c)
+{
+    int kind;
+    const tutti_cuda_graph *graph;
+    tutti_cuda_windows w = tutti__cuda_convolution_windows(c, &kind);
+    tutti_cuda_convolution d = describe(c, &w, kind);
+    tutti_cu_pointer turned = tutti__cuda_work(c), x, y;
+    tutti_cu_pointer first = tutti__cuda_in(c, 0), second = tutti__cuda_in(c, 1);
+    int64_t bytes = w.size[1] * w.size[2] * w.cin * w.cout *
+                    (int64_t)tutti_dtype_size(c->call->outputs[0].dtype);
+    tutti_cu_pointer rest = turned + (uint64_t)(tutti__cuda_ceil(bytes, 256) * 256);
+    if (!c->dnn || tutti__cuda_count(&c->call->outputs[0]) == 0 ||
+        tutti__cuda_count(&c->call->inputs[0]) == 0 ||
+        tutti__cuda_count(&c->call->inputs[1]) == 0 ||
+        tutti__cuda_dnn_convolution(c->dnn, &d, &graph) != TUTTI_OK ||
+        graph->workspace > LIBRARY_BYTES)
+        return tutti__cuda_convolve(c);
+    x = kind == 1 ? tutti__cuda_out(c, 0) : first;
+    y = kind == 0 ? tutti__cuda_out(c, 0) : second;
+    if (kind != 2)
+        TUTTI_TRY(turn(c, &w, true, kind == 1 ? first : second, turned));
+    TUTTI_TRY(tutti__cuda_convolution_run(graph, c->on.stream, x, turned, y, rest));
+    return kind == 2 ? turn(c, &w, false, turned, tutti__cuda_out(c, 0)) : TUTTI_OK;
+}
+
+static int convolution_score(const tutti_kernel_query *query)
+{
+    tutti_cuda_type type;
+    const tutti_infer *node = &query->node;
+    return house_type(node->inputs[0].dtype, &type) &&
+                   node->inputs[0].dtype == node->inputs[1].dtype &&
+                   tutti_attr_int(node->attrs, node->attr_count, "groups") == 1
+               ? 100
+               : 0;
+}
+
+static size_t convolution_workspace(const tutti_kernel_query *query)
+{
+    const tutti_infer *node = &query->node;
+    const tutti_type *kernel = strstr(node->op->name, "_kernel")  ? &node->outputs[0]
+                               : strstr(node->op->name, "_input") ? &node->inputs[0]
+                                                                  : &node->inputs[1];
+    int64_t bytes = tutti__cuda_type_count(kernel) * (int64_t)tutti_dtype_size(kernel->dtype);
+    return (size_t)(tutti__cuda_ceil(bytes, 256) * 256) + LIBRARY_BYTES;
+}
+
+static const char *const others[] = {"conv2d_backward_input", "conv2d_backward_kernel", NULL};
+
+const tutti_cuda_kernel tutti_cuda_kernel_convolution_cudnn = {
+    .name = "convolution.cudnn",
+    .version = 1,
+    .op = "conv2d",
+    .ops = others,
+    .score = convolution_score,
+    .workspace = convolution_workspace,
+    .run = convolution_run,
+};

@@ -1,0 +1,90 @@
+/* dnn.c: see dnn.h. */
+#include "device/cuda/operators/dnn.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct plan {
+    struct plan *next;
+    tutti_cuda_convolution key;
+    tutti_cuda_graph graph;
+    bool made;
+} plan;
+
+struct tutti_cuda_dnn_plans {
+    pthread_mutex_t lock;
+    plan *first;
+};
+
+tutti_status tutti__cuda_dnn_open(tutti_cuda_device *device, const tutti_cuda_dnn **ret)
+{
+    const tutti_dnn *api;
+    tutti_dnn_handle handle;
+    (void)device; /* its context is the caller's */
+    TUTTI_TRY(tutti__cuda_dnn(&api));
+    TUTTI_TRY(tutti__cuda_dnn_check(api, api->cudnnCreate(&handle), "a handle"));
+    tutti_cuda_dnn *dnn = malloc(sizeof *dnn);
+    struct tutti_cuda_dnn_plans *plans = calloc(1, sizeof *plans);
+    if (!dnn || !plans) {
+        (void)api->cudnnDestroy(handle);
+        free(dnn);
+        free(plans);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for cuDNN's handle");
+    }
+    pthread_mutex_init(&plans->lock, NULL);
+    *dnn = (tutti_cuda_dnn){api, handle, plans};
+    *ret = dnn;
+    return TUTTI_OK;
+}
+
+void tutti__cuda_dnn_close(const tutti_cuda_dnn *dnn)
+{
+    if (!dnn)
+        return;
+    for (plan *at = dnn->plans->first, *next; at; at = next) {
+        next = at->next;
+        if (at->made)
+            tutti__cuda_graph_free(&at->graph);
+        free(at);
+    }
+    pthread_mutex_destroy(&dnn->plans->lock);
+    free(dnn->plans);
+    (void)dnn->api->cudnnDestroy(dnn->handle);
+    free((void *)(uintptr_t)dnn);
+}
+
+static tutti_status make(const tutti_cuda_dnn *dnn, const tutti_cuda_convolution *key, plan **ret)
+{
+    tutti_error before;
+    plan *made = calloc(1, sizeof *made);
+    if (!made)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
+    made->key = *key;
+    tutti__error_capture(TUTTI_OK, &before);
+    made->made = tutti__cuda_convolution_plan(dnn->api, dnn->handle, key, &made->graph) == TUTTI_OK;
+    tutti__error_restore(&before);
+    made->next = dnn->plans->first;
+    dnn->plans->first = made;
+    *ret = made;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__cuda_dnn_convolution(const tutti_cuda_dnn *dnn,
+                                         const tutti_cuda_convolution *convolution,
+                                         const tutti_cuda_graph **ret)
+{
+    tutti_status status = TUTTI_OK;
+    pthread_mutex_lock(&dnn->plans->lock);
+    plan *at = dnn->plans->first;
+    while (at && memcmp(&at->key, convolution, sizeof *convolution) != 0)
+        at = at->next;
+    if (!at)
+        status = make(dnn, convolution, &at);
+    pthread_mutex_unlock(&dnn->plans->lock);
+    if (status == TUTTI_OK && !at->made)
+        return TUTTI_UNSUPPORTED;
+    if (status == TUTTI_OK)
+        *ret = &at->graph;
+    return status;
+}

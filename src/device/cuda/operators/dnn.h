@@ -1,0 +1,25 @@
+/* dnn.h: cuDNN on one device: its handle, and the plans that were made. */
+#ifndef TUTTI_CUDA_OPERATORS_DNN_H
+#define TUTTI_CUDA_OPERATORS_DNN_H
+
+#include "device/cuda/dnn/convolution.h"
+
+struct tutti_cuda_dnn_plans;
+
+typedef struct tutti_cuda_dnn {
+    const tutti_dnn *api;
+    tutti_dnn_handle handle;
+    struct tutti_cuda_dnn_plans *plans;
+} tutti_cuda_dnn;
+
+/* TUTTI_UNSUPPORTED where it is not installed. */
+tutti_status tutti__cuda_dnn_open(tutti_cuda_device *device, const tutti_cuda_dnn **ret);
+void tutti__cuda_dnn_close(const tutti_cuda_dnn *dnn); /* NULL is fine */
+
+/* The plan for a convolution, made or remembered, also that there is none (TUTTI_UNSUPPORTED).
+ * `convolution` is a key: clear it before it is filled. Threads may call this at once. */
+tutti_status tutti__cuda_dnn_convolution(const tutti_cuda_dnn *dnn,
+                                         const tutti_cuda_convolution *convolution,
+                                         const tutti_cuda_graph **ret);
+
+#endif
