@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "program/target.h"
+#include "program/program.h"
 #include "tables/target.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -95,4 +95,22 @@ tutti_status tutti__devices_finish(void)
             tutti__error_capture(status, &first);
     }
     return tutti__error_restore(&first);
+}
+
+/* The bytes of strings lie on the host: whatever has to do with them stays there, queues of them
+ * too. */
+bool tutti__without_strings(const tutti_device *device, const tutti_node *node)
+{
+    TUTTI_UNUSED(device);
+    for (int i = 0; i < node->input_count; i++)
+        if (tutti__edge_type(node->inputs[i])->dtype == TUTTI_STRING)
+            return false;
+    for (int i = 0; i < node->output_count; i++)
+        if (node->types[i].dtype == TUTTI_STRING)
+            return false;
+    const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
+    for (int i = 0; types && types->kind == TUTTI_ATTR_TYPES && i < types->count; i++)
+        if (types->value.types[i].dtype == TUTTI_STRING)
+            return false;
+    return true;
 }

@@ -106,6 +106,8 @@ struct tutti_target {
      * last. NULL: nothing goes on when enqueue has returned. */
     tutti_status (*finish)(tutti_device *device);
     bool (*supports)(const tutti_device *device, const tutti_node *node); /* (optional) NULL: all */
+    /* (optional) The best of its kernels for a node, or NULL: when they are in no table here. */
+    const struct tutti_kernel *(*pick)(const struct tutti_kernel_query *query);
     tutti_status (*compile)(tutti_device *device, const tutti_partition *partition,
                             tutti_executable **ret);
 };
@@ -117,6 +119,10 @@ tutti_status tutti__device_open(const char *name, tutti_device **ret);
 /* Until all that was enqueued on any device is done; the first error of what failed there since it
  * was asked last. */
 tutti_status tutti__devices_finish(void);
+
+/* Behind `supports` of devices with memory of their own: whether a node has nothing to do with
+ * strings. */
+bool tutti__without_strings(const tutti_device *device, const tutti_node *node);
 
 /* What other programs do between two runs of one: bytes that they touch, seconds that they take. */
 typedef struct tutti_between {

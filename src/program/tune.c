@@ -118,6 +118,8 @@ tutti_status tutti__tune_check_setting(void)
 const tutti_kernel *tutti__tune_pick(const tutti_device *device, const tutti_kernel_query *query)
 {
     const char *kernels = device->target->kernels;
+    if (device->target->pick)
+        return device->target->pick(query);
     const tutti_kernel *rivals[TUTTI_RACE_RIVALS];
     int count = query->deterministic || !tutti__param_flag(&tune_param)
                     ? 0

@@ -15,6 +15,11 @@ static const tutti_cuda_module *front_find(void)
 {
     static tutti_cuda_host host = {
         .version = TUTTI_CUDA_MODULE_VERSION,
+#define SLOT(type, name, parameters, arguments) .name = name,
+        TUTTI_CUDA_HOST_FUNCTIONS(SLOT)
+#undef SLOT
+            .view_set = tutti_view_set,
+        .text_free = tutti__text_free,
         .fail = fail,
         .error_message = tutti_error_message,
         .error_capture = tutti__error_capture,

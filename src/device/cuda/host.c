@@ -79,3 +79,20 @@ uint64_t tutti__hash_string(uint64_t seed, const char *text)
 {
     return host->hash_bytes(seed, text ? text : "", text ? strlen(text) : 0);
 }
+
+void tutti__text_free(tutti_text *text)
+{
+    host->text_free(text);
+}
+
+void tutti_view_set(const tutti_view *view, int64_t index, double value)
+{
+    host->view_set(view, index, value);
+}
+
+#define PASS_ON(type, name, parameters, arguments)                                                 \
+    type name parameters                                                                           \
+    {                                                                                              \
+        return host->name arguments;                                                               \
+    }
+TUTTI_CUDA_HOST_FUNCTIONS(PASS_ON)

@@ -1,6 +1,7 @@
 /* module.c: the module's way in; see module.h. */
 #include "device/cuda/compile/load.h"
 #include "device/cuda/driver/load.h"
+#include "device/cuda/gpu.h"
 #include "device/cuda/host.h"
 
 /* Found by TUTTI_CUDA_MODULE_SYMBOL. */
@@ -9,6 +10,7 @@ const tutti_cuda_module *tutti_cuda_module_get(const tutti_cuda_host *host)
 {
     static const tutti_cuda_module module = {
         .version = TUTTI_CUDA_MODULE_VERSION,
+        .gpus = &tutti_cuda_gpus,
         .report = tutti__cuda_report,
     };
     if (host->version != TUTTI_CUDA_MODULE_VERSION)

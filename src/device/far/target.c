@@ -152,24 +152,6 @@ static tutti_status far_finish(tutti_device *device)
     return tutti__error_restore(&failed);
 }
 
-/* The bytes of strings lie on the host: whatever has to do with them stays there, queues of them
- * too. */
-static bool far_supports(const tutti_device *device, const tutti_node *node)
-{
-    TUTTI_UNUSED(device);
-    for (int i = 0; i < node->input_count; i++)
-        if (tutti__edge_type(node->inputs[i])->dtype == TUTTI_STRING)
-            return false;
-    for (int i = 0; i < node->output_count; i++)
-        if (node->types[i].dtype == TUTTI_STRING)
-            return false;
-    const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
-    for (int i = 0; types && types->kind == TUTTI_ATTR_TYPES && i < types->count; i++)
-        if (types->value.types[i].dtype == TUTTI_STRING)
-            return false;
-    return true;
-}
-
 const tutti_target tutti_target_far = {
     .name = "far",
     .doc =
@@ -181,6 +163,6 @@ const tutti_target tutti_target_far = {
     .open = far_open,
     .close = far_close,
     .finish = far_finish,
-    .supports = far_supports,
+    .supports = tutti__without_strings,
     .compile = far_compile,
 };

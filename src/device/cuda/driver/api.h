@@ -24,6 +24,7 @@
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, TUTTI_CU_DYNAMIC_SHARED, 8)                 \
     X(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, TUTTI_CU_LOCAL_BYTES, 3)                                 \
     X(CU_FUNC_ATTRIBUTE_NUM_REGS, TUTTI_CU_REGISTERS, 4)                                           \
+    X(CU_EVENT_DISABLE_TIMING, TUTTI_CU_EVENT_NO_TIME, 2)                                          \
     X(CU_STREAM_NON_BLOCKING, TUTTI_CU_NON_BLOCKING, 1)                                            \
     X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, TUTTI_CU_CAPTURE_THREAD, 1)                             \
     X(CU_GET_PROC_ADDRESS_DEFAULT, TUTTI_CU_PROC_DEFAULT, 0)

@@ -1,0 +1,248 @@
+/* gpu.c: see gpu.h. */
+#include "device/cuda/gpu.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "device/cuda/blas/product.h"
+#include "device/cuda/driver/load.h"
+#include "device/cuda/operators/dnn.h"
+#include "device/cuda/operators/operator.h"
+
+struct tutti_cuda_gpu {
+    tutti_cuda_stream on;
+    tutti_cuda_products *products; /* NULL: cuBLASLt is not installed */
+    const tutti_cuda_dnn *dnn;     /* NULL: cuDNN is not */
+    pthread_mutex_t lock;          /* of launches: libraries' handles serve one thread at a time */
+};
+
+#define GPU(gpu_, call_) TUTTI_CU((gpu_)->on.device, call_)
+
+static tutti_cu_pointer address(const void *data)
+{
+    return (tutti_cu_pointer)(uintptr_t)data;
+}
+
+/* A context is current in a thread, and there may be several GPUs. */
+static tutti_status enter(const tutti_cuda_gpu *gpu)
+{
+    static _Thread_local tutti_cu_context current;
+    if (current == gpu->on.device->context)
+        return TUTTI_OK;
+    TUTTI_TRY(GPU(gpu, cuCtxSetCurrent(gpu->on.device->context)));
+    current = gpu->on.device->context;
+    return TUTTI_OK;
+}
+
+static int gpu_count(void)
+{
+    const tutti_cu_driver *cu;
+    tutti_error before;
+    int count = 0;
+    tutti__error_capture(TUTTI_OK, &before);
+    if (tutti__cuda_driver(&cu) != TUTTI_OK || cu->cuInit(0) != 0 ||
+        cu->cuDeviceGetCount(&count) != 0)
+        count = 0;
+    tutti__error_restore(&before);
+    return count;
+}
+
+static void gpu_close(tutti_cuda_gpu *gpu)
+{
+    tutti__cuda_dnn_close(gpu->dnn);
+    tutti__cuda_products_close(gpu->products);
+    if (gpu->on.stream)
+        (void)gpu->on.device->cu->cuStreamDestroy(gpu->on.stream);
+    tutti__cuda_device_close(gpu->on.device);
+    pthread_mutex_destroy(&gpu->lock);
+    free(gpu);
+}
+
+static tutti_status gpu_open(int index, tutti_cuda_gpu **ret)
+{
+    tutti_cuda_gpu *gpu = calloc(1, sizeof *gpu);
+    if (!gpu)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a device");
+    pthread_mutex_init(&gpu->lock, NULL);
+    tutti_status status = tutti__cuda_device_open(index, &gpu->on.device);
+    if (status == TUTTI_OK)
+        status = GPU(gpu, cuStreamCreate(&gpu->on.stream, TUTTI_CU_NON_BLOCKING));
+    if (status == TUTTI_OK)
+        status = tutti__cuda_products_open(gpu->on.device, &gpu->products);
+    if (status == TUTTI_OK && tutti__cuda_dnn_open(gpu->on.device, &gpu->dnn) != TUTTI_OK)
+        gpu->dnn = NULL;
+    if (status == TUTTI_OK)
+        *ret = gpu;
+    else
+        gpu_close(gpu);
+    return status;
+}
+
+static tutti_status gpu_allocate(tutti_cuda_gpu *gpu, size_t size, void **ret)
+{
+    tutti_cu_pointer at;
+    TUTTI_TRY(enter(gpu));
+    TUTTI_TRY(GPU(gpu, cuMemAllocAsync(&at, size ? size : 1, gpu->on.stream)));
+    *ret = (void *)(uintptr_t)at;
+    return TUTTI_OK;
+}
+
+static void gpu_release(tutti_cuda_gpu *gpu, void *data)
+{
+    if (enter(gpu) == TUTTI_OK)
+        (void)gpu->on.device->cu->cuMemFreeAsync(address(data), gpu->on.stream);
+}
+
+static tutti_status gpu_copy_in(tutti_cuda_gpu *gpu, void *to, const void *host, size_t size)
+{
+    if (size == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(enter(gpu));
+    return GPU(gpu, cuMemcpyHtoDAsync(address(to), host, size, gpu->on.stream));
+}
+
+static tutti_status gpu_finish(tutti_cuda_gpu *gpu)
+{
+    TUTTI_TRY(enter(gpu));
+    return GPU(gpu, cuStreamSynchronize(gpu->on.stream));
+}
+
+static tutti_status gpu_copy_out(tutti_cuda_gpu *gpu, void *host, const void *from, size_t size)
+{
+    TUTTI_TRY(enter(gpu));
+    if (size > 0)
+        TUTTI_TRY(GPU(gpu, cuMemcpyDtoHAsync(host, address(from), size, gpu->on.stream)));
+    return gpu_finish(gpu);
+}
+
+static tutti_status gpu_copy_within(tutti_cuda_gpu *gpu, void *to, const void *from, size_t size)
+{
+    if (size == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(enter(gpu));
+    return GPU(gpu, cuMemcpyDtoDAsync(address(to), address(from), size, gpu->on.stream));
+}
+
+static tutti_status gpu_fill(tutti_cuda_gpu *gpu, void *at, unsigned char byte, size_t size)
+{
+    TUTTI_TRY(enter(gpu));
+    return GPU(gpu, cuMemsetD8Async(address(at), byte, size, gpu->on.stream));
+}
+
+/* ---- events ---- */
+
+typedef struct mark {
+    tutti_cuda_gpu *gpu;
+    tutti_cu_event event;
+} mark;
+
+static void gpu_forget(void *event)
+{
+    mark *m = event;
+    if (m->event && enter(m->gpu) == TUTTI_OK)
+        (void)m->gpu->on.device->cu->cuEventDestroy(m->event);
+    free(m);
+}
+
+static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **ret_event)
+{
+    mark *m = calloc(1, sizeof *m);
+    if (!m)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for an event");
+    m->gpu = gpu;
+    tutti_status status = enter(gpu);
+    if (status == TUTTI_OK)
+        status = GPU(gpu, cuEventCreate(&m->event, TUTTI_CU_EVENT_NO_TIME));
+    if (status == TUTTI_OK)
+        status = GPU(gpu, cuEventRecord(m->event, gpu->on.stream));
+    if (status == TUTTI_OK)
+        *ret_event = m;
+    else
+        gpu_forget(m);
+    return status;
+}
+
+static tutti_status gpu_await(tutti_cuda_gpu *gpu, void *event)
+{
+    mark *m = event;
+    TUTTI_TRY(enter(gpu ? gpu : m->gpu));
+    return gpu ? GPU(gpu, cuStreamWaitEvent(gpu->on.stream, m->event, 0))
+               : GPU(m->gpu, cuEventSynchronize(m->event));
+}
+
+/* ---- kernels ---- */
+
+static tutti_cuda_entry *entries;
+static pthread_once_t entries_made = PTHREAD_ONCE_INIT;
+
+static tutti_status not_called(const tutti_kernel_call *call)
+{
+    return tutti_fail(TUTTI_INTERNAL, "'%s' is launched, not called", call->name);
+}
+
+static void make_entries(void)
+{
+    const tutti_cuda_kernel *const *kernels = tutti__cuda_kernels();
+    size_t count = 0;
+    while (kernels[count])
+        count++;
+    entries = calloc(count + 1, sizeof *entries);
+    for (size_t i = 0; entries && i < count; i++)
+        entries[i] =
+            (tutti_cuda_entry){.own = kernels[i],
+                               .kernel = {.name = kernels[i]->name,
+                                          .version = kernels[i]->version,
+                                          .op = kernels[i]->op,
+                                          .target = "gpu",
+                                          .isa = "base",
+                                          .flags = kernels[i]->each ? TUTTI_KERNEL_INPLACE_EACH : 0,
+                                          .inplace = kernels[i]->inplace,
+                                          .score = kernels[i]->score,
+                                          .workspace = kernels[i]->workspace,
+                                          .prepare = kernels[i]->prepare,
+                                          .discard = kernels[i]->discard,
+                                          .run = not_called}};
+}
+
+static const tutti_kernel *gpu_pick(const tutti_kernel_query *query)
+{
+    const tutti_cuda_kernel *best = tutti__cuda_kernel_pick(query);
+    pthread_once(&entries_made, make_entries);
+    for (const tutti_cuda_entry *entry = entries; best && entry && entry->own; entry++)
+        if (entry->own == best)
+            return &entry->kernel;
+    return NULL;
+}
+
+static tutti_status gpu_launch(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
+                               const tutti_kernel_call *call, void *fault, bool deterministic)
+{
+    const tutti_cuda_kernel *own = ((const tutti_cuda_entry *)(const void *)kernel)->own;
+    tutti_cuda_call c = {.on = gpu->on,
+                         .call = call,
+                         .fault = address(fault),
+                         .products = gpu->products,
+                         .dnn = gpu->dnn,
+                         .deterministic = deterministic};
+    TUTTI_TRY(enter(gpu));
+    pthread_mutex_lock(&gpu->lock);
+    tutti_status status = own->run(&c);
+    pthread_mutex_unlock(&gpu->lock);
+    return status;
+}
+
+const tutti_cuda_gpu_table tutti_cuda_gpus = {.count = gpu_count,
+                                              .open = gpu_open,
+                                              .close = gpu_close,
+                                              .allocate = gpu_allocate,
+                                              .release = gpu_release,
+                                              .copy_in = gpu_copy_in,
+                                              .copy_out = gpu_copy_out,
+                                              .copy_within = gpu_copy_within,
+                                              .fill = gpu_fill,
+                                              .finish = gpu_finish,
+                                              .record = gpu_record,
+                                              .await = gpu_await,
+                                              .forget = gpu_forget,
+                                              .pick = gpu_pick,
+                                              .launch = gpu_launch};

@@ -1,0 +1,42 @@
+/* gpu.h: one GPU as the target sees it: a stream, memory in the order of that stream, kernels.
+ * Everything is enqueued, from any thread; only copies to the host and `finish` wait. */
+#ifndef TUTTI_CUDA_GPU_H
+#define TUTTI_CUDA_GPU_H
+
+#include "program/kernel.h"
+
+typedef struct tutti_cuda_gpu tutti_cuda_gpu;
+
+/* A kernel as programs see it, and its own descriptor behind. */
+typedef struct tutti_cuda_entry {
+    tutti_kernel kernel;
+    const void *own;
+} tutti_cuda_entry;
+
+typedef struct tutti_cuda_gpu_table {
+    int (*count)(void); /* GPUs of this machine; 0 when there is no driver */
+    tutti_status (*open)(int index, tutti_cuda_gpu **ret);
+    void (*close)(tutti_cuda_gpu *gpu);
+    tutti_status (*allocate)(tutti_cuda_gpu *gpu, size_t size, void **ret);
+    void (*release)(tutti_cuda_gpu *gpu, void *data);
+    /* The host's bytes may change when it returns. */
+    tutti_status (*copy_in)(tutti_cuda_gpu *gpu, void *to, const void *host, size_t size);
+    tutti_status (*copy_out)(tutti_cuda_gpu *gpu, void *host, const void *from, size_t size);
+    tutti_status (*copy_within)(tutti_cuda_gpu *gpu, void *to, const void *from, size_t size);
+    tutti_status (*fill)(tutti_cuda_gpu *gpu, void *at, unsigned char byte, size_t size);
+    /* Until all that was enqueued is done. */
+    tutti_status (*finish)(tutti_cuda_gpu *gpu);
+    /* A point in what is enqueued; another stream can wait for it without the host. */
+    tutti_status (*record)(tutti_cuda_gpu *gpu, void **ret_event);
+    tutti_status (*await)(tutti_cuda_gpu *gpu, void *event); /* gpu NULL: the host does */
+    void (*forget)(void *event);
+    /* The best kernel for a node, or NULL. */
+    const tutti_kernel *(*pick)(const tutti_kernel_query *query);
+    /* `fault`: NULL, or where a kernel that can fail writes the least place of a bad value. */
+    tutti_status (*launch)(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
+                           const tutti_kernel_call *call, void *fault, bool deterministic);
+} tutti_cuda_gpu_table;
+
+extern const tutti_cuda_gpu_table tutti_cuda_gpus;
+
+#endif

@@ -1,0 +1,50 @@
+/* run.h: GPUs as devices: their memory, programs on them, and what a run of one holds. */
+#ifndef TUTTI_CUDA_RUN_H
+#define TUTTI_CUDA_RUN_H
+
+#include <pthread.h>
+
+#include "device/cuda/gpu.h"
+#include "program/drive.h"
+
+/* What stands behind tutti_device.self. */
+typedef struct tutti_gpu_device {
+    const tutti_cuda_gpu_table *table;
+    tutti_cuda_gpu *gpu;
+    tutti_memory memory; /* its self points here */
+} tutti_gpu_device;
+
+typedef struct tutti_gpu_executable {
+    tutti_executable executable;
+    tutti_gpu_device *device;
+    tutti_program *program;
+    bool deterministic;
+    tutti_tensor **constants; /* in the device's memory; NULL for strings */
+    /* The memory of a run: [arena | inputs | results | a fault for each instruction]. */
+    size_t *inputs, *results; /* by slot: offset */
+    size_t faults, size;
+    uint32_t lane;        /* of the trace */
+    pthread_mutex_t lock; /* of the list of frames that nothing uses */
+    struct tutti_gpu_frame *frames;
+} tutti_gpu_executable;
+
+/* Free again when all of its run is enqueued: what comes next on the stream comes after that. */
+typedef struct tutti_gpu_frame {
+    tutti_drive drive;
+    struct tutti_gpu_frame *next;
+    tutti_gpu_executable *executable;
+    char *memory; /* on the device */
+    tutti_view *views;
+    void **variables;       /* by slot: on the device */
+    const char **fed;       /* by slot: an input that lies on the device; or NULL */
+    tutti_tensor **sources; /* and what holds it */
+    bool passing;           /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
+} tutti_gpu_frame;
+
+tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
+                                tutti_tensor *const *inputs, tutti_tensor **ret_results);
+void tutti__gpu_frame_destroy(tutti_gpu_frame *frame); /* NULL is fine */
+
+extern const tutti_target tutti_target_gpu;
+
+#endif
