@@ -9,6 +9,8 @@
 #include "tensor/tensor.h"
 
 typedef struct tutti_target tutti_target;
+struct tutti_kernel;
+struct tutti_kernel_query;
 typedef struct tutti_executable tutti_executable;
 typedef struct tutti_run tutti_run;
 
