@@ -11,22 +11,68 @@ static void need_gpu(void)
         SKIP("no GPU: %s", tutti_error_message());
 }
 
-#define GPU_TEST(name, call)                                                                       \
-    TUTTI_TEST(gpu_##name)                                                                         \
-    {                                                                                              \
-        need_gpu();                                                                                \
-        call;                                                                                      \
-        CHECK_OK(tutti__devices_finish());                                                         \
-    }
+TUTTI_TEST(gpu_trains_like_cpu)
+{
+    need_gpu();
+    tutti__suite_trains("gpu:0", 1e-4);
+}
 
-GPU_TEST(trains_like_cpu, tutti__suite_trains("gpu:0", 1e-4))
-GPU_TEST(trains_cut_from_far, tutti__suite_trains_cut("far:0", "gpu:0", 1e-4))
-GPU_TEST(trains_cut_to_cpu, tutti__suite_trains_cut("gpu:0", "cpu:0", 1e-4))
-GPU_TEST(variables, tutti__suite_variables("gpu:0"))
-GPU_TEST(results, tutti__suite_results("gpu:0"))
-GPU_TEST(errors, tutti__suite_errors("gpu:0"))
-GPU_TEST(delayed, tutti__suite_delayed("gpu:0", "cpu:0"))
-GPU_TEST(control, tutti__suite_control("gpu:0", 1e-4))
-GPU_TEST(threads, tutti__suite_threads("gpu:0"))
-GPU_TEST(dynamic, tutti__suite_dynamic("gpu:0"))
-GPU_TEST(strings_and_queues, tutti__suite_strings_and_queues("gpu:0"))
+TUTTI_TEST(gpu_trains_cut_from_far)
+{
+    need_gpu();
+    tutti__suite_trains_cut("far:0", "gpu:0", 1e-4);
+}
+
+TUTTI_TEST(gpu_trains_cut_to_cpu)
+{
+    need_gpu();
+    tutti__suite_trains_cut("gpu:0", "cpu:0", 1e-4);
+}
+
+TUTTI_TEST(gpu_variables)
+{
+    need_gpu();
+    tutti__suite_variables("gpu:0");
+}
+
+TUTTI_TEST(gpu_results)
+{
+    need_gpu();
+    tutti__suite_results("gpu:0");
+}
+
+TUTTI_TEST(gpu_errors)
+{
+    need_gpu();
+    tutti__suite_errors("gpu:0");
+}
+
+TUTTI_TEST(gpu_delayed)
+{
+    need_gpu();
+    tutti__suite_delayed("gpu:0", "cpu:0");
+}
+
+TUTTI_TEST(gpu_control)
+{
+    need_gpu();
+    tutti__suite_control("gpu:0", 1e-4);
+}
+
+TUTTI_TEST(gpu_threads)
+{
+    need_gpu();
+    tutti__suite_threads("gpu:0");
+}
+
+TUTTI_TEST(gpu_dynamic)
+{
+    need_gpu();
+    tutti__suite_dynamic("gpu:0");
+}
+
+TUTTI_TEST(gpu_strings_and_queues)
+{
+    need_gpu();
+    tutti__suite_strings_and_queues("gpu:0");
+}

@@ -6,6 +6,7 @@
 #include "base/params.h"
 #include "base/test.h"
 #include "ops/sample.h"
+#include "program/target.h"
 #include "tutti/ops.h"
 #include "tutti/session.h"
 
@@ -122,4 +123,12 @@ TUTTI_TEST(far_runs_every_operator)
 TUTTI_TEST(whole_runs_every_operator)
 {
     compare_all("whole:0", 1);
+}
+
+TUTTI_TEST(gpu_runs_every_operator)
+{
+    tutti_device *device;
+    if (tutti__device_open("gpu:0", &device) != TUTTI_OK)
+        SKIP("no GPU: %s", tutti_error_message());
+    compare_all("gpu:0", 1);
 }
