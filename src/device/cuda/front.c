@@ -22,6 +22,13 @@ static const tutti_cuda_module *front_find(void)
         .world = tutti__world,
         .param_text = tutti__param_text,
         .text_bytes = tutti__text_bytes,
+        .text_free = tutti__text_free,
+        .attr_find = tutti_attr_find,
+        .dtype_name = tutti_dtype_name,
+        .dtype_size = tutti_dtype_size,
+        .tensor_get = tutti_tensor_get,
+        .tensor_get_int = tutti_tensor_get_int,
+        .view_set = tutti_view_set,
         .hash_bytes = tutti__hash_bytes,
     };
     void *library = tutti__module_open("src/device/cuda/", TUTTI_CUDA_MODULE_FILE);

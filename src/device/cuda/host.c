@@ -79,3 +79,74 @@ uint64_t tutti__hash_string(uint64_t seed, const char *text)
 {
     return host->hash_bytes(seed, text ? text : "", text ? strlen(text) : 0);
 }
+
+void tutti__text_free(tutti_text *text)
+{
+    host->text_free(text);
+}
+
+const tutti_attr *tutti_attr_find(const tutti_attr *attrs, int count, const char *name)
+{
+    return host->attr_find(attrs, count, name);
+}
+
+int64_t tutti_attr_int(const tutti_attr *attrs, int count, const char *name)
+{
+    const tutti_attr *attr = host->attr_find(attrs, count, name);
+    return attr ? attr->value.i : 0;
+}
+
+double tutti_attr_float(const tutti_attr *attrs, int count, const char *name)
+{
+    const tutti_attr *attr = host->attr_find(attrs, count, name);
+    return attr ? attr->value.f : 0;
+}
+
+const char *tutti_attr_string(const tutti_attr *attrs, int count, const char *name)
+{
+    const tutti_attr *attr = host->attr_find(attrs, count, name);
+    return attr && attr->value.s ? attr->value.s : "";
+}
+
+int tutti_attr_ints(const tutti_attr *attrs, int count, const char *name,
+                    const int64_t **ret_values)
+{
+    const tutti_attr *attr = host->attr_find(attrs, count, name);
+    *ret_values = attr ? attr->value.ints : NULL;
+    return attr ? attr->count : 0;
+}
+
+const char *tutti_dtype_name(tutti_dtype dtype)
+{
+    return host->dtype_name(dtype);
+}
+
+size_t tutti_dtype_size(tutti_dtype dtype)
+{
+    return host->dtype_size(dtype);
+}
+
+bool tutti_dtype_is_float(tutti_dtype dtype)
+{
+    return dtype == TUTTI_F32 || dtype == TUTTI_F64 || dtype == TUTTI_F16 || dtype == TUTTI_BF16;
+}
+
+bool tutti_dtype_is_int(tutti_dtype dtype)
+{
+    return dtype == TUTTI_I8 || dtype == TUTTI_U8 || dtype == TUTTI_I32 || dtype == TUTTI_I64;
+}
+
+double tutti_tensor_get(const tutti_tensor *tensor, int64_t index)
+{
+    return host->tensor_get(tensor, index);
+}
+
+int64_t tutti_tensor_get_int(const tutti_tensor *tensor, int64_t index)
+{
+    return host->tensor_get_int(tensor, index);
+}
+
+void tutti_view_set(const tutti_view *view, int64_t index, double value)
+{
+    host->view_set(view, index, value);
+}

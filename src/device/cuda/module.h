@@ -7,8 +7,9 @@
 #include "base/container.h"
 #include "base/params.h"
 #include "base/world.h"
+#include "tutti/op.h"
 
-#define TUTTI_CUDA_MODULE_VERSION 1
+#define TUTTI_CUDA_MODULE_VERSION 2
 #define TUTTI_CUDA_MODULE_FILE "tutti_cuda.so"
 /* const tutti_cuda_module *get(const tutti_cuda_host *) */
 #define TUTTI_CUDA_MODULE_SYMBOL "tutti_cuda_module_get"
@@ -22,6 +23,13 @@ typedef struct tutti_cuda_host {
     const tutti_world *(*world)(void);
     const char *(*param_text)(const tutti_param *param);
     void (*text_bytes)(tutti_text *text, const void *data, size_t size);
+    void (*text_free)(tutti_text *text);
+    const tutti_attr *(*attr_find)(const tutti_attr *attrs, int count, const char *name);
+    const char *(*dtype_name)(tutti_dtype dtype);
+    size_t (*dtype_size)(tutti_dtype dtype);
+    double (*tensor_get)(const tutti_tensor *tensor, int64_t index);
+    int64_t (*tensor_get_int)(const tutti_tensor *tensor, int64_t index);
+    void (*view_set)(const tutti_view *view, int64_t index, double value);
     uint64_t (*hash_bytes)(uint64_t seed, const void *data, size_t size);
     const char *cache; /* folder, or NULL */
 } tutti_cuda_host;
