@@ -192,6 +192,17 @@ static tutti_status gpu_call_on_host(tutti_drive *drive, size_t i)
 
 /* ---- failures that kernels note ---- */
 
+/* As the CPU says it, as far as a place tells. */
+static tutti_status bad_value(const tutti_node *node, const char *device, uint64_t place)
+{
+    if (strcmp(node->op->name, "check_numerics") == 0)
+        return tutti_fail(TUTTI_CHECK_FAILED, "%s: element %llu is not finite (on %s)",
+                          tutti__str(node, "message"), (unsigned long long)place, device);
+    return tutti_fail(TUTTI_OUT_OF_RANGE,
+                      "%s '%s' on %s: element %llu names a place that is not there", node->op->name,
+                      node->name, device, (unsigned long long)place);
+}
+
 static tutti_status look_at_faults(const tutti_gpu_frame *f)
 {
     const tutti_gpu_device *device = f->executable->device;
@@ -205,12 +216,7 @@ static tutti_status look_at_faults(const tutti_gpu_frame *f)
     for (size_t i = 0; status == TUTTI_OK && i < program->commit_at; i++) {
         const tutti_node *node = program->instructions[i].node;
         if (faults[i] != UINT64_MAX && fault_of(f, i))
-            status = tutti__node_failed(
-                node,
-                tutti_fail(strcmp(node->op->name, "check_numerics") == 0 ? TUTTI_CHECK_FAILED
-                                                                         : TUTTI_OUT_OF_RANGE,
-                           "%s '%s' on %s: element %llu is none that it takes", node->op->name,
-                           node->name, program->device->name, (unsigned long long)faults[i]));
+            status = tutti__node_failed(node, bad_value(node, program->device->name, faults[i]));
     }
     free(faults);
     return status;

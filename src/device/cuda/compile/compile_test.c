@@ -194,8 +194,8 @@ TUTTI_TEST(cuda_compile_passes_on_the_compilers_words)
     CHECK_CONTAINS(tutti_error_message(), "nothing_like_it");
 }
 
-/* Every fourth source from `first` on: on a busy machine a chip takes longer than a test may. */
-static void compile_fourth(int capability, int first)
+/* Every eighth source from `first` on: on a busy machine a chip takes longer than a test may. */
+static void compile_eighth(int capability, int first)
 {
     const tutti_cuda_source *const *sources = tutti__cuda_sources();
     need_compiler();
@@ -205,49 +205,89 @@ static void compile_fourth(int capability, int first)
                                         capability, NULL};
             void *cubin;
             size_t size;
-            if (i % 4 != first)
+            if (i % 8 != first)
                 break;
             CHECK_OK(tutti__cuda_compile(&job, &cubin, &size, NULL));
             free(cubin);
         }
 }
 
-TUTTI_TEST(cuda_kernels_compile_for_sm_80_1_of_4)
+TUTTI_TEST(cuda_kernels_compile_for_sm_80_1_of_8)
 {
-    compile_fourth(80, 0);
+    compile_eighth(80, 0);
 }
 
-TUTTI_TEST(cuda_kernels_compile_for_sm_80_2_of_4)
+TUTTI_TEST(cuda_kernels_compile_for_sm_80_2_of_8)
 {
-    compile_fourth(80, 1);
+    compile_eighth(80, 1);
 }
 
-TUTTI_TEST(cuda_kernels_compile_for_sm_80_3_of_4)
+TUTTI_TEST(cuda_kernels_compile_for_sm_80_3_of_8)
 {
-    compile_fourth(80, 2);
+    compile_eighth(80, 2);
 }
 
-TUTTI_TEST(cuda_kernels_compile_for_sm_80_4_of_4)
+TUTTI_TEST(cuda_kernels_compile_for_sm_80_4_of_8)
 {
-    compile_fourth(80, 3);
+    compile_eighth(80, 3);
 }
 
-TUTTI_TEST(cuda_kernels_compile_for_sm_90a_1_of_4)
+TUTTI_TEST(cuda_kernels_compile_for_sm_80_5_of_8)
 {
-    compile_fourth(90, 0);
+    compile_eighth(80, 4);
 }
 
-TUTTI_TEST(cuda_kernels_compile_for_sm_90a_2_of_4)
+TUTTI_TEST(cuda_kernels_compile_for_sm_80_6_of_8)
 {
-    compile_fourth(90, 1);
+    compile_eighth(80, 5);
 }
 
-TUTTI_TEST(cuda_kernels_compile_for_sm_90a_3_of_4)
+TUTTI_TEST(cuda_kernels_compile_for_sm_80_7_of_8)
 {
-    compile_fourth(90, 2);
+    compile_eighth(80, 6);
 }
 
-TUTTI_TEST(cuda_kernels_compile_for_sm_90a_4_of_4)
+TUTTI_TEST(cuda_kernels_compile_for_sm_80_8_of_8)
 {
-    compile_fourth(90, 3);
+    compile_eighth(80, 7);
+}
+
+TUTTI_TEST(cuda_kernels_compile_for_sm_90a_1_of_8)
+{
+    compile_eighth(90, 0);
+}
+
+TUTTI_TEST(cuda_kernels_compile_for_sm_90a_2_of_8)
+{
+    compile_eighth(90, 1);
+}
+
+TUTTI_TEST(cuda_kernels_compile_for_sm_90a_3_of_8)
+{
+    compile_eighth(90, 2);
+}
+
+TUTTI_TEST(cuda_kernels_compile_for_sm_90a_4_of_8)
+{
+    compile_eighth(90, 3);
+}
+
+TUTTI_TEST(cuda_kernels_compile_for_sm_90a_5_of_8)
+{
+    compile_eighth(90, 4);
+}
+
+TUTTI_TEST(cuda_kernels_compile_for_sm_90a_6_of_8)
+{
+    compile_eighth(90, 5);
+}
+
+TUTTI_TEST(cuda_kernels_compile_for_sm_90a_7_of_8)
+{
+    compile_eighth(90, 6);
+}
+
+TUTTI_TEST(cuda_kernels_compile_for_sm_90a_8_of_8)
+{
+    compile_eighth(90, 7);
 }

@@ -11,6 +11,7 @@
 
 #include "device/cuda/blas/product.h"
 #include "device/cuda/driver/load.h"
+#include "device/cuda/lab/fused.h"
 #ifdef TUTTI_CUDA_EMULATED
 #include "device/cuda/lab/emulated.h"
 #endif
@@ -256,6 +257,18 @@ static void check_operator(bench *b, const tutti_op *op)
     fflush(stdout);
 }
 
+static void check_fused(bench *b)
+{
+    for (int i = 0; i < lab_fused_count() && usable(b); i++) {
+        tutti_sample sample;
+        if (lab_fused_make(i, &sample) == TUTTI_OK)
+            (void)check_sample(b, &sample);
+        else
+            b->failed++, printf("FAIL %s\n", tutti_error_message());
+    }
+    printf("%-28s %4d cases\n", "fused", lab_fused_count());
+}
+
 static bool wanted(const char *name, int argc, char **argv)
 {
     bool any = argc <= 1;
@@ -302,6 +315,8 @@ int main(int argc, char **argv)
     for (int i = 0; tutti__op_table[i]; i++)
         if (i % parts == part % parts && wanted(tutti__op_table[i]->name, argc, argv))
             check_operator(&own, tutti__op_table[i]);
+    if (part == 0 && wanted("fused", argc, argv))
+        check_fused(&own);
     printf("%d samples ran, %d failures, %d samples without a kernel\n", own.ran, own.failed,
            own.without);
     return own.failed > 0;

@@ -265,18 +265,16 @@ static void find_reach(tutti_cuda_body *body)
         tutti_cuda_value *v = &body->values[i];
         if (v->reduces)
             continue;
-        bool full = !v->op || v->input_count == 0, row = false;
-        if (!v->op) { /* an input or a number: by its shape */
-            v->reach = body->reduction_count > 0 &&
-                               tutti__cuda_type_count(&v->type) == body->rows && v->source < 0
-                           ? TUTTI_CUDA_ROW
-                           : TUTTI_CUDA_FULL;
+        bool full = v->input_count == 0, row = false;
+        if (!v->op) {
+            v->reach =
+                v->source < 0 ? TUTTI_CUDA_ROW : TUTTI_CUDA_FULL; /* a number is there for all */
             continue;
         }
         for (int k = 0; k < v->input_count; k++) {
             const tutti_cuda_value *x = &body->values[v->inputs[k]];
             full |= x->reach == TUTTI_CUDA_FULL && !(x->op == NULL && x->source < 0);
-            row |= x->reach == TUTTI_CUDA_ROW;
+            row |= x->reach == TUTTI_CUDA_ROW && x->op != NULL;
         }
         v->reach = row && !full ? TUTTI_CUDA_ROW : TUTTI_CUDA_FULL;
     }

@@ -48,5 +48,7 @@ void tutti__cuda_body_write(const tutti_cuda_body *body, int i, tutti_text *text
 /* The type a value is computed in: "float". */
 const char *tutti__cuda_computed(tutti_dtype dtype);
 void tutti__cuda_write_number(tutti_text *text, double value);
+/* The text of the kernel of an element-wise node, appended. */
+tutti_status tutti__cuda_elementwise_text(const tutti_kernel_query *query, tutti_text *text);
 
 #endif

@@ -191,6 +191,15 @@ static tutti_status elementwise_prepare(const tutti_kernel_query *query, void **
     return TUTTI_OK;
 }
 
+tutti_status tutti__cuda_elementwise_text(const tutti_kernel_query *query, tutti_text *text)
+{
+    void *plan;
+    TUTTI_TRY(elementwise_prepare(query, &plan));
+    tutti__text_add(text, "%s", ((elementwise_plan *)plan)->text.data);
+    elementwise_discard(plan);
+    return TUTTI_OK;
+}
+
 static int elementwise_score(const tutti_kernel_query *query)
 {
     tutti_cuda_space space;

@@ -1,0 +1,171 @@
+/* small.c: see small.cu: shape, size, assign_add, assign_sub, quantize_linear, dequantize_linear,
+ * random_categorical; and what does nothing. */
+#include <string.h>
+
+#include "device/cuda/kernels/common.h"
+#include "device/cuda/operators/operator.h"
+#include "tables/cuda_texts.h"
+
+typedef struct numbers {
+    int64_t at[TUTTI_MAX_RANK];
+} numbers;
+
+typedef struct quantum {
+    int64_t size, inner, step, per_outer, per_axis;
+} quantum;
+
+static int64_t attr_int(const tutti_cuda_call *c, const char *name)
+{
+    return tutti_attr_int(c->call->attrs, c->call->attr_count, name);
+}
+
+/* Of the shape of input 0, which is no data. */
+static tutti_status sizes(const tutti_cuda_call *c)
+{
+    const tutti_view *x = &c->call->inputs[0], *y = &c->call->outputs[0];
+    numbers n = {{1}};
+    int count = 1;
+    const int64_t *axes;
+    tutti_cu_pointer to = tutti__cuda_out(c, 0);
+    if (strcmp(c->call->op->name, "shape") == 0) {
+        count = x->rank;
+        for (int i = 0; i < count; i++)
+            n.at[i] = x->dims[i];
+    } else {
+        int named = tutti_attr_ints(c->call->attrs, c->call->attr_count, "axes", &axes);
+        for (int i = 0; i < (named ? named : x->rank); i++)
+            n.at[0] *= x->dims[!named ? i : axes[i] < 0 ? axes[i] + x->rank : axes[i]];
+    }
+    return tutti__cuda_start(c, &tutti_cuda_source_small, "given_numbers", count > 0, 32,
+                             (void *[]){&n, &count, &to}, "-DTYPE=%s", tutti__cuda_dtype(y->dtype));
+}
+
+static tutti_status assign_moved(const tutti_cuda_call *c)
+{
+    const tutti_view *v = &c->call->inputs[0];
+    int64_t count = tutti__cuda_count(v);
+    int sign = strcmp(c->call->op->name, "assign_add") == 0 ? 1 : -1;
+    tutti_cu_pointer to = tutti__cuda_in(c, 0), x = tutti__cuda_in(c, 1), y = tutti__cuda_out(c, 0);
+    return tutti__cuda_start(c, &tutti_cuda_source_small, "assign_moved", tutti__cuda_blocks(count),
+                             256, (void *[]){&to, &x, &count, &sign, &y}, "-DTYPE=%s",
+                             tutti__cuda_dtype(v->dtype));
+}
+
+/* One scale for all, for each index along an axis, or for each block of them. */
+static quantum quantum_of(const tutti_cuda_call *c)
+{
+    const tutti_view *x = &c->call->inputs[0], *scale = &c->call->inputs[1];
+    quantum q = {1, 1, 1, 0, 0};
+    int64_t n[3], block = attr_int(c, "block");
+    if (tutti__cuda_count(scale) == 1 && block == 0)
+        return q;
+    tutti__cuda_around(x, attr_int(c, "axis"), n);
+    q.size = n[1];
+    q.inner = n[2];
+    q.step = block > 0 ? block : 1;
+    q.per_axis = block > 0 ? n[2] : 1;
+    q.per_outer = block > 0 ? tutti__cuda_ceil(n[1], block) * n[2] : 0;
+    return q;
+}
+
+static tutti_status quantize(const tutti_cuda_call *c)
+{
+    bool back = c->call->op->name[0] == 'd';
+    const tutti_view *x = &c->call->inputs[0], *y = &c->call->outputs[0];
+    int64_t count = tutti__cuda_count(x);
+    quantum q = quantum_of(c);
+    tutti_cu_pointer from = tutti__cuda_in(c, 0), scale = tutti__cuda_in(c, 1);
+    tutti_cu_pointer zero = c->call->input_count > 2 ? tutti__cuda_in(c, 2) : 0;
+    tutti_cu_pointer to = tutti__cuda_out(c, 0);
+    return tutti__cuda_start(
+        c, &tutti_cuda_source_small, back ? "dequantize" : "quantize", tutti__cuda_blocks(count),
+        256, (void *[]){&from, &scale, &zero, &count, &q, &to}, "-DTYPE=%s -DOTHER=%s",
+        tutti__cuda_dtype((back ? y : x)->dtype), tutti__cuda_dtype((back ? x : y)->dtype));
+}
+
+static tutti_status categorical(const tutti_cuda_call *c)
+{
+    const tutti_view *logits = &c->call->inputs[1], *y = &c->call->outputs[0];
+    uint64_t seed = tutti__hash_mix((uint64_t)attr_int(c, "seed"), (uint64_t)attr_int(c, "salt"));
+    int64_t batch = logits->dims[0], classes = logits->dims[1], n = y->dims[1];
+    tutti_cu_pointer counter = tutti__cuda_in(c, 0), x = tutti__cuda_in(c, 1);
+    tutti_cu_pointer to = tutti__cuda_out(c, 0), fault = c->fault;
+    return tutti__cuda_start(
+        c, &tutti_cuda_source_small, "categorical", tutti__cuda_ceil(batch * n, 128), 128,
+        (void *[]){&seed, &counter, &x, &batch, &classes, &n, &to, &fault}, "-DTYPE=%s -DOTHER=%s",
+        tutti__cuda_dtype(logits->dtype), tutti__cuda_dtype(y->dtype));
+}
+
+static tutti_status nothing(const tutti_cuda_call *c)
+{
+    (void)c;
+    return TUTTI_OK;
+}
+
+static const struct {
+    const char *op;
+    tutti_status (*run)(const tutti_cuda_call *c);
+} table[] = {
+    {"shape", sizes},
+    {"size", sizes},
+    {"assign_add", assign_moved},
+    {"assign_sub", assign_moved},
+    {"quantize_linear", quantize},
+    {"dequantize_linear", quantize},
+    {"random_categorical", categorical},
+    {"group", nothing},
+    {"no_op", nothing},
+};
+
+static int entry_of(const char *op)
+{
+    for (size_t i = 0; i < TUTTI_COUNT(table); i++)
+        if (strcmp(table[i].op, op) == 0)
+            return (int)i;
+    return -1;
+}
+
+static bool small_covers(const tutti_op *op)
+{
+    return entry_of(op->name) >= 0;
+}
+
+/* Quantised in the scale's type; drawn whole. */
+static int small_score(const tutti_kernel_query *query)
+{
+    const tutti_infer *node = &query->node;
+    const int64_t *cut;
+    if (strcmp(node->op->name, "quantize_linear") == 0)
+        return node->inputs[0].dtype == TUTTI_F32 && node->inputs[1].dtype == TUTTI_F32 ? 100 : 0;
+    if (strcmp(node->op->name, "dequantize_linear") == 0)
+        return node->inputs[1].dtype == TUTTI_F32 || node->inputs[1].dtype == TUTTI_F64 ? 100 : 0;
+    if (strcmp(node->op->name, "random_categorical") == 0)
+        return node->inputs[0].dtype == TUTTI_I64 &&
+                       tutti_attr_ints(node->attrs, node->attr_count, "global_dims", &cut) == 0
+                   ? 100
+                   : 0;
+    return 100;
+}
+
+static tutti_status small_run(const tutti_cuda_call *c)
+{
+    return table[entry_of(c->call->op->name)].run(c);
+}
+
+static const char *const variants[] = {"-DTYPE=i64", "-DTYPE=float -DOTHER=u8",
+                                       "-DTYPE=bf16 -DOTHER=i8", NULL};
+
+const tutti_cuda_source tutti_cuda_source_small = {
+    .name = "small",
+    .text = &tutti__cuda_text_small_cu,
+    .variants = variants,
+};
+
+const tutti_cuda_kernel tutti_cuda_kernel_small = {
+    .name = "small",
+    .version = 1,
+    .op = TUTTI_KERNEL_ANY,
+    .covers = small_covers,
+    .score = small_score,
+    .run = small_run,
+};

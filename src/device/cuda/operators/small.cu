@@ -1,0 +1,102 @@
+// small.cu: operators of a few lines each.
+//
+// Options: TYPE; OTHER: a second type, where there is one.
+#include "common.cuh"
+
+// y[i] = numbers[i]
+struct numbers {
+    i64 at[MOST_RANK];
+};
+extern "C" __global__ void given_numbers(const numbers n, int count, T *y)
+{
+    if (threadIdx.x < count)
+        y[threadIdx.x] = narrow<T>(n.at[threadIdx.x]);
+}
+
+// v += sign x; y = v
+extern "C" __global__ void __launch_bounds__(256) assign_moved(T *v, const T *x, i64 count, int sign, T *y)
+{
+    EACH_ELEMENT(i, count)
+    {
+        const C a = widen(v[i]), b = widen(x[i]);
+        const T moved = narrow<T>(sign > 0 ? a + b : a - b);
+        v[i] = moved;
+        y[i] = moved;
+    }
+}
+
+// Where an element finds its scale and zero: see ops/quantized/quantized.h.
+struct quantum {
+    i64 size, inner, step, per_outer, per_axis;
+};
+__device__ __forceinline__ i64 quantum_at(const quantum &q, i64 i)
+{
+    const i64 inner = i % q.inner, along = i / q.inner % q.size, outer = i / q.inner / q.size;
+    return outer * q.per_outer + along / q.step * q.per_axis + (q.per_outer > 0 ? inner : 0);
+}
+
+#ifdef OTHER
+__device__ __forceinline__ int saturate(float value, int zero, int low, int high)
+{
+    const float moved = rintf(value) + (float)zero;
+    return !(moved > (float)low) ? (moved != moved ? zero : low) : moved < (float)high ? (int)moved : high;
+}
+// x / scale in the scale's precision; TYPE: of x and scale, OTHER: i8 or u8.
+extern "C" __global__ void __launch_bounds__(256)
+quantize(const T *x, const T *scale, const OTHER *zero, i64 count, const quantum q, OTHER *y)
+{
+    EACH_ELEMENT(i, count)
+    {
+        const i64 k = quantum_at(q, i);
+        const C by = widen(x[i]) / widen(scale[k]);
+        const bool plain = (OTHER)-1 > (OTHER)0;
+        y[i] = (OTHER)saturate((float)by, zero ? (int)zero[k] : 0, plain ? 0 : -128, plain ? 255 : 127);
+    }
+}
+// TYPE: of scale and y, OTHER: of x and zero.
+extern "C" __global__ void __launch_bounds__(256)
+dequantize(const OTHER *x, const T *scale, const OTHER *zero, i64 count, const quantum q, T *y)
+{
+    EACH_ELEMENT(i, count)
+    {
+        const i64 k = quantum_at(q, i), moved = (i64)x[i] - (zero ? (i64)zero[k] : 0);
+        y[i] = narrow<T>((C)moved * widen(scale[k]));
+    }
+}
+
+// The counter's own class of every row: logits [batch][classes], y [batch][n] of OTHER; numbers as the
+// reference draws them (ops/random/random_categorical.c).
+extern "C" __global__ void __launch_bounds__(128)
+categorical(u64 seed, const i64 *counter, const T *logits, i64 batch, i64 classes, i64 n, OTHER *y, u64 *fault)
+{
+    EACH_ELEMENT(i, batch * n)
+    {
+        const i64 row = i / n;
+        const T *x = logits + row * classes;
+        double top = -INFINITY, total = 0, sum = 0;
+        bool bad = false;
+        for (i64 c = 0; c < classes; c++) {
+            const double v = (double)widen(x[c]);
+            bad |= v != v || v == INFINITY;
+            top = v > top ? v : top;
+        }
+        if (bad || top == -INFINITY)
+            fail_at(fault, row);
+        for (i64 c = 0; c < classes; c++)
+            total += exp((double)widen(x[c]) - top);
+        const uint4 w = philox(seed, (u64)*counter, (u64)i / 2);
+        const u64 high = i % 2 ? w.z : w.x, low = i % 2 ? w.w : w.y;
+        const double target = (double)((high << 32 | low) >> 11) * 0x1p-53 * total;
+        i64 last = 0, found = -1;
+        for (i64 c = 0; c < classes && found < 0; c++) {
+            const double weight = exp((double)widen(x[c]) - top);
+            sum += weight;
+            if (weight > 0)
+                last = c;
+            if (sum > target)
+                found = c;
+        }
+        y[i] = narrow<OTHER>(found < 0 ? last : found);
+    }
+}
+#endif
