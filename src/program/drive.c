@@ -15,9 +15,22 @@ static tutti_status bind_all(tutti_drive *d, tutti_tensor *const *inputs)
     return TUTTI_OK;
 }
 
+static tutti_status launch_all(tutti_drive *d, size_t from, size_t to, bool *ret)
+{
+    *ret = false;
+    for (size_t i = from; i < to; i++)
+        if (d->program->instructions[i].host)
+            return TUTTI_OK;
+    return d->table->launch_all && from < to ? d->table->launch_all(d, from, to, ret) : TUTTI_OK;
+}
+
 /* Another device's failure ends it: the commit point says which. */
 static tutti_status put(tutti_drive *d, size_t from, size_t to, bool committing)
 {
+    bool all;
+    TUTTI_TRY(launch_all(d, from, to, &all));
+    if (all)
+        return TUTTI_OK;
     for (size_t i = from; i < to; i++) {
         if (!committing && d->run->cancelled)
             return TUTTI_OK;

@@ -27,6 +27,9 @@ typedef struct tutti_drive_table {
     /* The input's value, as tutti_executable_table.enqueue says. */
     tutti_status (*feed)(tutti_drive *drive, int input, tutti_tensor *value);
     tutti_status (*launch)(tutti_drive *drive, size_t instruction);
+    /* (optional) Instructions from `from` up to `to`, none of which is for the host, in one go;
+     * *ret false: they are to be launched one by one. */
+    tutti_status (*launch_all)(tutti_drive *drive, size_t from, size_t to, bool *ret);
     /* Done when it returns: waits for what the instruction needs, copies its operands to and from
      * the host. */
     tutti_status (*call_on_host)(tutti_drive *drive, size_t instruction);

@@ -170,6 +170,37 @@ static tutti_status gpu_await(tutti_cuda_gpu *gpu, void *event)
                : GPU(m->gpu, cuEventSynchronize(m->event));
 }
 
+/* ---- recordings: CUDA graphs ---- */
+
+static tutti_status gpu_record_begin(tutti_cuda_gpu *gpu)
+{
+    TUTTI_TRY(enter(gpu));
+    return GPU(gpu, cuStreamBeginCapture(gpu->on.stream, TUTTI_CU_CAPTURE_THREAD));
+}
+
+static tutti_status gpu_record_end(tutti_cuda_gpu *gpu, void **ret_recording)
+{
+    tutti_cu_graph graph = NULL;
+    tutti_cu_graph_exec exec = NULL;
+    TUTTI_TRY(GPU(gpu, cuStreamEndCapture(gpu->on.stream, &graph)));
+    tutti_status status = GPU(gpu, cuGraphInstantiateWithFlags(&exec, graph, 0));
+    (void)gpu->on.device->cu->cuGraphDestroy(graph);
+    *ret_recording = exec;
+    return status;
+}
+
+static tutti_status gpu_replay(tutti_cuda_gpu *gpu, void *recording)
+{
+    TUTTI_TRY(enter(gpu));
+    return GPU(gpu, cuGraphLaunch(recording, gpu->on.stream));
+}
+
+static void gpu_forget_recording(tutti_cuda_gpu *gpu, void *recording)
+{
+    if (recording && enter(gpu) == TUTTI_OK)
+        (void)gpu->on.device->cu->cuGraphExecDestroy(recording);
+}
+
 /* ---- kernels ---- */
 
 static tutti_cuda_entry *entries;
@@ -244,5 +275,9 @@ const tutti_cuda_gpu_table tutti_cuda_gpus = {.count = gpu_count,
                                               .record = gpu_record,
                                               .await = gpu_await,
                                               .forget = gpu_forget,
+                                              .record_begin = gpu_record_begin,
+                                              .record_end = gpu_record_end,
+                                              .replay = gpu_replay,
+                                              .forget_recording = gpu_forget_recording,
                                               .pick = gpu_pick,
                                               .launch = gpu_launch};

@@ -30,6 +30,12 @@ typedef struct tutti_cuda_gpu_table {
     tutti_status (*record)(tutti_cuda_gpu *gpu, void **ret_event);
     tutti_status (*await)(tutti_cuda_gpu *gpu, void *event); /* gpu NULL: the host does */
     void (*forget)(void *event);
+    /* What the calling thread launches between these two is recorded, not done; a recording can be
+     * launched as often as one likes. One thread at a time. */
+    tutti_status (*record_begin)(tutti_cuda_gpu *gpu);
+    tutti_status (*record_end)(tutti_cuda_gpu *gpu, void **ret_recording);
+    tutti_status (*replay)(tutti_cuda_gpu *gpu, void *recording);
+    void (*forget_recording)(tutti_cuda_gpu *gpu, void *recording); /* NULL is fine */
     /* The best kernel for a node, or NULL. */
     const tutti_kernel *(*pick)(const tutti_kernel_query *query);
     /* `fault`: NULL, or where a kernel that can fail writes the least place of a bad value. */

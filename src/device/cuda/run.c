@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/world.h"
 #include "program/trace.h"
@@ -116,6 +117,58 @@ static tutti_status gpu_launch(tutti_drive *drive, size_t i)
     tutti_status status = device->table->launch(device->gpu, instruction->kernel, call,
                                                 fault_of(f, i), f->executable->deterministic);
     return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
+}
+
+/* Addresses that may differ from run to run. */
+static uint64_t addresses(const tutti_gpu_frame *f)
+{
+    const tutti_program *program = f->drive.program;
+    uint64_t key =
+        tutti__hash_bytes(0, f->variables, (size_t)program->variable_count * sizeof *f->variables);
+    return tutti__hash_bytes(key, f->fed, (size_t)program->input_count * sizeof *f->fed);
+}
+
+static tutti_status record(tutti_gpu_frame *f, size_t from, size_t to, tutti_gpu_recording *r)
+{
+    const tutti_gpu_device *device = f->executable->device;
+    tutti_error before;
+    TUTTI_TRY(device->table->record_begin(device->gpu));
+    tutti_status status = TUTTI_OK;
+    for (size_t i = from; status == TUTTI_OK && i < to; i++)
+        status = gpu_launch(&f->drive, i);
+    tutti__error_capture(status, &before);
+    tutti_status ended = device->table->record_end(device->gpu, &r->own);
+    return status == TUTTI_OK ? ended : tutti__error_restore(&before);
+}
+
+/* The first time one by one, the second time recorded, from then on replayed, as long as nothing
+ * lies elsewhere. What cannot be recorded is launched one by one for ever. */
+static tutti_status gpu_launch_all(tutti_drive *drive, size_t from, size_t to, bool *ret)
+{
+    enum { FEW = 3 }; /* a graph's launch costs as much as these */
+    tutti_gpu_frame *f = frame_of(drive);
+    const tutti_gpu_device *device = f->executable->device;
+    tutti_gpu_recording *r = &f->recordings[from >= drive->program->commit_at];
+    uint64_t key = addresses(f);
+    if (to - from < FEW || r->refused)
+        return TUTTI_OK;
+    if (key != r->key || !r->launched) {
+        r->launched = true;
+        r->key = key;
+        device->table->forget_recording(device->gpu, r->own);
+        r->own = NULL;
+        return TUTTI_OK;
+    }
+    if (!r->own && record(f, from, to, r) != TUTTI_OK) {
+        r->refused = true;
+        r->own = NULL;
+        tutti__log(TUTTI_LOG_INFO, "%s: a step is launched one kernel after the other: %s",
+                   drive->context.device->name, tutti_error_message());
+        tutti__error_forget();
+        return TUTTI_OK;
+    }
+    *ret = true;
+    return device->table->replay(device->gpu, r->own);
 }
 
 /* ---- on the host ---- */
@@ -354,6 +407,7 @@ static const tutti_drive_table gpu_drive = {.fence = gpu_fence,
                                             .bind = gpu_bind,
                                             .feed = gpu_feed,
                                             .launch = gpu_launch,
+                                            .launch_all = gpu_launch_all,
                                             .call_on_host = gpu_call_on_host,
                                             .pass = gpu_pass,
                                             .settle = gpu_settle,
@@ -366,6 +420,8 @@ void tutti__gpu_frame_destroy(tutti_gpu_frame *f)
     const tutti_gpu_device *device = f->executable->device;
     if (f->memory)
         device->table->release(device->gpu, f->memory);
+    for (size_t i = 0; i < TUTTI_COUNT(f->recordings); i++)
+        device->table->forget_recording(device->gpu, f->recordings[i].own);
     free(f->drive.calls);
     free(f->drive.snapshots);
     free(f->drive.context.dynamic);

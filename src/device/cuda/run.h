@@ -28,6 +28,14 @@ typedef struct tutti_gpu_executable {
     struct tutti_gpu_frame *frames;
 } tutti_gpu_executable;
 
+/* A stretch of the program as one CUDA graph: what is before the commit, or the commit. */
+typedef struct tutti_gpu_recording {
+    uint64_t key;  /* of the addresses that it was recorded with */
+    bool launched; /* one by one with that key: all is compiled */
+    bool refused;
+    void *own; /* or NULL */
+} tutti_gpu_recording;
+
 /* Free again when all of its run is enqueued: what comes next on the stream comes after that. */
 typedef struct tutti_gpu_frame {
     tutti_drive drive;
@@ -38,7 +46,8 @@ typedef struct tutti_gpu_frame {
     void **variables;       /* by slot: on the device */
     const char **fed;       /* by slot: an input that lies on the device; or NULL */
     tutti_tensor **sources; /* and what holds it */
-    bool passing;           /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
+    tutti_gpu_recording recordings[2];
+    bool passing; /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
 } tutti_gpu_frame;
 
 tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
