@@ -79,9 +79,10 @@ test-ssh: all ## the launcher over real ssh: installs openssh, starts daemons of
 	@tools/deps.sh --quiet ssh
 	@tests/cluster/run.sh $(BUILD) ssh
 
-test-gpu: configure ## our kernels, cuBLASLt and cuDNN on an NVIDIA GPU beside the CPU in f64, and timed; ARGS='norm step'
-	@$(call ninja, src/device/cuda/lab/cuda_lab)
+test-gpu: configure ## our kernels, cuBLASLt and cuDNN on an NVIDIA GPU beside the CPU in f64, and timed, and every operator beside its reference; ARGS='norm step'
+	@$(call ninja, src/device/cuda/lab/cuda_lab src/device/cuda/lab/cuda_operators)
 	@$(BUILD)/src/device/cuda/lab/cuda_lab $(ARGS) || [ $$? = 77 ]
+	@[ -n "$(ARGS)" ] || $(BUILD)/src/device/cuda/lab/cuda_operators || [ $$? = 77 ]
 
 test-mpi: ## the engine mpi under the real OpenMPI and MPICH: installs both, builds their modules
 	@tools/deps.sh --quiet mpi

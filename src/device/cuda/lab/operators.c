@@ -269,6 +269,80 @@ static void check_fused(bench *b)
     printf("%-28s %4d cases\n", "fused", lab_fused_count());
 }
 
+/* Several variables by one launch: as each by itself. */
+static tutti_status run_together(bench *b, one *o, int count, tutti_kernel_call *calls,
+                                 tutti_cuda_call *together, tutti_view (*inputs)[MOST])
+{
+    const tutti_sample *s = o->sample;
+    for (int i = 0; i < count; i++) {
+        calls[i] = calls[0];
+        for (int k = 0; k < s->input_count; k++) {
+            inputs[i][k] = o->inputs[k];
+            if (!s->types[k].handle)
+                continue;
+            TUTTI_TRY(view_type(b, &s->types[k], &inputs[i][k]));
+            TUTTI_TRY(TUTTI_CU(b->call.on.device,
+                               cuMemcpyDtoDAsync((tutti_cu_pointer)(uintptr_t)inputs[i][k].data,
+                                                 tutti__cuda_in(&b->call, k),
+                                                 bytes_of(s->values[k]), b->call.on.stream)));
+        }
+        calls[i].inputs = inputs[i];
+        together[i] = b->call;
+        together[i].call = &calls[i];
+    }
+    for (int i = 0; i < count; i++) { /* the new value lies in the variable */
+        calls[i].outputs = inputs[i];
+        if (!o->kernel->joins(&together[0], &together[i]))
+            complain(b, o, "joins", "calls that are alike do not");
+    }
+    TUTTI_TRY(o->kernel->run_many(together, count));
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < s->input_count; k++) {
+            tutti_tensor *actual = NULL;
+            if (!s->types[k].handle)
+                continue;
+            TUTTI_TRY(fetch(b, &inputs[i][k], &actual));
+            check_tensor(b, o, actual, o->updated[k], "variable beside others");
+            tutti_tensor_release(actual);
+        }
+    return TUTTI_OK;
+}
+
+static tutti_status check_together(bench *b, const char *op, int count)
+{
+    tutti_sample *sample;
+    TUTTI_TRY(tutti__sample_parse(tutti_op_find(op), tutti_op_find(op)->samples[0], 11, &sample));
+    one o = {.sample = sample,
+             .query = {.node = tutti__sample_rule(sample), .threads = 1, .deterministic = true}};
+    tutti_kernel_call *calls = calloc((size_t)count, sizeof *calls);
+    tutti_cuda_call *together = calloc((size_t)count, sizeof *together);
+    tutti_view(*inputs)[MOST] = calloc((size_t)count, sizeof *inputs);
+    o.kernel = tutti__cuda_kernel_pick(&o.query);
+    for (int i = 0; i < sample->input_count; i++)
+        TUTTI_TRY(tutti_tensor_from(tutti_tensor_dtype(sample->values[i]),
+                                    tutti_tensor_rank(sample->values[i]),
+                                    tutti_tensor_dims(sample->values[i]),
+                                    tutti_tensor_data(sample->values[i]), &o.updated[i]));
+    TUTTI_TRY(tutti__sample_run_on(sample, o.updated, sample->attrs, o.expected));
+    o.workspace = o.kernel->workspace(&o.query);
+    calls[0] = (tutti_kernel_call){.op = sample->op,
+                                   .name = op,
+                                   .attrs = sample->attrs,
+                                   .attr_count = sample->attr_count,
+                                   .input_count = sample->input_count,
+                                   .output_count = sample->output_count,
+                                   .inputs = o.inputs,
+                                   .outputs = o.outputs};
+    b->call.call = &calls[0];
+    TUTTI_TRY(lay_out(b, &o, &calls[0]));
+    tutti_status status = run_together(b, &o, count, calls, together, inputs);
+    printf("%-28s %4d variables at once\n", op, count);
+    free(calls);
+    free(together);
+    free(inputs);
+    return status;
+}
+
 static bool wanted(const char *name, int argc, char **argv)
 {
     bool any = argc <= 1;
@@ -317,6 +391,10 @@ int main(int argc, char **argv)
             check_operator(&own, tutti__op_table[i]);
     if (part == 0 && wanted("fused", argc, argv))
         check_fused(&own);
+    static const char *const updates[] = {"adam_update", "sgd_update", "lion_update"};
+    for (size_t i = 0; i < TUTTI_COUNT(updates) && part == 0 && !list; i++)
+        if (wanted(updates[i], argc, argv) && check_together(&own, updates[i], 70) != TUTTI_OK)
+            own.failed++, printf("FAIL %s at once: %s\n", updates[i], tutti_error_message());
     printf("%d samples ran, %d failures, %d samples without a kernel\n", own.ran, own.failed,
            own.without);
     return own.failed > 0;
