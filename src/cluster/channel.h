@@ -11,6 +11,8 @@ typedef struct tutti_channel tutti_channel;
 /* A rank opens at most so many to each other one: for them it asks the system for descriptors. */
 enum { TUTTI_CHANNELS_EACH = 16 };
 enum { TUTTI_CHANNEL_NUMBERS = 64 }; /* they are numbered below that */
+/* The one that is for after a verdict: opening it waits although the membership has failed. */
+enum { TUTTI_CHANNEL_AFTER_VERDICT = TUTTI_CHANNEL_NUMBERS - 1 };
 
 /* Both ranks call it with the same number; the lower rank connects, the higher accepts. Blocks
  * until the stream stands, the deadline passes or the membership fails. A pair may be opened only

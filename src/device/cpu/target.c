@@ -6,6 +6,7 @@
 #include "device/cpu/frame.h"
 #include "device/cpu/gemm/tile.h"
 #include "program/debug.h"
+#include "program/kill.h"
 #include "program/trace.h"
 
 static const tutti_param devices_param =
@@ -69,6 +70,7 @@ static tutti_status cpu_compile(tutti_device *device, const tutti_partition *par
     e->executable = (tutti_executable){.table = &cpu_table, .shadows = e->program->shadows};
     pthread_mutex_init(&e->lock, NULL);
     e->looks = tutti__debug_nan();
+    e->kills = tutti__kill_counts();
     e->lane = tutti__trace_name(device->name);
     *ret = &e->executable;
     return TUTTI_OK;

@@ -308,16 +308,23 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
     return status;
 }
 
+static void finish(const tutti_run *run)
+{
+    if (run->numbered && run->rendezvous->writes)
+        tutti__state_count(run->state);
+    tutti__state_commit_end(run->state);
+}
+
 void tutti__commit_end(tutti_run *run)
 {
     tutti_rendezvous *r = run->rendezvous;
     if (r->partitions == 1) {
-        tutti__state_commit_end(run->state);
+        finish(run);
         return;
     }
     pthread_mutex_lock(&r->lock);
     bool last = ++r->left == r->partitions;
     pthread_mutex_unlock(&r->lock);
     if (last)
-        tutti__state_commit_end(run->state);
+        finish(run);
 }

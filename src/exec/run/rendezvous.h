@@ -17,6 +17,7 @@ typedef struct tutti_rendezvous {
     int left;                 /* it */
     tutti_error error;        /* the first */
     bool advances;            /* the counter that the run has a ticket for */
+    bool writes;              /* some variable: the commit is a version */
     int update_count;         /* variables that must be nobody's claim when the commit begins */
     tutti_state_variable *const *updates;
 } tutti_rendezvous;

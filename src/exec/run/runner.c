@@ -110,6 +110,7 @@ static tutti_status run_pieces(const tutti_plan *plan, tutti_run *run, tutti_ten
         run->ticket = tutti__ticket_take(run->state, plan->counter);
     tutti__rendezvous_init(&rendezvous, plan->piece_count);
     rendezvous.advances = advances(plan, run);
+    rendezvous.writes = plan->updated.count > 0;
     if (!plan->shadows) {
         rendezvous.update_count = (int)plan->updated.count;
         rendezvous.updates = plan->updated.data;
@@ -154,6 +155,13 @@ static tutti_status run_in_axis_group(const tutti_plan *plan, tutti_run *run,
     return status;
 }
 
+/* Who is left holds one version before the run returns its error. */
+static tutti_status fail(const tutti_run *run, tutti_status status)
+{
+    tutti__axis_group_fail(run->axis_group, status);
+    return tutti__axis_group_survive(run->axis_group, status);
+}
+
 tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
                              tutti_tensor **ret_results)
 {
@@ -170,7 +178,7 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
     if (status == TUTTI_OK)
         status = run_in_axis_group(plan, run, values, results);
     if (status != TUTTI_OK && plan->meets && !(plan->dries && status == TUTTI_OUT_OF_RANGE))
-        tutti__axis_group_fail(run->axis_group, status);
+        status = fail(run, status);
     for (size_t i = 0; i < count; i++) {
         if (status == TUTTI_OK && i < wanted)
             ret_results[i] = results[i];

@@ -58,6 +58,8 @@ tutti_status tutti__axis_group_close(tutti_axis_group *axis_group)
     tutti__axis_group_trace_close(axis_group);
     tutti_status status = tutti_comm_close(axis_group->world);
     TUTTI_VEC_FREE(&axis_group->agreed);
+    TUTTI_VEC_FREE(&axis_group->states);
+    pthread_mutex_destroy(&axis_group->surviving);
     free(axis_group->over);
     free(axis_group->diaries);
     free(axis_group->cost);
@@ -284,6 +286,7 @@ void tutti__axis_group_runs_init(tutti_axis_group *axis_group)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&axis_group->runs_lock, NULL);
+    pthread_mutex_init(&axis_group->surviving, NULL);
     pthread_cond_init(&axis_group->met, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }

@@ -116,6 +116,8 @@ static tutti_status agree(tutti_strategy *strategy, int64_t rows, tutti_likeness
     if (status == TUTTI_OK && like && workers > 1)
         status = share_likeness(strategy, all, like);
     free(all);
+    if (status != TUTTI_OK && workers > 1)
+        status = tutti__axis_group_survive(strategy->axis_group, status);
     *ret_batch = strategy->counted;
     return status;
 }
