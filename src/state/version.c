@@ -75,8 +75,8 @@ static tutti_status version_prepare(tutti_state *state, const tutti_version_valu
 {
     for (size_t v = 0; v < values->count; v++) {
         tutti_piece *piece;
-        for (size_t i = 0;
-             (piece = tutti__piece_at(state, values->list[v].variable, i)) != NULL; i++) {
+        for (size_t i = 0; (piece = tutti__piece_at(state, values->list[v].variable, i)) != NULL;
+             i++) {
             version_fresh one = {piece, NULL};
             TUTTI_TRY(tutti__piece_copy(piece, values->list[v].value, true, &one.value));
             if (!TUTTI_VEC_PUSH(fresh, one)) {

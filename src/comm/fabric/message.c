@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kill.h"
 #include "base/memory.h"
 #include "comm/fabric/serve.h"
 
@@ -376,6 +377,7 @@ void tutti__fabric_take_in(tutti_fabric *fabric)
 void tutti__fabric_send(tutti_fabric *fabric, tutti_fabric_message *message)
 {
     tutti_stream *stream = &fabric->streams[message->peer];
+    tutti__kill_point();
     pthread_mutex_lock(&fabric->lock);
     bool alone = !stream->sending.first;
     post(fabric, message);

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kill.h"
 #include "device/cpu/frame.h"
 #include "device/cpu/nan.h"
-#include "program/kill.h"
 #include "program/trace.h"
 
 static tutti_status run_bind(const tutti_program *program, tutti_cpu_frame *f, tutti_run *run,

@@ -1,12 +1,12 @@
 /* target.c: the CPU as a device: logical devices that split the cores. */
 #include <stdlib.h>
 
+#include "base/kill.h"
 #include "base/params.h"
 #include "device/cpu/conv/winograd_setting.h"
 #include "device/cpu/frame.h"
 #include "device/cpu/gemm/tile.h"
 #include "program/debug.h"
-#include "program/kill.h"
 #include "program/trace.h"
 
 static const tutti_param devices_param =

@@ -314,9 +314,9 @@ static void give_orders(survival *s, const int *giver)
     for (int r = 0; r < s->members->size; r++) {
         orders orders = {.best = s->result.best};
         for (size_t i = 0; i < orders.best.count; i++)
-            orders.duty[i] = giver[i] == r                                 ? DUTY_GIVE
+            orders.duty[i] = giver[i] == r                            ? DUTY_GIVE
                              : s->all[r].of[i] < s->result.best.of[i] ? DUTY_GET
-                                                                          : DUTY_NONE;
+                                                                      : DUTY_NONE;
         if (s->channels[r] &&
             survivors_send(s->channels[r], &orders, sizeof orders, s->until) != TUTTI_OK)
             lose(s, r);
@@ -344,8 +344,8 @@ static void conclude(survival *s)
     int own = s->members->rank;
     s->all[own] = own_versions(s);
     for (int r = 0; r < s->members->size; r++) {
-        if (s->channels[r] && survivors_recv(s->channels[r], &s->all[r], sizeof s->all[r],
-                                             s->until) != TUTTI_OK)
+        if (s->channels[r] &&
+            survivors_recv(s->channels[r], &s->all[r], sizeof s->all[r], s->until) != TUTTI_OK)
             lose(s, r);
         if ((r == own || s->channels[r]) && holds(&s->all[r], &s->result.best))
             tutti__ranks_add(&s->result.hold, r);
@@ -397,8 +397,8 @@ static tutti_status follow_above(survival *s)
 {
     tutti_channel *channel;
     int chief = s->members->rank == 0 ? 1 : 0;
-    TUTTI_TRY(tutti__channel_open(s->members, chief, TUTTI_CHANNEL_AFTER_VERDICT, s->until,
-                                  &channel));
+    TUTTI_TRY(
+        tutti__channel_open(s->members, chief, TUTTI_CHANNEL_AFTER_VERDICT, s->until, &channel));
     tutti_status status = follow(s, channel);
     tutti__channel_close(channel);
     return status;
@@ -429,12 +429,11 @@ static tutti_status survivors_tell(const survival *s, tutti_status came, const t
     if (came == TUTTI_OK) {
         write_ranks(&s->result.hold, size, &text);
         tutti__text_add(&text, tutti__ranks_count(&s->result.hold, size) == 1 ? " holds version "
-                                                                             : " hold version ");
+                                                                              : " hold version ");
         write_versions(&s->result.best, &text);
     }
     if (came != TUTTI_OK || !holds(&own, &s->result.best)) {
-        tutti__text_add(&text, "%srank %d holds version ", text.size ? ", " : "",
-                        s->members->rank);
+        tutti__text_add(&text, "%srank %d holds version ", text.size ? ", " : "", s->members->rank);
         write_versions(&own, &text);
         if (came != TUTTI_OK)
             tutti__text_add(&text, ", and the others could not be asked for theirs");
@@ -443,8 +442,8 @@ static tutti_status survivors_tell(const survival *s, tutti_status came, const t
         tutti__text_add(&text, "; not reached: ");
         write_ranks(&s->result.silent, size, &text);
     }
-    tutti_status status = tutti_fail(cause->status, "%s; %s", cause->message,
-                                     text.failed ? "" : text.data);
+    tutti_status status =
+        tutti_fail(cause->status, "%s; %s", cause->message, text.failed ? "" : text.data);
     tutti__text_free(&text);
     return status;
 }

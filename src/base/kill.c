@@ -1,5 +1,5 @@
 /* kill.c: see kill.h. */
-#include "program/kill.h"
+#include "base/kill.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -32,7 +32,8 @@ void tutti__kill_begin(void)
 
 void tutti__kill_point(void)
 {
-    if (atomic_load(&begun) && atomic_fetch_add(&count, 1) + 1 == kill_at())
+    if (atomic_load_explicit(&begun, memory_order_relaxed) &&
+        atomic_fetch_add(&count, 1) + 1 == kill_at())
         raise(SIGKILL);
 }
 

@@ -1,7 +1,8 @@
 /* kill.h: for tests: TUTTI_KILL_AT=N ends this process by SIGKILL at boundary N between
- * instructions, counted over all of its devices from the first commit of a whole run on. */
-#ifndef TUTTI_PROGRAM_KILL_H
-#define TUTTI_PROGRAM_KILL_H
+ * instructions, and between the messages of their collectives, counted over all of its threads from
+ * the first commit of a whole run on. */
+#ifndef TUTTI_BASE_KILL_H
+#define TUTTI_BASE_KILL_H
 
 #include <stdbool.h>
 #include <stdint.h>
