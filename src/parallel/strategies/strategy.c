@@ -1,4 +1,5 @@
 /* strategy.c: strategies by name, their devices and their axis group. */
+#include "comm/comm.h"
 #include "parallel/strategies/strategy.h"
 
 #include <stdio.h>
@@ -450,4 +451,24 @@ void tutti_strategy_leave(void)
 tutti_strategy *tutti_strategy_current(void)
 {
     return depth > 0 && depth <= MOST_NESTED ? entered[depth - 1] : NULL;
+}
+
+/* ---- what verdicts say of the training ---- */
+
+static tutti_membership *members_of(const tutti_strategy *s)
+{
+    return s && s->axis_group && s->axis_group->world ? s->axis_group->world->fabric->membership
+                                                      : NULL;
+}
+
+void tutti__strategy_at_step(const tutti_strategy *strategy, int64_t step)
+{
+    if (members_of(strategy))
+        tutti__membership_at_step(members_of(strategy), step);
+}
+
+void tutti__strategy_saved(const tutti_strategy *strategy, int64_t step, const char *path)
+{
+    if (members_of(strategy))
+        tutti__membership_saved(members_of(strategy), step, path);
 }
