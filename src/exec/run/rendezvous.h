@@ -10,7 +10,7 @@
 typedef struct tutti_rendezvous {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    tutti_map slots;          /* channel → slot */
+    struct tutti_rendezvous_slot *slots[64]; /* by a hash of the channel */
     _Atomic unsigned changes; /* counts what others may wait for; changed under the lock */
     int partitions;           /* of the run */
     int arrived;              /* at the commit point */

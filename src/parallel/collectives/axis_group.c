@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/recycle.h"
 #include "base/status.h"
 #include "base/world.h"
 #include "comm/comm.h"
@@ -216,7 +217,7 @@ static tutti_status gather_on_two_levels(tutti_axis_group *axis_group, int local
 {
     tutti_comm *inner = axis_group->inner[local];
     int processes = axis_group->size / axis_group->local;
-    int64_t total = 0, *sums = calloc((size_t)processes, sizeof *sums);
+    int64_t total = 0, *sums = tutti__recycle_zeros((size_t)processes, sizeof *sums);
     tutti_status status =
         sums ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to gather from %d", processes);
     int64_t before = 0;
@@ -228,7 +229,7 @@ static tutti_status gather_on_two_levels(tutti_axis_group *axis_group, int local
     if (status == TUTTI_OK && local == 0)
         status = tutti_comm_all_gather_uneven(axis_group->world, out + (size_t)before * size, sums,
                                               out, dtype, options);
-    free(sums);
+    tutti__recycle_free(sums);
     if (status == TUTTI_OK)
         status = tutti_comm_broadcast(inner, out, total, dtype, 0, options);
     else
