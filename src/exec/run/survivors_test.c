@@ -20,7 +20,8 @@ enum { MOST = 4, STEPS = 3, ROWS = 8, PORT_TAKEN = 77, TRIES = 5 };
 
 typedef struct kill_job {
     int workers, victim;
-    int64_t kill_at; /* -1: nobody is killed */
+    int64_t kill_at;  /* -1: at no boundary */
+    unsigned kill_us; /* > 0: so long after its variables are there */
     const char *engine, *devices, *reduction;
 } kill_job;
 
@@ -118,6 +119,8 @@ static tutti_status kill_worker(const kill_job *job, const char *workers, int ra
     if (tutti_strategy_check(s) != TUTTI_OK) /* another test has taken its port */
         _exit(PORT_TAKEN);
     TUTTI_TRY(kill_open(s, &n));
+    if (rank == job->victim && job->kill_us > 0)
+        ualarm(job->kill_us, 0);
     tutti_status status = kill_steps(&n);
     if (status == TUTTI_OK) /* all end together, as a program does that goes on to evaluate */
         status = tutti_strategy_agree(s, 1, &batch);
@@ -146,10 +149,11 @@ static bool kill_try(const kill_job *job, held *ret, bool *ret_killed)
     int pipes[MOST][2], first = -1;
     bool taken = false;
     *ret_killed = false;
-    snprintf(what, sizeof what, "%d workers over %s, %s%s%s: rank %d killed at boundary %" PRId64,
+    snprintf(what, sizeof what,
+             "%d workers over %s, %s%s%s: rank %d killed at boundary %" PRId64 " after %u us",
              job->workers, job->engine, job->devices ? job->devices : "cpu:0",
              job->reduction ? ", " : "", job->reduction ? job->reduction : "", job->victim,
-             job->kill_at);
+             job->kill_at, job->kill_us);
     tutti__test_addresses(job->workers, workers, sizeof workers);
     for (int r = 0; r < job->workers; r++) {
         CHECK(pipe(pipes[r]) == 0);
@@ -213,6 +217,11 @@ static void kill_sweep(kill_job job, int samples)
         /* Boundaries are not always as many, and the others may need nothing of it any more. */
         if (killed && ret[other].failed)
             CHECK_CONTAINS(ret[other].message, " version ");
+    }
+    job.kill_at = -1;
+    for (int i = 0; i < (all ? 100 : 2); i++) {
+        job.kill_us = 100 + (unsigned)(i * 7919 + job.workers * 331) % 4000;
+        kill_run(&job, ret);
     }
 }
 
