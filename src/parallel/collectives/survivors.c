@@ -281,13 +281,28 @@ static int64_t wait_for(const survival *s, int rank)
     return rank == s->verdict.rank && soon < s->until ? soon : s->until;
 }
 
+/* The channel between this rank and another: lower ones call, which is waited for until `until`, or
+ * until that one has ended. */
+static tutti_status meet(const survival *s, int rank, int64_t until, tutti_channel **ret)
+{
+    const int64_t look_ns = 300 * (int64_t)MILLISECOND;
+    for (;;) {
+        int64_t soon = tutti__now_ns() + look_ns;
+        bool waits = rank < s->members->rank;
+        tutti_status status = tutti__channel_open(s->members, rank, TUTTI_CHANNEL_AFTER_VERDICT,
+                                                  waits && soon < until ? soon : until, ret);
+        if (status == TUTTI_OK || !waits || tutti__now_ns() >= until ||
+            !tutti__channel_listens(s->members, rank))
+            return status;
+    }
+}
+
 static void call_all(survival *s)
 {
     for (int r = 0; r < s->members->size; r++) {
         if (r == s->members->rank || is_gone(s, r))
             continue;
-        if (tutti__channel_open(s->members, r, TUTTI_CHANNEL_AFTER_VERDICT, wait_for(s, r),
-                                &s->channels[r]) != TUTTI_OK)
+        if (meet(s, r, wait_for(s, r), &s->channels[r]) != TUTTI_OK)
             lose(s, r);
     }
     for (int r = 0; r < s->members->size; r++)
@@ -381,9 +396,7 @@ static tutti_status lead_or_follow(survival *s)
     int own = s->members->rank;
     for (int chief = 0; chief < own; chief++) {
         tutti_channel *channel;
-        if (chief == s->verdict.rank ||
-            tutti__channel_open(s->members, chief, TUTTI_CHANNEL_AFTER_VERDICT, s->until,
-                                &channel) != TUTTI_OK)
+        if (chief == s->verdict.rank || meet(s, chief, s->until, &channel) != TUTTI_OK)
             continue;
         tutti_status status = follow(s, channel);
         tutti__channel_close(channel);
