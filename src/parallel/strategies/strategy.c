@@ -1,6 +1,6 @@
 /* strategy.c: strategies by name, their devices and their axis group. */
-#include "comm/comm.h"
 #include "parallel/strategies/strategy.h"
+#include "comm/comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -471,4 +471,11 @@ void tutti__strategy_saved(const tutti_strategy *strategy, int64_t step, const c
 {
     if (members_of(strategy))
         tutti__membership_saved(members_of(strategy), step, path);
+}
+
+tutti_status tutti__strategy_survive(const tutti_strategy *strategy, tutti_status status)
+{
+    return status != TUTTI_OK && members_of(strategy)
+               ? tutti__axis_group_survive(strategy->axis_group, status)
+               : status;
 }

@@ -69,6 +69,8 @@ tutti_status tutti__strategy_check_wire(const tutti_strategy *strategy, int host
  * that is written; nothing for one process. `strategy` may be NULL. */
 void tutti__strategy_at_step(const tutti_strategy *strategy, int64_t step);
 void tutti__strategy_saved(const tutti_strategy *strategy, int64_t step, const char *path);
+/* tutti__axis_group_survive, of a failure between two runs. `strategy` may be NULL. */
+tutti_status tutti__strategy_survive(const tutti_strategy *strategy, tutti_status status);
 
 /* ---- input.c ---- */
 /* What this process reads under a policy; NULL where there is one process. */
