@@ -17,7 +17,7 @@ ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(jobs) $(1); \
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-random test-gpu unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-random test-kills test-gpu unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -69,6 +69,10 @@ test-strategies: all ## every example under every strategy, engine and kind of d
 test-random: configure ## random graphs in every way of running against reference kernels; ARGS='--from 5000 --seeds 1000'
 	@$(call ninja, tests/random/random_graphs)
 	@$(BUILD)/tests/random/random_graphs --seeds 300 $(ARGS)
+
+test-kills: configure ## a process of small jobs is killed at every boundary between instructions and messages, and at random times
+	@$(call ninja, tutti_tests)
+	@TUTTI_TEST_KILLS=all $(BUILD)/tutti_tests --timeout 3600 survivors_hold
 
 test-slurm: all ## the resolver for Slurm under the real Slurm: installs and starts it (Debian, root)
 	@$(call ninja, tests/cluster/cluster_member)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/recycle.h"
+
 enum { ALIGNMENT = 16, FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
 
 /* used <= size; both count bytes of `memory` and are multiples of ALIGNMENT. */
@@ -25,7 +27,7 @@ static block *add_block(tutti_arena *arena, size_t need)
         size = LARGEST_STEP;
     if (size < need)
         size = need;
-    block *added = malloc(sizeof *added + size);
+    block *added = tutti__recycle_take(sizeof *added + size);
     if (added == NULL)
         return NULL;
     *added = (block){.next = arena->blocks, .size = size};
@@ -101,7 +103,7 @@ static void free_all_but(tutti_arena *arena, const block *kept)
     for (block *b = arena->blocks, *next; b != NULL; b = next) {
         next = b->next;
         if (b != kept)
-            free(b);
+            tutti__recycle_give(b, sizeof *b + b->size);
     }
 }
 

@@ -25,6 +25,24 @@ static tutti_status connect_to(const tutti_heartbeat *heartbeat, int rank, int *
     return *ret_socket >= 0 ? TUTTI_OK : TUTTI_IO;
 }
 
+bool tutti__channel_listens(tutti_membership *membership, int rank)
+{
+    const int64_t answer_ns = 300000000;
+    const tutti_world *world = tutti__world();
+    tutti_error before;
+    int socket;
+    tutti__error_capture(TUTTI_OK, &before);
+    bool listens = connect_to(membership->heartbeat, rank, &socket) == TUTTI_OK;
+    if (listens) {
+        tutti_wait wait = {socket, TUTTI_WAIT_WRITE, 0};
+        listens = world->wait(world->self, &wait, 1, answer_ns) > 0 &&
+                  world->connected(world->self, socket) == 0;
+        world->close_socket(world->self, socket);
+    }
+    tutti__error_restore(&before);
+    return listens;
+}
+
 bool tutti__call_begin(tutti_heartbeat *heartbeat, int rank)
 {
     tutti_error before;

@@ -33,17 +33,17 @@ static tutti_status await_caller(tutti_membership *membership, int peer, uint32_
                                  int64_t deadline_ns, tutti_wire *ret_wire)
 {
     tutti_heartbeat *heartbeat = membership->heartbeat;
-    bool in_time = true, found;
+    bool in_time = true, found, after = number == TUTTI_CHANNEL_AFTER_VERDICT;
     char why[300];
     pthread_mutex_lock(&heartbeat->lock);
     while (!(found = take_caller(heartbeat, peer, number, ret_wire)) &&
-           !tutti__membership_failed(membership) && in_time)
+           (after || !tutti__membership_failed(membership)) && in_time)
         in_time = tutti__heartbeat_wait(heartbeat, deadline_ns);
     bool starved = heartbeat->starved;
     pthread_mutex_unlock(&heartbeat->lock);
     if (found)
         return TUTTI_OK;
-    if (tutti__membership_failed(membership))
+    if (!after && tutti__membership_failed(membership))
         return tutti__membership_fail(membership);
     tutti__descriptors_text(EMFILE, why, sizeof why);
     return tutti_fail(TUTTI_DEADLINE,
@@ -60,7 +60,8 @@ static tutti_status dial_peer(tutti_membership *membership, int peer, uint32_t n
     tutti_status status =
         tutti__dial(membership->heartbeat, p->address, p->port, TUTTI_PURPOSE_CHANNEL, peer, number,
                     deadline_ns, ret_wire, reached);
-    if (status != TUTTI_OK && tutti__membership_failed(membership))
+    if (status != TUTTI_OK && number != TUTTI_CHANNEL_AFTER_VERDICT &&
+        tutti__membership_failed(membership))
         return tutti__membership_fail(membership);
     return status;
 }

@@ -11,6 +11,8 @@ typedef struct tutti_channel tutti_channel;
 /* A rank opens at most so many to each other one: for them it asks the system for descriptors. */
 enum { TUTTI_CHANNELS_EACH = 16 };
 enum { TUTTI_CHANNEL_NUMBERS = 64 }; /* they are numbered below that */
+/* The one that is for after a verdict: opening it waits although the membership has failed. */
+enum { TUTTI_CHANNEL_AFTER_VERDICT = TUTTI_CHANNEL_NUMBERS - 1 };
 
 /* Both ranks call it with the same number; the lower rank connects, the higher accepts. Blocks
  * until the stream stands, the deadline passes or the membership fails. A pair may be opened only
@@ -18,6 +20,10 @@ enum { TUTTI_CHANNEL_NUMBERS = 64 }; /* they are numbered below that */
 tutti_status tutti__channel_open(tutti_membership *membership, int peer, uint32_t number,
                                  int64_t deadline_ns, tutti_channel **ret_channel);
 void tutti__channel_close(tutti_channel *channel); /* NULL is fine */
+
+/* Whether a process listens where this rank did: false when it has ended. Takes at most a third of a
+ * second. */
+bool tutti__channel_listens(tutti_membership *membership, int rank);
 
 /* Never block. *ret_done is what was taken, 0 when the stream is full or empty for now (poll the
  * fd). TUTTI_CLOSED when the other side ended, TUTTI_IO when the connection broke; then suspect the

@@ -66,6 +66,17 @@ static void heartbeat_look(void *context, uint64_t group, uint64_t sequence, tut
         progress_record->look(progress_record->context, group, sequence, come, absent);
 }
 
+static void heartbeat_training(void *context, size_t size, char *ret_text)
+{
+    const tutti_heartbeat *heartbeat = context;
+    int64_t step = atomic_load(&heartbeat->step);
+    if (step > 0 && heartbeat->saved[0])
+        snprintf(ret_text, size, "during step %lld; last checkpoint: step %lld, %s",
+                 (long long)step, (long long)heartbeat->saved_step, heartbeat->saved);
+    else if (step > 0)
+        snprintf(ret_text, size, "during step %lld", (long long)step);
+}
+
 /* ---- telling others ---- */
 
 void tutti__heartbeat_wake(tutti_heartbeat *heartbeat)
@@ -352,6 +363,7 @@ static tutti_status fill_heartbeat(tutti_heartbeat *heartbeat)
                               .where = heartbeat_where,
                               .arrivals = heartbeat_arrivals,
                               .look = heartbeat_look,
+                              .training = heartbeat_training,
                               .call = heartbeat_call};
     return tutti__roster_init(&heartbeat->roster, &options, &ways, tutti__now_ns());
 }

@@ -60,10 +60,13 @@ struct tutti_heartbeat {
     tutti_recorder recorder;
     pthread_t thread;
     bool running;
+    _Atomic int64_t step; /* of the training, that is under way; 0: there is none */
 
     pthread_mutex_t lock;
     pthread_cond_t changed; /* phase, links, callers, exchange; monotonic clock */
     bool stop;
+    int64_t saved_step; /* of the last checkpoint, in the file `saved`; "": there is none */
+    char saved[200];
     bool starved; /* somebody came, and no descriptor was left for him */
     bool aborted; /* by this rank: the others should have heard of it before it goes */
     tutti_roster roster;

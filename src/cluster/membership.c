@@ -122,6 +122,20 @@ void tutti__membership_set_progress_record(tutti_membership *membership,
     pthread_mutex_unlock(&heartbeat->lock);
 }
 
+void tutti__membership_at_step(tutti_membership *membership, int64_t step)
+{
+    atomic_store_explicit(&membership->heartbeat->step, step, memory_order_relaxed);
+}
+
+void tutti__membership_saved(tutti_membership *membership, int64_t step, const char *path)
+{
+    tutti_heartbeat *heartbeat = membership->heartbeat;
+    pthread_mutex_lock(&heartbeat->lock);
+    heartbeat->saved_step = step;
+    snprintf(heartbeat->saved, sizeof heartbeat->saved, "%s", path);
+    pthread_mutex_unlock(&heartbeat->lock);
+}
+
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank)
 {
     tutti_heartbeat *heartbeat = membership->heartbeat;

@@ -62,6 +62,7 @@ typedef struct tutti_verdict {
     int arrived_count;   /* ranks that had entered it */
     tutti_ranks arrived;
     tutti_ranks absent; /* that are known not to have, where not everybody was asked */
+    char training[300]; /* the step that was under way, the last checkpoint; "": not known */
     char text[1400];    /* all of it, for the user */
 } tutti_verdict;
 
@@ -166,6 +167,10 @@ typedef struct tutti_progress_record {
 /* Zeros: there is none, from when this returns. */
 void tutti__membership_set_progress_record(tutti_membership *membership,
                                            tutti_progress_record progress_record);
+/* For verdicts of this rank: the training step that it is in, from 1; and the last checkpoint that
+ * it has written, of that step. Cheap. */
+void tutti__membership_at_step(tutti_membership *membership, int64_t step);
+void tutti__membership_saved(tutti_membership *membership, int64_t step, const char *path);
 /* Rank 0 only: how late `rank` comes to operations. Zeros elsewhere. */
 tutti_skew tutti__membership_skew(const tutti_membership *membership, int rank);
 /* Rank 0 only: whom the others wait for, and how late it comes; -1: nobody. After _part the last

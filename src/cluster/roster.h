@@ -41,6 +41,8 @@ typedef struct tutti_roster_ways {
     /* Adds who else is known to have come to an operation, and not to have; (optional) */
     void (*look)(void *context, uint64_t group, uint64_t sequence, tutti_ranks *come,
                  tutti_ranks *absent);
+    /* The training step that is under way here and the last checkpoint, in words; (optional) */
+    void (*training)(void *context, size_t size, char *ret_text);
     /* Begins to connect to `rank`; stand_in_connected, _heard and _reached, or closed, follow
      * later; false: it is not there; (optional) */
     bool (*call)(void *context, int rank);

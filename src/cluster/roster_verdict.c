@@ -348,6 +348,8 @@ void tutti__roster_decide(tutti_roster *roster, int64_t now_ns)
     tutti__stand_in_complement(roster, v);
     if (waited_too_long(culprit))
         name_idle(roster, v);
+    if (roster->ways.training != NULL)
+        roster->ways.training(roster->ways.context, sizeof v->training, v->training);
     tutti__verdict_write(v, roster->options.size, own);
     roster->phase = TUTTI_PHASE_FAILED;
     for (int r = 0; r < roster->options.size; r++)

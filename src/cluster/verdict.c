@@ -145,6 +145,8 @@ void tutti__verdict_write(tutti_verdict *verdict, int size, int writer)
     bool during = verdict->operation[0] != '\0';
     bool whole = writer == 0 || is_known_of_all(verdict, size);
     write_failure(verdict, &text);
+    if (verdict->training[0] != '\0')
+        tutti__text_add(&text, "; %s", verdict->training);
     if (during)
         write_operation(verdict, size, whole, &text);
     else
@@ -185,6 +187,8 @@ void tutti__verdict_waiting(const tutti_verdict *verdict, int size, char *ret_te
                         (unsigned long long)verdict->sequence);
         write_group(verdict, size, &text);
     }
+    if (verdict->training[0] != '\0')
+        tutti__text_add(&text, "; %s", verdict->training);
     snprintf(ret_text, room, "%s", text.failed ? "" : text.data);
     tutti__text_free(&text);
 }

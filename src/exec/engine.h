@@ -74,6 +74,7 @@ typedef struct tutti_run_request {
     struct tutti_plan *inside;   /* of the run inside which this one runs: its plan is kept there */
     const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */
     tutti_ticket ticket;         /* of the run whose rest this is */
+    bool met;                    /* other processes, in that run */
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
                      version */
 } tutti_run_request;

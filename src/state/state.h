@@ -180,6 +180,28 @@ tutti_status tutti__ticket_apply(const tutti_piece *piece, int64_t ahead, tutti_
 /* Inside a commit, before it adds 1: sees to it that the counter never goes back. */
 tutti_status tutti__ticket_commit(tutti_state *state, const tutti_ticket *ticket);
 
+/* ---- version.c ---- */
+/* Commits are numbered: the version counts those of whole runs, in a job of several processes those
+ * in which they meet. So it is equal on all of them between two steps. */
+uint64_t tutti__state_version(const tutti_state *state);
+/* Inside a commit: its writes make the next version. */
+void tutti__state_count(tutti_state *state);
+/* The values of the variables that all processes hold alike, as of one moment between two commits;
+ * what each has a part of (.on_read) is not among them. */
+typedef struct tutti_version_value {
+    tutti_state_variable *variable;
+    tutti_tensor *value; /* on the host, contiguous */
+} tutti_version_value;
+typedef struct tutti_version_values {
+    uint64_t number;
+    size_t count;
+    tutti_version_value *list;
+} tutti_version_values;
+tutti_status tutti__version_take(tutti_state *state, tutti_version_values *ret);
+/* Makes them the values here, in one commit: on failure nothing has changed. */
+tutti_status tutti__version_put(tutti_state *state, const tutti_version_values *values);
+void tutti__version_release(tutti_version_values *values); /* zeroed is fine */
+
 /* CLOSED when a commit that wrote it failed half-way, until it is given a value. */
 tutti_status tutti__variable_intact(const tutti_state_variable *variable);
 

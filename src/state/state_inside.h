@@ -11,6 +11,7 @@ struct tutti_state {
     pthread_mutex_t begins; /* variables that begin with a value of their own get it one by one */
     pthread_cond_t idle;    /* nobody commits any more, or claims were given up */
     bool committing;        /* one thread may begin a commit and another end it */
+    _Atomic uint64_t version; /* commits of whole runs */
     int holds;              /* runs whose devices still take their values: nobody begins a commit */
     int due;                /* commits that wait for nothing but these: no further run holds */
     tutti_map variables;    /* name → tutti_state_variable */

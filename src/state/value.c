@@ -1,8 +1,9 @@
 /* value.c: a variable's value as a whole, on the host: read from its pieces, written to them. */
 #include "state/state_inside.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/recycle.h"
 
 /* References to the values that its pieces have. Between read_begin and read_end. */
 static size_t take_pieces(const tutti_state_variable *variable, size_t most, tutti_tensor **ret)
@@ -37,7 +38,7 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
     }
     bool joins = variable->partial || variable->averaged, averaged = variable->averaged;
     size_t most = joins && variable->pieces.count > 0 ? variable->pieces.count : 1;
-    tutti_tensor **values = calloc(most, sizeof *values);
+    tutti_tensor **values = tutti__recycle_zeros(most, sizeof *values);
     size_t found = values ? take_pieces(variable, most, values) : 0;
     const tutti_expected *expected = tutti__expected_find(state, variable->name);
     if (values && found == 0 && expected) {
@@ -58,7 +59,7 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
         status = tutti__values_join(&variable->type, found, values, averaged, ret);
     for (size_t i = 0; i < found; i++)
         tutti_tensor_release(values[i]);
-    free(values);
+    tutti__recycle_free(values);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include "tensor/buffer.h"
 
 #include "base/memory.h"
+#include "base/recycle.h"
 #include "tensor/large.h"
 #include "tensor/pending.h"
 
@@ -16,6 +17,12 @@ typedef struct tutti_payload {
     char bytes[];
 } tutti_payload;
 
+/* What is not for large.h. */
+static bool is_small(size_t padded)
+{
+    return padded < (size_t)256 << 10;
+}
+
 static tutti_status host_allocate(void *self, size_t size, void **ret)
 {
     (void)self;
@@ -26,8 +33,8 @@ static tutti_status host_allocate(void *self, size_t size, void **ret)
     void *data = tutti__large_take(padded);
     if (data == NULL) {
         tutti__large_make_room(padded);
-        data =
-            tutti__aligned_alloc(TUTTI_HOST_ALIGNMENT, padded > 0 ? padded : TUTTI_HOST_ALIGNMENT);
+        data = is_small(padded) ? tutti__memory_exceeds(padded) ? NULL : tutti__recycle_take(padded)
+                                : tutti__aligned_alloc(TUTTI_HOST_ALIGNMENT, padded);
     }
     if (data == NULL && tutti__memory_exceeds(padded))
         return tutti_fail(
@@ -47,7 +54,9 @@ static void host_release(void *self, void *data, size_t size)
     (void)self;
     size_t padded = (size + TUTTI_HOST_ALIGNMENT - 1) / TUTTI_HOST_ALIGNMENT * TUTTI_HOST_ALIGNMENT;
     tutti__memory_count(-(int64_t)padded);
-    if (!tutti__large_keep(data, padded))
+    if (is_small(padded))
+        tutti__recycle_give(data, padded);
+    else if (!tutti__large_keep(data, padded))
         free(data);
 }
 
@@ -76,7 +85,7 @@ const tutti_memory *tutti__host_memory(void)
 
 static tutti_status make_buffer(const tutti_memory *memory, size_t size, tutti_buffer **ret)
 {
-    tutti_buffer *buffer = malloc(sizeof *buffer);
+    tutti_buffer *buffer = tutti__recycle_take(sizeof *buffer);
     if (buffer == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "buffer: no memory for its header");
     *buffer = (tutti_buffer){.size = size, .memory = memory, .payload_limit = SMALL_PAYLOAD};
@@ -91,7 +100,7 @@ tutti_status tutti__buffer_create(const tutti_memory *memory, size_t size, tutti
     TUTTI_TRY(make_buffer(memory, size, &buffer));
     tutti_status status = memory->allocate(memory->self, size, &buffer->data);
     if (status != TUTTI_OK) {
-        free(buffer);
+        tutti__recycle_give(buffer, sizeof *buffer);
         return status;
     }
     *ret = buffer;
@@ -137,7 +146,7 @@ void tutti__buffer_release(tutti_buffer *buffer)
     else if (buffer->release != NULL)
         buffer->release(buffer->context);
     free_payload(buffer->payload);
-    free(buffer);
+    tutti__recycle_give(buffer, sizeof *buffer);
 }
 
 bool tutti__buffer_unique(const tutti_buffer *buffer)

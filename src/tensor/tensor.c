@@ -1,6 +1,7 @@
 /* tensor.c: making tensors and asking them what they are. */
 #include "tensor/tensor.h"
 
+#include "base/recycle.h"
 #include "base/require.h"
 #include "base/status.h"
 #include "tensor/pending.h"
@@ -26,7 +27,7 @@ static bool is_contiguous(const tutti_type *type, const int64_t *strides)
 static tutti_status make_tensor(const tutti_type *type, const int64_t *strides, size_t offset,
                                 tutti_buffer *buffer, tutti_tensor **ret)
 {
-    tutti_tensor *tensor = malloc(sizeof *tensor);
+    tutti_tensor *tensor = tutti__recycle_take(sizeof *tensor);
     if (tensor == NULL)
         return tutti_fail(TUTTI_NO_MEMORY, "tensor: no memory for its header");
     *tensor = (tutti_tensor){
@@ -175,7 +176,7 @@ void tutti_tensor_release(tutti_tensor *tensor)
         atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) > 1)
         return;
     tutti__buffer_release(tensor->buffer);
-    free(tensor);
+    tutti__recycle_give(tensor, sizeof *tensor);
 }
 
 bool tutti__tensor_held(const tutti_tensor *tensor, int references)

@@ -195,6 +195,8 @@ check_killed() {
     figure="ended after $(since "$at" "$(now)") s"
     under 2 "$(since "$at" "$(now)")"
     has out.err "rank $rank .*signal 9"
+    has out.err "during step [0-9]"
+    has out.err "hold version [0-9]"
     [[ $(tail -n 1 out.err) == *"first failed rank $rank"* ]] || fail "the first failure is not last"
     lacks out.err "rank $(((rank + 1) % 3)) (.*signal"
     lacks out '"done"'

@@ -173,7 +173,8 @@ static void take_verdict(tutti_launch *l, const char *text)
     size_t failure = strcspn(failed, "\t");
     const char *waiting = failed + failure + (failed[failure] == '\t');
     size_t length = strcspn(waiting, "\t");
-    snprintf(r->waiting, sizeof r->waiting, "%.*s", (int)length, waiting);
+    if (length >= strlen(r->waiting)) /* who decided knows the training step as well */
+        snprintf(r->waiting, sizeof r->waiting, "%.*s", (int)length, waiting);
     snprintf(r->reason, sizeof r->reason, "%.*s%s", (int)failure, failed,
              waiting + length + (waiting[length] == '\t'));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kill.h"
 #include "base/pause.h"
 #include "base/work_sharing.h"
 #include "base/world.h"
@@ -88,6 +89,7 @@ void tutti__area_arrive(tutti_area *area)
     area->phase++;
     tutti_slot *own = tutti__area_slot(area, area->rank);
     own->call = area->call;
+    tutti__kill_point();
     atomic_store_explicit(&own->phase, area->phase, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
     for (int i = 0; i < area->size; i++)

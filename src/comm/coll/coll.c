@@ -1,6 +1,8 @@
 /* coll.c: what algorithms stand on: messages within a group, scratch memory, names. */
 #include "comm/coll/coll.h"
 
+#include "base/recycle.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,11 +218,11 @@ tutti_status tutti__coll_exchange_all(tutti_collective *c, const struct iovec *o
                                       const struct iovec *in)
 {
     size_t most = (size_t)c->size * 2;
-    tutti_fabric_message *messages = calloc(most, sizeof *messages);
-    tutti_fabric_message **all = calloc(most, sizeof *all);
+    tutti_fabric_message *messages = tutti__recycle_zeros(most, sizeof *messages);
+    tutti_fabric_message **all = tutti__recycle_zeros(most, sizeof *all);
     int count = 0;
     if (!messages || !all) {
-        free(messages), free(all);
+        tutti__recycle_free(messages), tutti__recycle_free(all);
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for messages to %d ranks", c->size);
     }
     for (int i = 1; in && i < c->size; i++) {
@@ -236,8 +238,8 @@ tutti_status tutti__coll_exchange_all(tutti_collective *c, const struct iovec *o
         post_send(c, all[count++]);
     }
     tutti_status status = wait_for(c, all, count);
-    free(messages);
-    free(all);
+    tutti__recycle_free(messages);
+    tutti__recycle_free(all);
     return status;
 }
 

@@ -6,6 +6,7 @@
  * finishes the tree for its part and gives that to everybody. (k + 1) (p - 1) / p M bytes leave a
  * rank of k nodes. A rank that has one node, and has it already, gives it as it lies in its input:
  * nothing is copied. */
+#include "base/recycle.h"
 #include "base/shards.h"
 #include "comm/coll/coll.h"
 #include <stdlib.h>
@@ -161,8 +162,8 @@ static tutti_status fixed_all_reduce(tutti_collective *c)
         most += (size_t)nodes_of(&f, c->rank) * part * (size_t)c->size;
     void *scratch;
     TUTTI_TRY(tutti__coll_scratch(c, most + (size_t)levels * 2 * part, &scratch));
-    struct iovec *tables = calloc((size_t)c->size * 2, sizeof *tables);
-    f.nodes = calloc((size_t)c->size, sizeof *f.nodes);
+    struct iovec *tables = tutti__recycle_zeros((size_t)c->size * 2, sizeof *tables);
+    f.nodes = tutti__recycle_zeros((size_t)c->size, sizeof *f.nodes);
     f.temporary = (char *)scratch + most;
     tutti_status status = TUTTI_OK;
     if (!tables || !f.nodes)
@@ -171,8 +172,8 @@ static tutti_status fixed_all_reduce(tutti_collective *c)
         status = trade(&f, scratch, tables, tables + c->size);
     if (status == TUTTI_OK)
         status = share(&f, tables, tables + c->size);
-    free(tables);
-    free(f.nodes);
+    tutti__recycle_free(tables);
+    tutti__recycle_free(f.nodes);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* hierarchical.c: within machines first, then between them. The first rank of each machine speaks
  * for it, so that M bytes, not M for each rank, cross the network. */
+#include "base/recycle.h"
 #include "comm/coll/number.h"
 #include "comm/comm.h"
 #include <math.h>
@@ -67,7 +68,7 @@ static tutti_status map_ranks(const tutti_collective *c, map *ret)
 {
     const tutti_comm *comm = c->comm;
     size_t ranks = (size_t)c->size, machines = (size_t)comm->fabric->machines;
-    int *memory = calloc(ranks + 2 * machines, sizeof *memory);
+    int *memory = tutti__recycle_zeros(ranks + 2 * machines, sizeof *memory);
     if (!memory)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d ranks", c->size);
     map m = {.number = memory, .members = memory + ranks};
@@ -99,7 +100,7 @@ static tutti_status hierarchical_broadcast(tutti_collective *c)
     TUTTI_TRY(map_ranks(c, &m));
     int home = m.number[c->root], root = place_of(&m, c->root);
     bool at_home = m.number[c->rank] == home;
-    free(m.number);
+    tutti__recycle_free(m.number);
     if (at_home)
         TUTTI_TRY(hierarchical_step(c, comm->within, TUTTI_BROADCAST, c->out, c->out, c->count,
                                     root, c->inside));
@@ -120,7 +121,7 @@ static tutti_status hierarchical_reduce(tutti_collective *c)
     TUTTI_TRY(map_ranks(c, &m));
     int home = m.number[c->root], root = place_of(&m, c->root);
     bool at_home = m.number[c->rank] == home;
-    free(m.number);
+    tutti__recycle_free(m.number);
     void *sum = c->out;
     if (c->rank != c->root)
         TUTTI_TRY(tutti__coll_scratch(c, bytes + 1, &sum));
@@ -146,7 +147,7 @@ static tutti_status hierarchical_reduce(tutti_collective *c)
 static tutti_status gather_blocks(tutti_collective *c, const map *m, char *blocks)
 {
     tutti_comm *comm = c->comm;
-    int64_t low = 0, *counts = calloc((size_t)m->machines + 1, sizeof *counts);
+    int64_t low = 0, *counts = tutti__recycle_zeros((size_t)m->machines + 1, sizeof *counts);
     if (!counts)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for %d machines", m->machines);
     for (int i = 0; i < m->machines; i++) {
@@ -162,7 +163,7 @@ static tutti_status gather_blocks(tutti_collective *c, const map *m, char *block
         status = hierarchical_step(&uneven, comm->between, TUTTI_ALL_GATHER, own, blocks,
                                    c->count * c->size / m->machines, 0, c->between);
     }
-    free(counts);
+    tutti__recycle_free(counts);
     if (status == TUTTI_OK)
         status = hierarchical_step(c, comm->within, TUTTI_BROADCAST, blocks, blocks,
                                    c->count * c->size, 0, c->inside);
@@ -187,7 +188,7 @@ static tutti_status hierarchical_all_gather(tutti_collective *c)
                 tutti__coll_copy(c, (char *)c->out + (size_t)r * bytes, from, bytes);
                 from += bytes;
             }
-    free(m.number);
+    tutti__recycle_free(m.number);
     return status;
 }
 

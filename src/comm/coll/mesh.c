@@ -3,6 +3,8 @@
  * whatever p is, and 2 (p - 1) / p M bytes leave each rank: the fewest of both, where the network
  * carries p - 1 messages of each rank at a time. */
 #include "comm/coll/coll.h"
+
+#include "base/recycle.h"
 #include <stdlib.h>
 
 static size_t offset_of(const tutti_collective *c, int part)
@@ -35,7 +37,7 @@ static tutti_status mesh_all_reduce(tutti_collective *c)
     size_t most = offset_of(c, 1) + c->element; /* of a block */
     void *room;
     TUTTI_TRY(tutti__coll_scratch(c, most * (size_t)c->size + 1, &room));
-    struct iovec *out = calloc((size_t)c->size * 2, sizeof *out);
+    struct iovec *out = tutti__recycle_zeros((size_t)c->size * 2, sizeof *out);
     if (!out)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for messages to %d ranks", c->size);
     struct iovec *in = out + c->size;
@@ -48,7 +50,7 @@ static tutti_status mesh_all_reduce(tutti_collective *c)
     }
     if (status == TUTTI_OK)
         status = tutti__coll_exchange_all(c, out, in);
-    free(out);
+    tutti__recycle_free(out);
     return status;
 }
 

@@ -1,11 +1,13 @@
 /* naive.c: everybody sends everything to everybody. (p - 1) M bytes leave each rank; one step. What
  * every other algorithm is checked against: results are folded in the order of ranks. */
 #include "comm/coll/coll.h"
+
+#include "base/recycle.h"
 #include <stdlib.h>
 
 static tutti_status tables(tutti_collective *c, struct iovec **ret_out, struct iovec **ret_in)
 {
-    struct iovec *both = calloc((size_t)c->size * 2, sizeof *both);
+    struct iovec *both = tutti__recycle_zeros((size_t)c->size * 2, sizeof *both);
     if (!both)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for messages to %d ranks", c->size);
     *ret_out = both;
@@ -32,7 +34,7 @@ static tutti_status naive_all_reduce(tutti_collective *c)
         c->fold(c->out, inputs, c->size, c->count);
         tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     }
-    free(out);
+    tutti__recycle_free(out);
     return status;
 }
 
@@ -51,7 +53,7 @@ static tutti_status naive_all_gather(tutti_collective *c)
         at += bytes;
     }
     tutti_status status = tutti__coll_exchange_all(c, out, in);
-    free(out);
+    tutti__recycle_free(out);
     return status;
 }
 
@@ -66,7 +68,7 @@ static tutti_status all_to_all(tutti_collective *c)
     }
     tutti__coll_copy(c, in[c->rank].iov_base, out[c->rank].iov_base, bytes);
     tutti_status status = tutti__coll_exchange_all(c, out, in);
-    free(out);
+    tutti__recycle_free(out);
     return status;
 }
 
@@ -89,7 +91,7 @@ static tutti_status naive_reduce_scatter(tutti_collective *c)
         c->fold(c->out, inputs, c->size, c->count);
         tutti__fold_finish(c->dtype, c->reduction, c->out, c->count, c->size);
     }
-    free(out);
+    tutti__recycle_free(out);
     return status;
 }
 
@@ -100,7 +102,7 @@ static tutti_status naive_barrier(tutti_collective *c)
     for (int r = 0; r < c->size; r++)
         out[r].iov_base = in[r].iov_base = out;
     tutti_status status = tutti__coll_exchange_all(c, out, in);
-    free(out);
+    tutti__recycle_free(out);
     return status;
 }
 

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kill.h"
 #include "base/memory.h"
+#include "base/recycle.h"
 #include "comm/fabric/serve.h"
 
 /* Most that is kept of what nobody asked for, for each peer. While something behind it is waited
@@ -210,7 +212,7 @@ static tutti_status message_match(tutti_fabric *fabric, tutti_stream *stream, in
         most = (uint64_t)tutti__memory_limit() / EARLY_PART;
     if (stream->early_bytes >= most || size > most - stream->early_bytes)
         return TUTTI_OK;
-    tutti_unexpected *early = malloc(sizeof *early + size);
+    tutti_unexpected *early = tutti__recycle_take(sizeof *early + size);
     if (!early)
         return tutti_fail(TUTTI_NO_MEMORY,
                           "no memory for a message of %llu bytes from rank %d (tag %u) that nobody "
@@ -227,7 +229,7 @@ static void drop_early(tutti_stream *stream, tutti_unexpected *early)
     *(early->before ? &early->before->next : &stream->early) = early->next;
     *(early->next ? &early->next->before : &stream->early_last) = early->before;
     stream->early_bytes -= early->size;
-    free(early);
+    tutti__recycle_give(early, sizeof *early + early->size);
 }
 
 static void post(tutti_fabric *fabric, tutti_fabric_message *message)
@@ -376,6 +378,7 @@ void tutti__fabric_take_in(tutti_fabric *fabric)
 void tutti__fabric_send(tutti_fabric *fabric, tutti_fabric_message *message)
 {
     tutti_stream *stream = &fabric->streams[message->peer];
+    tutti__kill_point();
     pthread_mutex_lock(&fabric->lock);
     bool alone = !stream->sending.first;
     post(fabric, message);
@@ -440,7 +443,7 @@ void tutti__fabric_recv(tutti_fabric *fabric, tutti_fabric_message *message)
 static tutti_unexpected *take_over(tutti_fabric *fabric, tutti_stream *stream,
                                    const tutti_fabric_message *message)
 {
-    tutti_unexpected *early = malloc(sizeof *early + message->size);
+    tutti_unexpected *early = tutti__recycle_take(sizeof *early + message->size);
     stream->in.target = NULL;
     if (!early) {
         fail_stream(

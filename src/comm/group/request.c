@@ -5,13 +5,14 @@
 
 #include "base/denormals.h"
 #include "base/pause.h"
+#include "base/recycle.h"
 #include "base/require.h"
 #include "base/world.h"
 #include "comm/group/worker.h"
 
 static tutti_request *new_request(tutti_comm *comm)
 {
-    tutti_request *request = calloc(1, sizeof *request);
+    tutti_request *request = tutti__recycle_take(sizeof *request);
     if (!request)
         (void)tutti_fail(TUTTI_NO_MEMORY, "no memory for a request");
     else
@@ -31,9 +32,9 @@ tutti_status tutti__worker_queue(tutti_comm *comm, const tutti_collective *colle
     request->collective.deadline_ns = tutti__comm_deadline(comm, call);
     if (collective->counts) {
         size_t bytes = (size_t)comm->size * sizeof *collective->counts;
-        request->counts = malloc(bytes);
+        request->counts = tutti__recycle_zeros(1, bytes);
         if (!request->counts) {
-            free(request);
+            tutti__recycle_give(request, sizeof *request);
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for a request");
         }
         memcpy(request->counts, collective->counts, bytes);
@@ -123,9 +124,9 @@ tutti_status tutti__worker_end_messages(tutti_comm *comm, bool patient)
 
 void tutti__request_free(tutti_request *request)
 {
-    free(request->counts);
+    tutti__recycle_free(request->counts);
     free(request->job);
-    free(request);
+    tutti__recycle_give(request, sizeof *request);
 }
 
 static tutti_status request_finish(tutti_request *request)

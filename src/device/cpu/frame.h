@@ -32,6 +32,7 @@ typedef struct tutti_cpu_executable {
     tutti_program *program;
     uint32_t lane;        /* of the trace */
     bool looks;           /* for NaN, after each instruction */
+    bool kills;           /* the process may be killed between two (base/kill.h) */
     pthread_mutex_t lock; /* of the list of free frames */
     tutti_cpu_frame *frames;
 } tutti_cpu_executable;

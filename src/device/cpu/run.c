@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kill.h"
 #include "device/cpu/frame.h"
 #include "device/cpu/nan.h"
 #include "program/trace.h"
@@ -41,13 +42,16 @@ static tutti_status execute(const tutti_cpu_executable *e, tutti_cpu_frame *f, s
     const tutti_instruction *instructions = e->program->instructions;
     tutti_trace *trace = tutti__trace_mine();
     int64_t deadline = f->context.run->deadline;
-    for (size_t i = from; e->looks && i < to; i++) {
+    for (size_t i = from; (e->looks || e->kills) && i < to; i++) {
         calls[i].deadline = deadline;
-        tutti_status status = tutti__cpu_run_looking(e->program, i, &calls[i]);
+        if (e->kills)
+            tutti__kill_point();
+        tutti_status status = e->looks ? tutti__cpu_run_looking(e->program, i, &calls[i])
+                                       : instructions[i].run(&calls[i]);
         if (status != TUTTI_OK)
             return tutti__node_failed(instructions[i].node, status);
     }
-    if (e->looks)
+    if (e->looks || e->kills)
         return TUTTI_OK;
     if (!trace) {
         for (size_t i = from; i < to; i++) {
@@ -111,6 +115,8 @@ static tutti_status commit(const tutti_cpu_executable *e, tutti_cpu_frame *f, tu
             continue;
         const tutti_program_variable *variable = &program->variables[v];
         tutti_tensor *value;
+        if (e->kills)
+            tutti__kill_point();
         tutti_tensor_release(f->snapshots[v]);
         f->snapshots[v] = NULL;
         TUTTI_TRY(tutti__piece_write(run->state, variable->piece, variable->keep, &value));
@@ -138,10 +144,16 @@ static tutti_status run_frame(const tutti_cpu_executable *e, tutti_cpu_frame *f,
     status = run->commit_begin(run, status);
     if (status != TUTTI_OK)
         return status;
+    if (e->kills && program->updates && run->numbered)
+        tutti__kill_begin();
     status = commit(e, f, run);
     if (status == TUTTI_OK)
         status = copy_results(program, f, true, inputs, results);
+    if (e->kills)
+        tutti__kill_point();
     run->commit_end(run);
+    if (e->kills)
+        tutti__kill_point();
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* target.c: the CPU as a device: logical devices that split the cores. */
 #include <stdlib.h>
 
+#include "base/kill.h"
 #include "base/params.h"
 #include "device/cpu/conv/winograd_setting.h"
 #include "device/cpu/frame.h"
@@ -69,6 +70,7 @@ static tutti_status cpu_compile(tutti_device *device, const tutti_partition *par
     e->executable = (tutti_executable){.table = &cpu_table, .shadows = e->program->shadows};
     pthread_mutex_init(&e->lock, NULL);
     e->looks = tutti__debug_nan();
+    e->kills = tutti__kill_counts();
     e->lane = tutti__trace_name(device->name);
     *ret = &e->executable;
     return TUTTI_OK;

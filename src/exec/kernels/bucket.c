@@ -1,7 +1,7 @@
 /* bucket.c: values that travel together as one message; see axis_group.h. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/recycle.h"
 #include "exec/kernels/axis_group.h"
 
 static size_t value_bytes(const tutti_view *view)
@@ -26,7 +26,7 @@ tutti_status tutti__bucket_open(int count, const tutti_view *inputs, const tutti
         b.staged = b.staged || (char *)outputs[i].data != b.memory + b.bytes;
         b.bytes += tutti__bucket_bytes(&outputs[i]);
     }
-    if (b.staged && !(b.memory = calloc(1, b.bytes)))
+    if (b.staged && !(b.memory = tutti__recycle_zeros(1, b.bytes)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a collective");
     size_t at = 0;
     for (int i = 0; i < count; i++) {
@@ -49,5 +49,5 @@ void tutti__bucket_close(tutti_bucket *b)
         at += tutti__bucket_bytes(&b->outputs[i]);
     }
     if (b->staged)
-        free(b->memory);
+        tutti__recycle_free(b->memory);
 }

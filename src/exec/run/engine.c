@@ -20,7 +20,7 @@ static const char *device_of(const tutti_engine_options *options)
     return device ? device : tutti__param_text(&device_param);
 }
 
-static void share_state(tutti_state *state, const tutti_strategy *strategy)
+static tutti_status share_state(tutti_state *state, const tutti_strategy *strategy)
 {
     int workers = tutti_strategy_workers(strategy);
     tutti__state_mirror(state, tutti__strategy_rewrites(strategy));
@@ -29,6 +29,9 @@ static void share_state(tutti_state *state, const tutti_strategy *strategy)
                               workers > 1 ? tutti_strategy_rank(strategy) : 0);
     if (workers > 1)
         tutti__state_share(state, tutti_strategy_rank(strategy) == 0);
+    return workers > 1 && strategy->axis_group
+               ? tutti__axis_group_add_state(strategy->axis_group, state)
+               : TUTTI_OK;
 }
 
 /* A wish may be "" or "/job:ps/task:1"; nodes go to the device that was opened for it. */
@@ -65,7 +68,7 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
     if (status == TUTTI_OK && tutti_strategy_workers(options->strategy) > 1)
         tutti__state_leave_queues(engine->state);
     if (status == TUTTI_OK)
-        share_state(engine->state, options->strategy);
+        status = share_state(engine->state, options->strategy);
     tutti_device *device;
     if (status == TUTTI_OK)
         status = tutti__device_open(engine->device, &device);
@@ -82,6 +85,8 @@ void tutti__engine_destroy(tutti_engine *engine)
 {
     if (!engine)
         return;
+    if (engine->options.strategy && engine->options.strategy->axis_group)
+        tutti__axis_group_remove_state(engine->options.strategy->axis_group, engine->state);
     tutti__cache_free(&engine->cache);
     tutti__plan_release(engine->last);
     tutti__state_destroy(engine->state);
@@ -185,7 +190,7 @@ tutti_status tutti__engine_set_strategy(tutti_engine *engine, tutti_strategy *st
     engine->options.device = engine->device = device;
     forget_programs(engine); /* of one device */
     pthread_mutex_unlock(&engine->lock);
-    share_state(engine->state, strategy);
+    TUTTI_TRY(share_state(engine->state, strategy));
     return tutti__strategy_rewrites(strategy) ? move_state(engine, strategy)
                                               : lift_state(engine->state);
 }

@@ -32,6 +32,7 @@ static tutti_status run_rest(tutti_engine *engine, tutti_plan *plan,
                               .rewritten_already = true,
                               .inside = request->inside ? plan : NULL,
                               .watched = request->watched,
+                              .met = request->met || plan->meets,
                               .ticket = request->ticket};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
     for (int i = 0; status == TUTTI_OK && ret_values && i < plan->fetch_count; i++) {
@@ -128,6 +129,8 @@ static tutti_status run_plan(tutti_engine *engine, tutti_plan *plan,
     run.deadline =
         request->deadline ? request->deadline : tutti__now_ns() + engine->options.deadline_ns;
     run.ticket = request->ticket;
+    run.numbered = !request->inside && (plan->meets || request->met ||
+                                        tutti_strategy_workers(engine->options.strategy) == 1);
     if (!plan->rest) {
         tutti_status status = tutti__plan_run(plan, &run, values, ret_values);
         end_ticket(plan, &run);

@@ -1,16 +1,20 @@
 /* rendezvous.c: see rendezvous.h. One lock guards it all: what meets here is few and large. */
 #include "exec/run/rendezvous.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/pause.h"
+#include "base/recycle.h"
 #include "base/work_sharing.h"
 #include "base/world.h"
 #include "parallel/collectives/axis_group.h"
 #include "program/program.h"
 
-typedef struct slot {
+/* One block: the struct, the values, the channel's name. */
+typedef struct tutti_rendezvous_slot {
+    struct tutti_rendezvous_slot *next; /* of the same list */
+    size_t bytes;                       /* of the block */
+    const char *channel;
     int size, came, first_rank;
     const tutti_attr *first_attrs; /* of the node that came first */
     const char *first_name;
@@ -30,20 +34,36 @@ tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions)
     return TUTTI_OK;
 }
 
-static void slot_destroy(slot *s)
+static slot *slot_create(const char *channel, int size)
 {
-    for (int i = 0; s && s->values && i < s->size; i++)
-        tutti_tensor_release(s->values[i]);
-    if (s)
-        free(s->values);
-    free(s);
+    size_t length = strlen(channel) + 1, values = (size_t)size * sizeof(tutti_tensor *);
+    size_t bytes = sizeof(slot) + values + length;
+    slot *s = tutti__recycle_take(bytes);
+    if (!s)
+        return NULL;
+    memset(s, 0, sizeof *s + values);
+    s->bytes = bytes;
+    s->size = size;
+    s->values = (tutti_tensor **)(void *)(s + 1);
+    s->channel = memcpy((char *)(s + 1) + values, channel, length);
+    return s;
+}
+
+static void slots_destroy(slot *s)
+{
+    while (s) {
+        slot *next = s->next;
+        for (int i = 0; i < s->size; i++)
+            tutti_tensor_release(s->values[i]);
+        tutti__recycle_give(s, s->bytes);
+        s = next;
+    }
 }
 
 void tutti__rendezvous_end(tutti_rendezvous *r)
 {
-    for (size_t i = 0; i < r->slots.count; i++)
-        slot_destroy(r->slots.entries[i].value);
-    tutti__map_free(&r->slots);
+    for (size_t i = 0; i < TUTTI_COUNT(r->slots); i++)
+        slots_destroy(r->slots[i]);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
 }
@@ -51,17 +71,15 @@ void tutti__rendezvous_end(tutti_rendezvous *r)
 /* Under the lock: what meets on a channel. Whoever came first said how many they are. */
 static tutti_status slot_for(tutti_rendezvous *r, const char *channel, int size, slot **ret)
 {
-    slot *s = tutti__map_get(&r->slots, channel);
+    slot **list = &r->slots[tutti__hash_string(0, channel) % TUTTI_COUNT(r->slots)], *s = *list;
+    while (s && strcmp(s->channel, channel) != 0)
+        s = s->next;
     if (!s) {
-        s = calloc(1, sizeof *s);
-        if (s) {
-            s->size = size;
-            s->values = calloc((size_t)size, sizeof *s->values);
-        }
-        if (!s || !s->values || tutti__map_set(&r->slots, channel, s) != TUTTI_OK) {
-            slot_destroy(s);
+        s = slot_create(channel, size);
+        if (!s)
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for channel '%s'", channel);
-        }
+        s->next = *list;
+        *list = s;
     }
     *ret = s;
     return TUTTI_OK;
@@ -308,16 +326,23 @@ tutti_status tutti__commit_begin(tutti_run *run, tutti_status status)
     return status;
 }
 
+static void finish(const tutti_run *run)
+{
+    if (run->numbered && run->rendezvous->writes)
+        tutti__state_count(run->state);
+    tutti__state_commit_end(run->state);
+}
+
 void tutti__commit_end(tutti_run *run)
 {
     tutti_rendezvous *r = run->rendezvous;
     if (r->partitions == 1) {
-        tutti__state_commit_end(run->state);
+        finish(run);
         return;
     }
     pthread_mutex_lock(&r->lock);
     bool last = ++r->left == r->partitions;
     pthread_mutex_unlock(&r->lock);
     if (last)
-        tutti__state_commit_end(run->state);
+        finish(run);
 }

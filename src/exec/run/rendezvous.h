@@ -10,13 +10,14 @@
 typedef struct tutti_rendezvous {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    tutti_map slots;          /* channel → slot */
+    struct tutti_rendezvous_slot *slots[64]; /* by a hash of the channel */
     _Atomic unsigned changes; /* counts what others may wait for; changed under the lock */
     int partitions;           /* of the run */
     int arrived;              /* at the commit point */
     int left;                 /* it */
     tutti_error error;        /* the first */
     bool advances;            /* the counter that the run has a ticket for */
+    bool writes;              /* some variable: the commit is a version */
     int update_count;         /* variables that must be nobody's claim when the commit begins */
     tutti_state_variable *const *updates;
 } tutti_rendezvous;

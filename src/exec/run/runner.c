@@ -62,7 +62,9 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
 {
     if (plan->piece_count < 1)
         return TUTTI_OK; /* nothing to run */
-    driver *drivers = calloc((size_t)plan->piece_count, sizeof *drivers);
+    driver few[16], *drivers = few;
+    if (plan->piece_count > 16)
+        drivers = malloc((size_t)plan->piece_count * sizeof *drivers);
     if (!drivers)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     tutti__state_hold(run->state); /* until all have taken their values: of one step */
@@ -87,7 +89,8 @@ static tutti_status run_many(const tutti_plan *plan, tutti_run *run, tutti_tenso
     }
     tutti__helper_may(before);
     tutti__run_let_go(run);
-    free(drivers);
+    if (drivers != few)
+        free(drivers);
     if (run->rendezvous->error.status != TUTTI_OK)
         status = tutti__error_restore(&run->rendezvous->error); /* the first one is the cause */
     return status;
@@ -110,6 +113,7 @@ static tutti_status run_pieces(const tutti_plan *plan, tutti_run *run, tutti_ten
         run->ticket = tutti__ticket_take(run->state, plan->counter);
     tutti__rendezvous_init(&rendezvous, plan->piece_count);
     rendezvous.advances = advances(plan, run);
+    rendezvous.writes = plan->updated.count > 0;
     if (!plan->shadows) {
         rendezvous.update_count = (int)plan->updated.count;
         rendezvous.updates = plan->updated.data;
@@ -154,6 +158,13 @@ static tutti_status run_in_axis_group(const tutti_plan *plan, tutti_run *run,
     return status;
 }
 
+/* Who is left holds one version before the run returns its error. */
+static tutti_status fail(const tutti_run *run, tutti_status status)
+{
+    tutti__axis_group_fail(run->axis_group, status);
+    return tutti__axis_group_survive(run->axis_group, status);
+}
+
 tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
                              tutti_tensor **ret_results)
 {
@@ -166,11 +177,11 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
     tutti_status status = TUTTI_OK;
     if (plan->meets)
         status = tutti__axis_group_agree(run->axis_group, (int64_t)plan->schedule.count,
-                                   plan->schedule.data, run->deadline);
+                                         plan->schedule.data, run->deadline);
     if (status == TUTTI_OK)
         status = run_in_axis_group(plan, run, values, results);
     if (status != TUTTI_OK && plan->meets && !(plan->dries && status == TUTTI_OUT_OF_RANGE))
-        tutti__axis_group_fail(run->axis_group, status);
+        status = fail(run, status);
     for (size_t i = 0; i < count; i++) {
         if (status == TUTTI_OK && i < wanted)
             ret_results[i] = results[i];

@@ -106,6 +106,11 @@ void tutti_session_close(tutti_session *session)
     free(session);
 }
 
+int64_t tutti_session_version(tutti_session *session)
+{
+    return session ? (int64_t)tutti__state_version(tutti__engine_state(session->engine)) : 0;
+}
+
 static tutti_status check_sym(const tutti_session *session, tutti_sym sym, const char *what,
                               int position)
 {

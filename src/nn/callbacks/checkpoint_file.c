@@ -147,6 +147,8 @@ static tutti_status save_checkpoint(tutti_model *model, const char *path)
                                          tutti__checkpoint_shard_bytes());
         tutti__snapshot_release(&snapshot);
     }
+    if (status == TUTTI_OK)
+        tutti__strategy_saved(tutti__model_strategy(model), tutti_model_steps(model), full);
     free_facts(&f);
     return status;
 }
@@ -162,6 +164,8 @@ tutti_status tutti_save_checkpoint(tutti_model *model, const char *path)
 
 /* Written by the saver's thread. */
 typedef struct job {
+    const tutti_strategy *strategy;
+    int64_t step;
     char path[4096];
     facts f;
     tutti_snapshot snapshot;
@@ -179,6 +183,8 @@ static tutti_status write_job(void *context)
     job *j = context;
     tutti_status status = tutti__checkpoint_write(j->path, &j->snapshot, j->f.count, j->f.pairs,
                                                   tutti__checkpoint_shard_bytes());
+    if (status == TUTTI_OK)
+        tutti__strategy_saved(j->strategy, j->step, j->path);
     free_job(j);
     return status;
 }
@@ -194,6 +200,8 @@ tutti_status tutti_save_checkpoint_async(tutti_model *model, const char *path)
     job *j = calloc(1, sizeof *j);
     if (!j)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a checkpoint");
+    j->strategy = tutti__model_strategy(model);
+    j->step = tutti_model_steps(model);
     tutti_status status = expand_path(model, path, j->path, sizeof j->path);
     if (status == TUTTI_OK)
         status = tutti__snapshot_take(tutti__engine_state(model->engine), &j->snapshot);

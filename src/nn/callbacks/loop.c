@@ -189,6 +189,7 @@ bool tutti_progress_step(tutti_progress *p, int64_t examples)
     event->examples += examples;
     p->fit.samples += examples;
     event->step++;
+    tutti__strategy_at_step(tutti_job_strategy(p->job), event->step + 1);
     tell(p, TUTTI_AT_EVENT(batch_end));
     event->batch++;
     if (p->steps > 0 && event->batch >= p->steps)

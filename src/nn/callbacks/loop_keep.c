@@ -42,6 +42,8 @@ enum { NUMBERS = 9, TEXTS = 3 };
 
 /* What is written, also by the saver's thread. */
 typedef struct record {
+    const tutti_strategy *strategy;
+    int64_t step;
     char path[4096];
     tutti_snapshot snapshot;
     char numbers[NUMBERS][TUTTI_NUMBER_TEXT];
@@ -111,6 +113,8 @@ static tutti_status write_record(void *context)
     record *r = context;
     tutti_status status = tutti__checkpoint_write(r->path, &r->snapshot, r->count, r->pairs,
                                                   tutti__checkpoint_shard_bytes());
+    if (status == TUTTI_OK)
+        tutti__strategy_saved(r->strategy, r->step, r->path);
     free_record(r);
     return status;
 }
@@ -125,6 +129,8 @@ static tutti_status loop_keep_save(tutti_progress *p, bool ended)
     record *r = calloc(1, sizeof *r);
     if (!r)
         return no_memory();
+    r->strategy = tutti_job_strategy(p->job);
+    r->step = p->fit.event.step;
     tutti_status status = tutti__checkpoint_path(k->checkpoint, r->path, sizeof r->path);
     if (status == TUTTI_OK)
         status = collect(p, ended, r);

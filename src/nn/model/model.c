@@ -20,6 +20,8 @@ bool tutti__model_able(const tutti_model *model)
 
 tutti_status tutti__model_fail(tutti_model *model, tutti_status status)
 {
+    if (model && status != TUTTI_OK)
+        status = tutti__strategy_survive(tutti__model_strategy(model), status);
     return model ? tutti_job_fail(model->job, status) : status;
 }
 

@@ -62,6 +62,8 @@ static tutti_status run_batch(tutti_fit *fit, const tutti_wiring *wiring, tutti_
     fit->logs_read = false;
     fit->event.logs = NULL;
     TUTTI_TRY(tutti__fit_tell(fit, TUTTI_AT_EVENT(batch_begin)));
+    if (training)
+        tutti__strategy_at_step(tutti__model_strategy(model), model->trainer->steps + 1);
     int64_t start = tutti__now_ns();
     tutti_status status = tutti__step_function_run(model, function, element->rows, element->own,
                                                    wiring->count, tensors);

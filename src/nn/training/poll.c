@@ -1,15 +1,15 @@
 /* poll.c: what processes that train together tell each other every few steps. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/job.h"
+#include "base/recycle.h"
 #include "nn/model/model_strategy.h"
 
 tutti_status tutti__poll_processes(tutti_strategy *strategy, tutti_asked *asked)
 {
     int workers = tutti_strategy_workers(strategy), number = 0;
     double mine[3] = {tutti__interrupt_signal(), asked->rate, asked->stop};
-    double(*all)[3] = calloc((size_t)workers, sizeof *all);
+    double(*all)[3] = tutti__recycle_zeros((size_t)workers, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask %d processes", workers);
     tutti_status status =
@@ -24,7 +24,7 @@ tutti_status tutti__poll_processes(tutti_strategy *strategy, tutti_asked *asked)
                            "changes the rate has to do it on all ranks alike",
                            r, all[r][1], (long long)asked->step + 1, all[0][1]);
     }
-    free(all);
+    tutti__recycle_free(all);
     TUTTI_TRY(status);
     asked->interrupted = number != 0;
     tutti__interrupt_hear(number);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/recycle.h"
 #include "base/status.h"
 #include "base/world.h"
 #include "comm/comm.h"
@@ -58,6 +59,8 @@ tutti_status tutti__axis_group_close(tutti_axis_group *axis_group)
     tutti__axis_group_trace_close(axis_group);
     tutti_status status = tutti_comm_close(axis_group->world);
     TUTTI_VEC_FREE(&axis_group->agreed);
+    TUTTI_VEC_FREE(&axis_group->states);
+    pthread_mutex_destroy(&axis_group->surviving);
     free(axis_group->over);
     free(axis_group->diaries);
     free(axis_group->cost);
@@ -214,7 +217,7 @@ static tutti_status gather_on_two_levels(tutti_axis_group *axis_group, int local
 {
     tutti_comm *inner = axis_group->inner[local];
     int processes = axis_group->size / axis_group->local;
-    int64_t total = 0, *sums = calloc((size_t)processes, sizeof *sums);
+    int64_t total = 0, *sums = tutti__recycle_zeros((size_t)processes, sizeof *sums);
     tutti_status status =
         sums ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to gather from %d", processes);
     int64_t before = 0;
@@ -226,7 +229,7 @@ static tutti_status gather_on_two_levels(tutti_axis_group *axis_group, int local
     if (status == TUTTI_OK && local == 0)
         status = tutti_comm_all_gather_uneven(axis_group->world, out + (size_t)before * size, sums,
                                               out, dtype, options);
-    free(sums);
+    tutti__recycle_free(sums);
     if (status == TUTTI_OK)
         status = tutti_comm_broadcast(inner, out, total, dtype, 0, options);
     else
@@ -284,6 +287,7 @@ void tutti__axis_group_runs_init(tutti_axis_group *axis_group)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&axis_group->runs_lock, NULL);
+    pthread_mutex_init(&axis_group->surviving, NULL);
     pthread_cond_init(&axis_group->met, &monotonic);
     pthread_condattr_destroy(&monotonic);
 }

@@ -31,6 +31,9 @@ typedef struct tutti_axis_group {
     bool cancelled;             /* `inner` has ended */
     bool meeting;               /* a run whose devices meet is under way */
     pthread_cond_t met;         /* it is over */
+    TUTTI_VEC(tutti_state *) states; /* that runs over the axis group commit to; under the lock */
+    pthread_mutex_t surviving;  /* of the next one; held while versions are compared */
+    bool survived;              /* they were */
     TUTTI_VEC(uint64_t) agreed; /* schedules that the processes have compared; under the lock */
 } tutti_axis_group;
 
@@ -56,6 +59,17 @@ tutti_status tutti__axis_group_agree(tutti_axis_group *axis_group, int64_t count
                                const char *const *texts, int64_t deadline_ns);
 /* A run that other processes take part in has failed in this one, with the thread's last error. */
 void tutti__axis_group_fail(tutti_axis_group *axis_group, tutti_status status);
+
+/* ---- survivors.c ---- */
+/* A state that runs over the axis group commit to, made in the same order by all processes; and
+ * before it goes: one that others have to fetch a version from is there for them until then. */
+tutti_status tutti__axis_group_add_state(tutti_axis_group *axis_group, tutti_state *state);
+void tutti__axis_group_remove_state(tutti_axis_group *axis_group, tutti_state *state);
+/* After a run that other processes take part in has failed with the thread's last error, and there
+ * is a verdict, or will be: the processes that are left compare the versions of their states, once,
+ * and those that missed a commit fetch its values from one that has them. The error then says who
+ * holds which version. Waits for the others, a limited time; without a verdict for nobody. */
+tutti_status tutti__axis_group_survive(tutti_axis_group *axis_group, tutti_status status);
 
 /* ---- trace.c ---- */
 /* Where some process is traced (TUTTI_TRACE), all are: clocks are compared, and when the axis group

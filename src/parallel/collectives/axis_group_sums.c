@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/recycle.h"
 #include "base/shards.h"
 #include "comm/coll/fold.h"
 #include "parallel/collectives/axis_group.h"
@@ -75,8 +76,8 @@ static tutti_status speak(tree *t, tutti_axis_group *axis_group, tutti_dtype dty
         levels++;
     for (int i = 0; i < axis_group->local; i++)
         all += (size_t)node_count(t, axis_group->first + i, axis_group->first + i + 1);
-    char *memory = malloc((all + own + 2 * levels + 3) * t->bytes + 1);
-    char **given = calloc((size_t)axis_group->local, sizeof *given);
+    char *memory = tutti__recycle_zeros(1, (all + own + 2 * levels + 3) * t->bytes + 1);
+    char **given = tutti__recycle_zeros((size_t)axis_group->local, sizeof *given);
     tutti_status status =
         memory && given ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a sum over shards");
     char *at = memory;
@@ -97,8 +98,8 @@ static tutti_status speak(tree *t, tutti_axis_group *axis_group, tutti_dtype dty
     }
     if (status == TUTTI_OK)
         memcpy(data, at, t->bytes);
-    free(memory);
-    free(given);
+    tutti__recycle_free(memory);
+    tutti__recycle_free(given);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/recycle.h"
 #include "graph/graph.h"
 #include "parallel/strategies/strategy.h"
 
@@ -100,7 +101,7 @@ static tutti_status agree(tutti_strategy *strategy, int64_t rows, tutti_likeness
     if (!strategy->counts &&
         !(strategy->counts = calloc((size_t)workers, sizeof *strategy->counts)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the rows of %d processes", workers);
-    said *all = calloc((size_t)workers, sizeof *all);
+    said *all = tutti__recycle_zeros((size_t)workers, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the rows of %d processes", workers);
     said own = {.rows = rows, .likeness = like && rows > 0 ? hash_likeness(like) : 0};
@@ -115,7 +116,9 @@ static tutti_status agree(tutti_strategy *strategy, int64_t rows, tutti_likeness
     }
     if (status == TUTTI_OK && like && workers > 1)
         status = share_likeness(strategy, all, like);
-    free(all);
+    tutti__recycle_free(all);
+    if (status != TUTTI_OK && workers > 1)
+        status = tutti__axis_group_survive(strategy->axis_group, status);
     *ret_batch = strategy->counted;
     return status;
 }

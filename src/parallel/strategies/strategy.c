@@ -1,5 +1,6 @@
 /* strategy.c: strategies by name, their devices and their axis group. */
 #include "parallel/strategies/strategy.h"
+#include "comm/comm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -450,4 +451,31 @@ void tutti_strategy_leave(void)
 tutti_strategy *tutti_strategy_current(void)
 {
     return depth > 0 && depth <= MOST_NESTED ? entered[depth - 1] : NULL;
+}
+
+/* ---- what verdicts say of the training ---- */
+
+static tutti_membership *members_of(const tutti_strategy *s)
+{
+    return s && s->axis_group && s->axis_group->world ? s->axis_group->world->fabric->membership
+                                                      : NULL;
+}
+
+void tutti__strategy_at_step(const tutti_strategy *strategy, int64_t step)
+{
+    if (members_of(strategy))
+        tutti__membership_at_step(members_of(strategy), step);
+}
+
+void tutti__strategy_saved(const tutti_strategy *strategy, int64_t step, const char *path)
+{
+    if (members_of(strategy))
+        tutti__membership_saved(members_of(strategy), step, path);
+}
+
+tutti_status tutti__strategy_survive(const tutti_strategy *strategy, tutti_status status)
+{
+    return status != TUTTI_OK && members_of(strategy)
+               ? tutti__axis_group_survive(strategy->axis_group, status)
+               : status;
 }

@@ -65,6 +65,13 @@ const char *tutti__strategy_algorithm(const tutti_strategy *strategy, int hosts)
  * several processes. */
 tutti_status tutti__strategy_check_wire(const tutti_strategy *strategy, int hosts);
 
+/* Said to verdicts (cluster/membership.h): the training step that begins, from 1, and a checkpoint
+ * that is written; nothing for one process. `strategy` may be NULL. */
+void tutti__strategy_at_step(const tutti_strategy *strategy, int64_t step);
+void tutti__strategy_saved(const tutti_strategy *strategy, int64_t step, const char *path);
+/* tutti__axis_group_survive, of a failure between two runs. `strategy` may be NULL. */
+tutti_status tutti__strategy_survive(const tutti_strategy *strategy, tutti_status status);
+
 /* ---- input.c ---- */
 /* What this process reads under a policy; NULL where there is one process. */
 const tutti_share *tutti__strategy_share(tutti_strategy *strategy, tutti_shard_policy policy);
