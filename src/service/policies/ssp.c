@@ -12,7 +12,7 @@ static tutti_policy_arrival ssp_arrive(const tutti_policy *policy, uint64_t step
 static bool ssp_ready(const tutti_policy *policy, int64_t held)
 {
     int64_t wanted = tutti__policy_counting(policy);
-    return held > 0 && wanted > 0 && tutti__policy_arrived(policy, policy->version) >= wanted;
+    return held > 0 && tutti__policy_arrived(policy, policy->version) >= wanted;
 }
 
 static bool ssp_may_read(const tutti_policy *policy, uint64_t clock)

@@ -3,9 +3,12 @@
  * step. */
 #include "service/policies/policy.h"
 
+/* What is held goes on when nobody is left to wait for: all its workers are gone, or begin anew. */
 static bool sync_ready(const tutti_policy *policy, int64_t held)
 {
-    int64_t wanted = tutti__policy_counting(policy) - policy->argument;
+    int64_t workers = tutti__policy_counting(policy), wanted = workers - policy->argument;
+    if (workers == 0)
+        return held > 0;
     return held > 0 && tutti__policy_arrived(policy, policy->version) >= (wanted > 1 ? wanted : 1);
 }
 

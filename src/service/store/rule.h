@@ -1,5 +1,6 @@
 /* rule.h: the value of a shard and how a gradient moves it. One kind of storage a file, ending in
- * one descriptor. tables: tutti_store_rule_kind
+ * one descriptor.
+ * tables: tutti_store_rule_kind
  *
  * A rule owns the value, the optimizer's slots beside it and its counters. The same updates in the
  * same order give the same bits on every replica. */
@@ -7,6 +8,8 @@
 #define TUTTI_SERVICE_STORE_RULE_H
 
 #include "service/store/gradient.h"
+
+enum { TUTTI_STORE_BLOCK_ROWS = 16 }; /* rows that "hashed" updates at once: its graph's */
 
 /* Who pushed it: equal on every retry. */
 typedef struct tutti_store_key {

@@ -249,7 +249,9 @@ static void serve_pull(tutti_store_server *server, tutti_store_server_slot *at,
         refuse(server, m, TUTTI_STORE_UNKNOWN);
         return;
     }
-    if (at->slot->decided < m->after || !tutti__policy_may_read(&shard->policy, m->clock) ||
+    uint64_t own = tutti__policy_clock(&shard->policy, m->contribution); /* if it began anew */
+    if (at->slot->view != server->view.number || at->slot->decided < m->after ||
+        !tutti__policy_may_read(&shard->policy, own > m->clock ? own : m->clock) ||
         !tutti__store_order_may(server->options.order, event)) {
         park(at, m);
         return;
@@ -318,6 +320,10 @@ static void server_request(tutti_store_server *server, tutti_store_server_slot *
     bool push = m->type == TUTTI_STORE_PUSH || m->type == TUTTI_STORE_PREPARE;
     if (m->type == TUTTI_STORE_PULL) {
         serve_pull(server, at, m);
+        return;
+    }
+    if (m->type == TUTTI_STORE_NUMBER && at->slot->view != server->view.number) {
+        park(at, m); /* what earlier views began is not applied yet */
         return;
     }
     if (m->type == TUTTI_STORE_NUMBER) {
@@ -603,4 +609,26 @@ bool tutti__store_server_is_idle(const tutti_store_server *server)
 uint64_t tutti__store_server_garbage(const tutti_store_server *server)
 {
     return server->garbage;
+}
+
+void tutti__store_server_print(const tutti_store_server *server, tutti_text *text)
+{
+    for (size_t s = 0; s < server->slots.count; s++) {
+        const tutti_store_server_slot *at = &server->slots.data[s];
+        if (!at->slot && !at->leads)
+            continue;
+        tutti__text_add(text, "slot %zu: %s%s, %" PRIu64 " operations, %zu in the log, %zu parked",
+                        s, at->leads ? "leader" : "replica", at->complete ? "" : " (not complete)",
+                        at->slot->applied, at->log.count, at->parked.count);
+        if (at->leads && at->replica != TUTTI_STORE_NOBODY)
+            tutti__text_add(
+                text, ", replica %" PRIu32 "%s (piece %" PRIu64 " of %zu bytes at %" PRIu64 ")",
+                at->replica, at->replica_ready ? "" : " not ready", at->piece, at->snapshot.size,
+                at->snapshot_at);
+        for (size_t i = 0; at->leads && i < at->slot->streams.count; i++)
+            if (at->slot->streams.data[i].waiting.count > 0)
+                tutti__text_add(text, ", %zu decisions for slot %zu",
+                                at->slot->streams.data[i].waiting.count, i);
+        tutti__text_add(text, "\n");
+    }
 }

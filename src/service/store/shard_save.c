@@ -230,10 +230,35 @@ static void save_images(const tutti_store_shard *shard, tutti_text *out)
         const tutti_store_image *image = &shard->images[i];
         saved_put(out, image->before);
         saved_put(out, image->version);
+        saved_put(out, (uint64_t)tutti_tensor_rank(image->value));
+        for (int d = 0; d < tutti_tensor_rank(image->value); d++)
+            saved_put(out, (uint64_t)tutti_tensor_dims(image->value)[d]);
         saved_put_bytes(out, tutti_tensor_data(image->value),
                         (size_t)tutti_tensor_count(image->value) *
                             tutti_dtype_size(shard->type.dtype));
     }
+}
+
+static tutti_status load_image(saved_reader *in, const tutti_store_shard *shard,
+                               tutti_store_image *ret)
+{
+    tutti_store_image image = {.before = saved_get(in), .version = saved_get(in)};
+    int64_t dims[TUTTI_MAX_RANK];
+    size_t rank = saved_get_count(in, 8);
+    in->bad = in->bad || rank > TUTTI_MAX_RANK;
+    for (size_t i = 0; !in->bad && i < rank; i++)
+        dims[i] = (int64_t)saved_get(in);
+    tutti_packed_data data = saved_get_bytes(in);
+    tutti_type type = tutti_type_make(shard->type.dtype, in->bad ? 0 : (int)rank, dims);
+    int64_t bytes, count = tutti_type_count(&type);
+    if (in->bad || count < 0 ||
+        !tutti__mul_size(count, (int64_t)tutti_dtype_size(type.dtype), &bytes) ||
+        (size_t)bytes != data.size)
+        return tutti_fail(TUTTI_CORRUPT, "a saved value of shard '%s' is cut short",
+                          shard->spec.text);
+    TUTTI_TRY(tutti_tensor_from(type.dtype, type.rank, dims, data.bytes, &image.value));
+    *ret = image;
+    return TUTTI_OK;
 }
 
 static tutti_status load_images(saved_reader *in, tutti_store_shard *shard)
@@ -242,16 +267,8 @@ static tutti_status load_images(saved_reader *in, tutti_store_shard *shard)
     uint64_t count = saved_get(in);
     in->bad = in->bad || count > TUTTI_STORE_IMAGES;
     for (uint64_t i = 0; i < count && !in->bad; i++) {
-        tutti_store_image image = {.before = saved_get(in), .version = saved_get(in)};
-        tutti_packed_data data = saved_get_bytes(in);
-        TUTTI_TRY(tutti_tensor_create(shard->type.dtype, shard->type.rank, shard->type.dims,
-                                      &image.value));
-        shard->images[shard->image_count++] = image;
-        size_t bytes =
-            (size_t)tutti_tensor_count(image.value) * tutti_dtype_size(shard->type.dtype);
-        in->bad = in->bad || bytes != data.size;
-        if (!in->bad && bytes > 0)
-            memcpy(tutti_tensor_data(image.value), data.bytes, bytes);
+        TUTTI_TRY(load_image(in, shard, &shard->images[shard->image_count]));
+        shard->image_count++;
     }
     return TUTTI_OK;
 }

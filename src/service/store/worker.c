@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "service/store/rule.h"
+
 /* A shard as this worker last heard of it. */
 typedef struct piece {
     uint32_t id, slot;
@@ -352,7 +354,11 @@ static tutti_status create_piece(batch *b, variable *v, size_t i,
         TUTTI_TRY(cut(v, value, i, &r.holds));
         m.data = elements_of(r.holds);
     }
-    tutti_status status = spec->build ? spec->build(spec->context, &type, &graph, &size) : TUTTI_OK;
+    tutti_type built = type;
+    if (strcmp(m.rule, "hashed") == 0 && type.rank > 0)
+        built.dims[0] = TUTTI_STORE_BLOCK_ROWS;
+    tutti_status status =
+        spec->build ? spec->build(spec->context, &built, &graph, &size) : TUTTI_OK;
     size_t dims = 8 * (size_t)type.rank;
     r.rows = status == TUTTI_OK ? malloc(dims + size + 1) : NULL;
     if (!r.rows) {
