@@ -245,6 +245,10 @@ static tutti_status shard_arrive(tutti_store_shard *shard, tutti_store_held *hel
 static tutti_status shard_take(const tutti_store_shard *shard, const tutti_store_message *push,
                                tutti_store_held *ret)
 {
+    /* Checked before, but for what a leader sends to its replica. */
+    TUTTI_TRY(tutti__store_gradient_fits(shard->spec.text, &shard->type, push));
+    if (push->form == TUTTI_STORE_DENSE && shard->rule->kind->sparse)
+        return tutti_fail(TUTTI_INVALID, "shard '%s' exists row by row", shard->spec.text);
     tutti_store_message nothing = {.form = TUTTI_STORE_NOTHING};
     bool skip =
         shard->nan == TUTTI_STORE_NAN_SKIP && !tutti__store_gradient_is_finite(&shard->type, push);

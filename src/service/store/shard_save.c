@@ -49,11 +49,12 @@ static tutti_status read_nan(const char *text, tutti_store_nan *ret)
 }
 
 /* Dense values must fit a message; rows that exist where they are touched need not. */
-static tutti_status check_storage(const tutti_store_shard *shard, const tutti_store_message *create)
+static tutti_status check_storage(const tutti_store_shard *shard, const tutti_store_rule_kind *kind,
+                                  const tutti_store_message *create)
 {
     char text[TUTTI_TYPE_TEXT];
     int64_t count = tutti_type_count(&shard->type), bytes;
-    if (shard->rule->kind->sparse)
+    if (kind->sparse)
         return shard->type.rank > 0
                    ? TUTTI_OK
                    : tutti_fail(TUTTI_INVALID, "shard '%s' is a scalar and has no rows",
@@ -85,6 +86,7 @@ static tutti_status shard_open(const tutti_store_message *create, tutti_store_fi
                           "shard '%s' has rows without bound; its rule must be one "
                           "that keeps rows where they are touched",
                           create->text);
+    TUTTI_TRY(check_storage(shard, kind, create));
     tutti_store_message spec = *create;
     spec.data = (tutti_packed_data){0};
     shard->id = create->shard;
@@ -96,8 +98,7 @@ static tutti_status shard_open(const tutti_store_message *create, tutti_store_fi
                                         &shard->spec, &used));
     spec = shard->spec; /* whose graph stays */
     spec.data = create->data;
-    TUTTI_TRY(kind->open(&spec, &shard->type, &shard->rule));
-    return check_storage(shard, create);
+    return kind->open(&spec, &shard->type, &shard->rule);
 }
 
 tutti_status tutti__store_shard_create(const tutti_store_message *create,
