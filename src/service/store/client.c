@@ -1,6 +1,7 @@
 /* client.c: see client.h. */
 #include "service/store/client.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { RETRY_NS = 50 * 1000000 };
@@ -44,6 +45,16 @@ tutti_status tutti__store_client_call(tutti_store_client *client,
     return TUTTI_OK;
 }
 
+/* `answer` is the one of call i. */
+static void finish(tutti_store_client *client, size_t i, const tutti_store_message *answer)
+{
+    tutti_store_call call = client->calls.data[i];
+    client->calls.count--;
+    memmove(client->calls.data + i, client->calls.data + i + 1,
+            (client->calls.count - i) * sizeof call);
+    call.done(call.context, answer);
+}
+
 void tutti__store_client_receive(tutti_store_client *client, const uint8_t *frame, size_t size,
                                  int64_t now_ns)
 {
@@ -59,11 +70,7 @@ void tutti__store_client_receive(tutti_store_client *client, const uint8_t *fram
     if (answer.type == TUTTI_STORE_REFUSED &&
         (answer.reason == TUTTI_STORE_OLD_VIEW || answer.reason == TUTTI_STORE_ELSEWHERE))
         return; /* sent again with the next view, or tick */
-    tutti_store_call call = client->calls.data[i];
-    client->calls.count--;
-    memmove(client->calls.data + i, client->calls.data + i + 1,
-            (client->calls.count - i) * sizeof call);
-    call.done(call.context, &answer);
+    finish(client, i, &answer);
 }
 
 tutti_status tutti__store_client_view(tutti_store_client *client, const tutti_store_view *view,
@@ -80,9 +87,28 @@ tutti_status tutti__store_client_view(tutti_store_client *client, const tutti_st
     return TUTTI_OK;
 }
 
+/* A slot whose leader and replica are gone answers no more. */
+static bool is_lost(const tutti_store_client *client, const tutti_store_call *call)
+{
+    uint32_t slot = call->message.slot;
+    return slot < client->view.slot_count && client->view.slots[slot].leader == TUTTI_STORE_NOBODY;
+}
+
 void tutti__store_client_tick(tutti_store_client *client, int64_t now_ns)
 {
-    for (size_t i = 0; i < client->calls.count; i++)
-        if (now_ns - client->calls.data[i].sent_ns >= client->options.retry_ns)
-            send_call(client, &client->calls.data[i], now_ns);
+    for (size_t i = client->calls.count; i-- > 0;) {
+        tutti_store_call *call = &client->calls.data[i];
+        if (is_lost(client, call)) {
+            tutti_store_message answer = {.slot = call->message.slot, .shard = call->message.shard};
+            tutti_fail(TUTTI_CLOSED,
+                       "slot %" PRIu32 " is lost: its server is gone, and nobody had a replica; "
+                       "start again from a checkpoint, and with replicas=1 next time",
+                       call->message.slot);
+            tutti__store_refusal(TUTTI_STORE_LOST, &answer);
+            finish(client, i, &answer);
+            i = i > client->calls.count ? client->calls.count : i; /* `done` may ask anew */
+        } else if (now_ns - call->sent_ns >= client->options.retry_ns) {
+            send_call(client, call, now_ns);
+        }
+    }
 }

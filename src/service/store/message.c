@@ -1,6 +1,7 @@
 /* message.c: messages to bytes and back, by one table of the fields of each type. */
 #include "service/store/message.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define FIELD(kind, member, below)                                                                 \
@@ -76,6 +77,13 @@ const char *tutti__store_verdict_text(uint32_t verdict)
         [TUTTI_STORE_HELD] = "held",       [TUTTI_STORE_LATE] = "late",
         [TUTTI_STORE_SKIPPED] = "skipped", [TUTTI_STORE_KNOWN] = "known"};
     return verdict < TUTTI_STORE_VERDICTS ? texts[verdict] : "unknown";
+}
+
+void tutti__store_refusal(tutti_store_reason reason, tutti_store_message *ret_answer)
+{
+    ret_answer->type = TUTTI_STORE_REFUSED;
+    ret_answer->reason = reason;
+    snprintf(ret_answer->text, sizeof ret_answer->text, "%s", tutti_error_message());
 }
 
 size_t tutti__store_message_size(const tutti_store_message *message)

@@ -70,6 +70,7 @@ typedef enum tutti_store_reason {
     TUTTI_STORE_NO_CLOCK, /* a closure where steps have a meaning, or one too far ahead */
     TUTTI_STORE_GONE,     /* a number of an atomic read that is no longer kept: read anew */
     TUTTI_STORE_RULE,     /* the update rule failed */
+    TUTTI_STORE_LOST,     /* nobody has the slot any more; clients say it to themselves */
     TUTTI_STORE_REASONS,
 } tutti_store_reason;
 
@@ -118,6 +119,9 @@ tutti_status tutti__store_message_read(const uint8_t *data, size_t size,
                                        tutti_store_message *ret_message, size_t *ret_used);
 const char *tutti__store_type_text(uint32_t type); /* "push"; never NULL */
 const char *tutti__store_verdict_text(uint32_t verdict);
+
+/* Makes an answer of `reason`, with the thread's message as its words. */
+void tutti__store_refusal(tutti_store_reason reason, tutti_store_message *ret_answer);
 
 static inline size_t tutti__store_row_count(const tutti_store_message *message)
 {

@@ -35,6 +35,23 @@ TUTTI_TEST(store_goes_on_with_the_replica_of_a_killed_server)
     store_job_close(&job);
 }
 
+TUTTI_TEST(store_without_a_replica_says_that_a_slot_is_lost)
+{
+    store_job job;
+    tutti_store_variable_spec spec = spec_of("async"), more = spec_of("async");
+    more.name = "v";
+    store_job_open(&job, &(tutti_store_local_options){.servers = 2, .workers = 1});
+    int w = store_job_variable(&job, &spec, NULL), v = store_job_variable(&job, &more, NULL);
+    CHECK_OK(store_push(&job, 0, w, 1));
+    CHECK_OK(tutti__store_local_kill_server(job.local, 0));
+    CHECK_STATUS(store_push(&job, 0, w, 1), TUTTI_CLOSED);
+    CHECK_CONTAINS(tutti_error_message(), "variable 'w': slot 0 is lost: its server is gone, and "
+                                          "nobody had a replica; start again from a checkpoint");
+    CHECK_OK(store_push(&job, 0, v, 2)); /* others go on */
+    CHECK(store_get(&job, 0, v, 0) == -2);
+    store_job_close(&job);
+}
+
 /* A worker waits for the step of another when the server goes. */
 typedef struct waiting {
     store_job *job;

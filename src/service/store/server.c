@@ -83,7 +83,7 @@ static void refuse(tutti_store_server *server, const tutti_store_message *to,
                    tutti_store_reason reason)
 {
     tutti_store_message answer = {0};
-    tutti__store_refuse(reason, &answer);
+    tutti__store_refusal(reason, &answer);
     tutti__store_server_answer(server, to, &answer);
 }
 
@@ -630,5 +630,15 @@ void tutti__store_server_print(const tutti_store_server *server, tutti_text *tex
                 tutti__text_add(text, ", %zu decisions for slot %zu",
                                 at->slot->streams.data[i].waiting.count, i);
         tutti__text_add(text, "\n");
+    }
+}
+
+void tutti__store_server_staleness(const tutti_store_server *server, tutti_store_staleness *ret)
+{
+    *ret = (tutti_store_staleness){0};
+    for (size_t s = 0; s < server->slots.count; s++) {
+        const tutti_store_server_slot *at = &server->slots.data[s];
+        for (size_t i = 0; at->leads && i < at->slot->shards.count; i++)
+            tutti__store_staleness_join(ret, &at->slot->shards.data[i]->staleness);
     }
 }

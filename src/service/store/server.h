@@ -52,6 +52,8 @@ int64_t tutti__store_server_bytes(const tutti_store_server *server);
 /* Whether nothing is on its way to a replica or another slot. */
 bool tutti__store_server_is_idle(const tutti_store_server *server);
 uint64_t tutti__store_server_garbage(const tutti_store_server *server); /* frames that were none */
+/* Of all gradients of the slots that it leads. */
+void tutti__store_server_staleness(const tutti_store_server *server, tutti_store_staleness *ret);
 /* What it leads and replicates, and what it waits for; a line each. */
 void tutti__store_server_print(const tutti_store_server *server, tutti_text *text);
 

@@ -2,7 +2,6 @@
 #include "service/store/slot.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 tutti_status tutti__store_slot_create(uint32_t number, tutti_store_find_rule *find,
@@ -48,13 +47,6 @@ int64_t tutti__store_slot_bytes(const tutti_store_slot *slot)
     return bytes;
 }
 
-void tutti__store_refuse(tutti_store_reason reason, tutti_store_message *ret_answer)
-{
-    ret_answer->type = TUTTI_STORE_REFUSED;
-    ret_answer->reason = reason;
-    snprintf(ret_answer->text, sizeof ret_answer->text, "%s", tutti_error_message());
-}
-
 static tutti_store_shard *shard_of(const tutti_store_slot *slot, const tutti_store_message *op,
                                    tutti_store_message *answer)
 {
@@ -62,7 +54,7 @@ static tutti_store_shard *shard_of(const tutti_store_slot *slot, const tutti_sto
     if (shard)
         return shard;
     tutti_fail(TUTTI_NOT_FOUND, "slot %" PRIu32 " has no shard %" PRIu32, slot->number, op->shard);
-    tutti__store_refuse(TUTTI_STORE_UNKNOWN, answer);
+    tutti__store_refusal(TUTTI_STORE_UNKNOWN, answer);
     return NULL;
 }
 
@@ -100,7 +92,7 @@ static void apply_create(tutti_store_slot *slot, const tutti_store_message *op,
 {
     tutti_store_shard *shard = tutti__store_slot_shard(slot, op->shard);
     if (shard && tutti__store_shard_same(shard, op) != TUTTI_OK) {
-        tutti__store_refuse(TUTTI_STORE_DIFFERS, answer);
+        tutti__store_refusal(TUTTI_STORE_DIFFERS, answer);
         return;
     }
     if (!shard) {
@@ -110,8 +102,8 @@ static void apply_create(tutti_store_slot *slot, const tutti_store_message *op,
         if (status == TUTTI_OK && !TUTTI_VEC_PUSH(&slot->shards, shard))
             status = tutti_fail(TUTTI_NO_MEMORY, "no memory for one more shard");
         if (status != TUTTI_OK) {
-            tutti__store_refuse(status == TUTTI_NO_MEMORY ? TUTTI_STORE_FULL : TUTTI_STORE_SHAPE,
-                                answer);
+            tutti__store_refusal(status == TUTTI_NO_MEMORY ? TUTTI_STORE_FULL : TUTTI_STORE_SHAPE,
+                                 answer);
             tutti__store_shard_free(shard);
             return;
         }
@@ -131,7 +123,7 @@ static void apply_push(tutti_store_slot *slot, const tutti_store_message *op,
     if (tutti__store_shard_push(shard, op, &verdict) == TUTTI_OK)
         answer_outcome(shard, op, TUTTI_STORE_PUSHED, verdict, answer);
     else
-        tutti__store_refuse(TUTTI_STORE_RULE, answer);
+        tutti__store_refusal(TUTTI_STORE_RULE, answer);
 }
 
 static void apply_prepare(tutti_store_slot *slot, const tutti_store_message *op,
@@ -143,7 +135,7 @@ static void apply_prepare(tutti_store_slot *slot, const tutti_store_message *op,
     if (tutti__store_shard_prepare(shard, op) == TUTTI_OK)
         answer_outcome(shard, op, TUTTI_STORE_PREPARED, TUTTI_STORE_NO_VERDICT, answer);
     else
-        tutti__store_refuse(TUTTI_STORE_FULL, answer);
+        tutti__store_refusal(TUTTI_STORE_FULL, answer);
 }
 
 /* ---- what slot 0 decides ---- */
@@ -188,7 +180,7 @@ static void apply_commit(tutti_store_slot *slot, const tutti_store_message *op,
     }
     if (!last || !good) {
         tutti_fail(TUTTI_NO_MEMORY, "no memory to commit an atomic push");
-        tutti__store_refuse(TUTTI_STORE_FULL, answer);
+        tutti__store_refusal(TUTTI_STORE_FULL, answer);
         return;
     }
     answer->type = TUTTI_STORE_COMMITTED;
@@ -235,7 +227,7 @@ static void apply_members(tutti_store_slot *slot, const tutti_store_message *op,
     for (size_t i = 0; i < slot->shards.count; i++)
         good = shard_tell_members(slot, slot->shards.data[i]) == TUTTI_OK && good;
     if (!good)
-        tutti__store_refuse(TUTTI_STORE_RULE, answer);
+        tutti__store_refusal(TUTTI_STORE_RULE, answer);
 }
 
 /* ---- what others are told ---- */

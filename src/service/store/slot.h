@@ -69,7 +69,4 @@ tutti_status tutti__store_slot_save(const tutti_store_slot *slot, tutti_text *ou
 tutti_status tutti__store_slot_load(const void *data, size_t size, tutti_store_find_rule *find,
                                     tutti_store_slot **ret_slot);
 
-/* Makes an answer of `reason` out of the thread's message. */
-void tutti__store_refuse(tutti_store_reason reason, tutti_store_message *ret_answer);
-
 #endif

@@ -33,10 +33,11 @@ TUTTI_TEST(store_async_applies_each_gradient_and_measures_its_age)
     CHECK_OK(store_push(&job, 0, w, 1));
     CHECK_OK(store_push(&job, 1, w, 2)); /* one update old */
     CHECK(store_get(&job, 0, w, 0) == -3);
-    const tutti_store_staleness *s = &shard_of(&job, 0, 0, 0)->staleness;
-    CHECK_INT(s->counts[0], 1);
-    CHECK_INT(s->counts[1], 1);
-    tutti__store_staleness_print(s, &text);
+    tutti_store_staleness s;
+    tutti__store_server_staleness(tutti__store_local_server(job.local, 0), &s);
+    CHECK_INT(s.counts[0], 1);
+    CHECK_INT(s.counts[1], 1);
+    tutti__store_staleness_print(&s, &text);
     CHECK_STR(text.data, "staleness of 2 gradients: mean 0.5, largest 1; 0: 1 1: 1");
     tutti__text_free(&text);
     store_job_close(&job);

@@ -107,11 +107,9 @@ static tutti_status put_pulled(request *r, const tutti_store_message *answer)
 static tutti_status refused(const request *r, const tutti_store_message *answer)
 {
     static const tutti_status statuses[TUTTI_STORE_REASONS] = {
-        [TUTTI_STORE_FENCED] = TUTTI_CLOSED,
-        [TUTTI_STORE_UNKNOWN] = TUTTI_NOT_FOUND,
-        [TUTTI_STORE_FUTURE] = TUTTI_OUT_OF_RANGE,
-        [TUTTI_STORE_FULL] = TUTTI_TOO_LARGE,
-        [TUTTI_STORE_NO_CLOCK] = TUTTI_UNSUPPORTED};
+        [TUTTI_STORE_LOST] = TUTTI_CLOSED,       [TUTTI_STORE_FENCED] = TUTTI_CLOSED,
+        [TUTTI_STORE_UNKNOWN] = TUTTI_NOT_FOUND, [TUTTI_STORE_FUTURE] = TUTTI_OUT_OF_RANGE,
+        [TUTTI_STORE_FULL] = TUTTI_TOO_LARGE,    [TUTTI_STORE_NO_CLOCK] = TUTTI_UNSUPPORTED};
     tutti_status status = statuses[answer->reason] ? statuses[answer->reason] : TUTTI_INVALID;
     return tutti_fail(status, "variable '%s': %s", r->variable ? r->variable->name : "",
                       answer->text);
