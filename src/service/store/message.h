@@ -85,7 +85,7 @@ typedef enum tutti_store_form {
 /* The step of a closure: its number with this bit. */
 #define TUTTI_STORE_CLOSURE (UINT64_C(1) << 63)
 
-enum { TUTTI_STORE_TEXT = 200, TUTTI_STORE_WORD = 48 };
+enum { TUTTI_STORE_TEXT = 320, TUTTI_STORE_WORD = 48 };
 
 typedef struct tutti_store_message {
     uint32_t type;

@@ -128,26 +128,39 @@ TUTTI_TEST(store_softsync_updates_by_the_mean_of_a_share)
     store_job_close(&job);
 }
 
-/* All gradients k steps old: w(t+1) = w(t) - lr w(t-k). The root of z^(k+1) = z^k - lr that is
- * nearest to 1 rules; checked against the recurrence itself, which is the closed form's. */
-TUTTI_TEST(store_of_gradients_k_steps_old_follows_its_recurrence)
+static double choose(int n, int k)
+{
+    double c = 1;
+    for (int i = 0; i < k; i++)
+        c = c * (n - i) / (i + 1);
+    return c;
+}
+
+/* w(t+1) = w(t) - lr w(t-k), w = 1 until 0:  w(t) = sum over j of (-lr)^j C(t - (j-1) k, j). */
+static double closed_form(int t, int k, double lr)
+{
+    double w = 0, power = 1;
+    for (int j = 0; t - (j - 1) * k >= j; j++, power *= -lr)
+        w += power * choose(t - (j - 1) * k, j);
+    return w;
+}
+
+TUTTI_TEST(store_of_gradients_k_steps_old_follows_the_closed_form)
 {
     enum { K = 3, STEPS = 60 };
     store_job job;
     tutti_store_variable_spec spec = scalar_spec("async");
-    double one = 1, rate = 0.2, w[STEPS + 1], read[K + 1];
+    double one = 1, rate = 0.2, read[K + 1];
     tutti_tensor *first = store_vector(TUTTI_F64, 1, &one);
     store_job_open(&job, &(tutti_store_local_options){.servers = 1, .workers = K + 1});
     int v = store_job_variable(&job, &spec, first);
     for (int n = 0; n <= K; n++)
         read[n] = store_get(&job, n, v, 0);
-    for (int t = 0; t <= STEPS; t++)
-        w[t] = t <= 0 ? 1 : w[t - 1] - rate * (t - 1 - K >= 0 ? w[t - 1 - K] : 1);
     for (int t = 0; t < STEPS; t++) { /* by turns: each has read just after its last push */
         int n = t % (K + 1);
         CHECK_OK(store_push(&job, n, v, rate * read[n]));
         read[n] = store_get(&job, n, v, 0);
-        CHECK_NEAR(read[n], w[t + 1], 1e-12);
+        CHECK_NEAR(read[n], closed_form(t + 1, K, rate), 1e-9);
     }
     CHECK_INT(shard_of(&job, 0, 0, 0)->staleness.counts[K], STEPS - K);
     tutti_tensor_release(first);
@@ -186,34 +199,39 @@ TUTTI_TEST(store_rate_by_distance_counts_what_moved)
     store_job_close(&job);
 }
 
+/* Pushed twice from 0 ... 9: what is there then is -value. */
+static void check_cut(const char *partitioner, int shards)
+{
+    store_job job;
+    tutti_store_variable_spec spec = {.name = "table",
+                                      .type = tutti_type_make(TUTTI_F32, 2, (int64_t[]){5, 2}),
+                                      .partitioner = partitioner,
+                                      .rule = "plain"};
+    tutti_tensor *value = NULL, *got = NULL;
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, spec.type.dims, &value));
+    for (int i = 0; i < 10; i++)
+        tutti_tensor_set(value, i, i);
+    store_job_open(&job, &(tutti_store_local_options){.servers = 3, .workers = 1});
+    int w = store_job_variable(&job, &spec, value);
+    CHECK_INT(tutti__store_worker_shards(job.worker[0], w), shards);
+    CHECK_OK(tutti__store_worker_push(job.worker[0], 1, &w, &value, false, NULL));
+    CHECK_OK(tutti__store_worker_push(job.worker[0], 1, &w, &value, false, NULL));
+    CHECK_OK(tutti__store_worker_pull(job.worker[0], 1, &w, false, &got));
+    for (int i = 0; i < 10; i++)
+        CHECK(tutti_tensor_get(got, i) == -i);
+    tutti_tensor_release(value);
+    tutti_tensor_release(got);
+    store_job_close(&job);
+}
+
 TUTTI_TEST(store_cuts_a_variable_and_puts_it_together)
 {
-    enum { ROWS = 5 };
-    for (int pieces = 1; pieces <= 8; pieces++) {
-        char partitioner[32];
-        store_job job;
-        tutti_store_variable_spec spec = {.name = "table",
-                                          .type =
-                                              tutti_type_make(TUTTI_F32, 2, (int64_t[]){ROWS, 2}),
-                                          .partitioner = partitioner,
-                                          .rule = "plain"};
-        tutti_tensor *value = NULL, *got = NULL;
-        snprintf(partitioner, sizeof partitioner, "fixed_size(%d)", pieces);
-        CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, spec.type.dims, &value));
-        for (int i = 0; i < 2 * ROWS; i++)
-            tutti_tensor_set(value, i, i);
-        store_job_open(&job, &(tutti_store_local_options){.servers = 3, .workers = 1});
-        int w = store_job_variable(&job, &spec, value);
-        CHECK_INT(tutti__store_worker_shards(job.worker[0], w), pieces < ROWS ? pieces : ROWS);
-        CHECK_OK(tutti__store_worker_push(job.worker[0], 1, &w, &value, false, NULL));
-        CHECK_OK(tutti__store_worker_push(job.worker[0], 1, &w, &value, false, NULL));
-        CHECK_OK(tutti__store_worker_pull(job.worker[0], 1, &w, false, &got));
-        for (int i = 0; i < 2 * ROWS; i++)
-            CHECK(tutti_tensor_get(got, i) == -i);
-        tutti_tensor_release(value);
-        tutti_tensor_release(got);
-        store_job_close(&job);
-    }
+    check_cut("", 1);
+    check_cut("fixed_size(2)", 2);
+    check_cut("fixed_size(9)", 5);
+    check_cut("max_size(16)", 3);
+    check_cut("4,1", 4); /* what a variable's .partitioner gives */
+    check_cut("1,2", 2);
 }
 
 /* A serialised optimizer: context is a const tutti_optimizer *. */
