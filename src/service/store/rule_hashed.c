@@ -82,6 +82,17 @@ static void first_value(const hashed_rule *r, int64_t key, uint8_t *to)
     }
 }
 
+/* Room for the records of as many keys as there is room for. */
+static bool records_grow(hashed_rule *r)
+{
+    uint8_t *records = realloc(r->records, r->keys.capacity * record_bytes(r) + 1);
+    if (!records)
+        return false;
+    r->records = records;
+    r->record_room = r->keys.capacity;
+    return true;
+}
+
 /* The record of a row, made where it was never touched. *ret_place counts from 0. */
 static tutti_status touch(hashed_rule *r, int64_t key, size_t *ret_place)
 {
@@ -93,12 +104,7 @@ static tutti_status touch(hashed_rule *r, int64_t key, size_t *ret_place)
         return TUTTI_OK;
     }
     good = good && TUTTI_VEC_RESERVE_ONE(&r->keys);
-    if (good && r->record_room < r->keys.capacity) {
-        uint8_t *records = realloc(r->records, r->keys.capacity * record_bytes(r));
-        good = records != NULL;
-        r->records = good ? records : r->records;
-        r->record_room = good ? r->keys.capacity : r->record_room;
-    }
+    good = good && (r->record_room == r->keys.capacity || records_grow(r));
     if (!good)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for one more row beside %zu", r->keys.count);
     size_t place = r->keys.count++;
@@ -357,7 +363,7 @@ static tutti_status hashed_load(tutti_store_rule *rule, saved_reader *in)
 static int64_t hashed_bytes(const tutti_store_rule *rule)
 {
     const hashed_rule *r = (const void *)rule;
-    return (int64_t)(r->keys.count * (record_bytes(r) + sizeof(int64_t)) +
+    return (int64_t)(r->record_room * (record_bytes(r) + sizeof(int64_t)) +
                      r->index_size * sizeof *r->index);
 }
 

@@ -1,4 +1,5 @@
-/* server.c: views, requests and the log; server_replica.c has the replica's side. */
+/* server.c: requests, the log, and what waits; server_view.c has views, server_replica.c the
+ * replica's side. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ static void clear_log(tutti_store_server_slot *at)
     at->log.count = 0;
 }
 
-static void clear_parked(tutti_store_server_slot *at)
+void tutti__store_server_clear_parked(tutti_store_server_slot *at)
 {
     for (size_t i = 0; i < at->parked.count; i++)
         free(at->parked.data[i].frame);
@@ -40,7 +41,7 @@ static void clear_parked(tutti_store_server_slot *at)
 void tutti__store_server_slot_clear(tutti_store_server_slot *at)
 {
     clear_log(at);
-    clear_parked(at);
+    tutti__store_server_clear_parked(at);
     TUTTI_VEC_FREE(&at->log);
     TUTTI_VEC_FREE(&at->parked);
     tutti__text_free(&at->snapshot);
@@ -149,9 +150,8 @@ void tutti__store_server_apply(tutti_store_server *server, tutti_store_server_sl
     server_wake(server, at);
 }
 
-/* Appends an operation, which is applied now where nobody has to confirm it. */
-static void append(tutti_store_server *server, tutti_store_server_slot *at,
-                   const tutti_store_message *op, uint32_t answer_to)
+void tutti__store_server_append(tutti_store_server *server, tutti_store_server_slot *at,
+                                const tutti_store_message *op, uint32_t answer_to)
 {
     tutti_store_server_logged logged = {
         .number = at->logged + 1, .size = tutti__store_message_size(op), .node = answer_to};
@@ -353,7 +353,7 @@ static void server_request(tutti_store_server *server, tutti_store_server_slot *
         refuse(server, m, TUTTI_STORE_FULL);
         return;
     }
-    append(server, at, &op, m->node);
+    tutti__store_server_append(server, at, &op, m->node);
 }
 
 /* Slot 0 says what was decided, in order; a thing that came before is confirmed at once. */
@@ -364,7 +364,7 @@ static void serve_decision(tutti_store_server *server, tutti_store_server_slot *
         tutti_store_message answer = {.type = TUTTI_STORE_DECIDED, .after = at->slot->decided};
         tutti__store_server_answer(server, m, &answer);
     } else if (m->after == at->slot->decided + 1 && !is_logged(at, m)) {
-        append(server, at, m, m->node);
+        tutti__store_server_append(server, at, m, m->node);
     }
 }
 
@@ -380,7 +380,7 @@ static void serve_confirmation(tutti_store_server *server, const tutti_store_mes
     op.slot = 0;
     if (stream->waiting.count > 0 && stream->waiting.data[0].after <= m->after &&
         !is_logged(zero, &op))
-        append(server, zero, &op, TUTTI_STORE_NOBODY);
+        tutti__store_server_append(server, zero, &op, TUTTI_STORE_NOBODY);
 }
 
 static bool is_request(uint32_t type)
@@ -444,113 +444,6 @@ void tutti__store_server_receive(tutti_store_server *server, const uint8_t *fram
                        : "");
         refuse(server, &m, TUTTI_STORE_ELSEWHERE);
     }
-}
-
-/* ---- views ---- */
-
-static tutti_status lead(tutti_store_server *server, tutti_store_server_slot *at,
-                         const tutti_store_place *place)
-{
-    if (at->leads)
-        return TUTTI_OK;
-    if (at->slot && at->complete) {
-        at->leads = true;
-        at->logged = at->slot->applied;
-        at->replica = TUTTI_STORE_NOBODY;
-        return TUTTI_OK;
-    }
-    tutti__store_server_slot_clear(at);
-    if (!place->fresh) /* nobody has it any more */
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__store_slot_create(at->number, server->options.find, &at->slot));
-    at->leads = at->complete = true;
-    return TUTTI_OK;
-}
-
-static void append_members(tutti_store_server *server, tutti_store_server_slot *at)
-{
-    const tutti_store_view *view = &server->view;
-    uint8_t *rows = malloc(8 * (1 + 2 * view->worker_count));
-    if (!rows)
-        return;
-    tutti__packed_put(view->slot_count, 8, rows);
-    for (size_t i = 0; i < view->worker_count; i++) {
-        tutti__packed_put(view->workers[i].contribution, 8, rows + 8 + 16 * i);
-        tutti__packed_put(view->workers[i].incarnation, 8, rows + 16 + 16 * i);
-    }
-    tutti_store_message op = {.type = TUTTI_STORE_MEMBERS,
-                              .view = view->number,
-                              .slot = at->number,
-                              .node = server->options.node,
-                              .incarnation = server->options.incarnation,
-                              .rows = {rows, 8 * (1 + 2 * view->worker_count)}};
-    append(server, at, &op, TUTTI_STORE_NOBODY);
-    free(rows);
-}
-
-static tutti_status view_of_leader(tutti_store_server *server, tutti_store_server_slot *at,
-                                   const tutti_store_place *place)
-{
-    TUTTI_TRY(lead(server, at, place));
-    if (!at->leads)
-        return TUTTI_OK;
-    const tutti_store_process *replica =
-        place->replica == TUTTI_STORE_NOBODY
-            ? NULL
-            : tutti__store_view_find(&server->view, place->replica);
-    clear_parked(at); /* they come again, under this view */
-    if (!replica) {
-        at->replica = TUTTI_STORE_NOBODY;
-        at->replica_ready = false;
-        tutti__store_server_apply(server, at, at->logged);
-    } else if (at->replica != replica->node || at->replica_incarnation != replica->incarnation) {
-        at->replica = replica->node;
-        at->replica_incarnation = replica->incarnation;
-        TUTTI_TRY(tutti__store_server_begin_snapshot(server, at));
-    }
-    append_members(server, at);
-    return TUTTI_OK;
-}
-
-static void view_of_replica(tutti_store_server *server, tutti_store_server_slot *at,
-                            const tutti_store_place *place)
-{
-    const tutti_store_process *leader = tutti__store_view_find(&server->view, place->leader);
-    uint32_t incarnation = leader ? leader->incarnation : 0;
-    if (at->leads || at->replica != place->leader || at->leader_incarnation != incarnation)
-        tutti__store_server_slot_clear(at);
-    at->replica = place->leader; /* of a replica: whose it is */
-    at->leader_incarnation = incarnation;
-}
-
-tutti_status tutti__store_server_view(tutti_store_server *server, const tutti_store_view *view,
-                                      int64_t now_ns)
-{
-    tutti_store_view copy;
-    TUTTI_UNUSED(now_ns);
-    if (view->number <= server->view.number)
-        return TUTTI_OK;
-    TUTTI_TRY(tutti__store_view_copy(view, &copy));
-    tutti__store_view_free(&server->view);
-    server->view = copy;
-    while (server->slots.count < view->slot_count) {
-        tutti_store_server_slot slot = {.number = (uint32_t)server->slots.count,
-                                        .replica = TUTTI_STORE_NOBODY,
-                                        .snapshot_at = UINT64_MAX};
-        if (!TUTTI_VEC_PUSH(&server->slots, slot))
-            return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu slots", view->slot_count);
-    }
-    for (size_t s = 0; s < view->slot_count; s++) {
-        tutti_store_server_slot *at = &server->slots.data[s];
-        const tutti_store_place *place = &server->view.slots[s];
-        if (place->leader == server->options.node)
-            TUTTI_TRY(view_of_leader(server, at, place));
-        else if (place->replica == server->options.node)
-            view_of_replica(server, at, place);
-        else
-            tutti__store_server_slot_clear(at);
-    }
-    return TUTTI_OK;
 }
 
 void tutti__store_server_tick(tutti_store_server *server, int64_t now_ns)

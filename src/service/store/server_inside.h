@@ -1,4 +1,4 @@
-/* server_inside.h: what server.c and server_replica.c share. */
+/* server_inside.h: what server.c, server_view.c and server_replica.c share. */
 #ifndef TUTTI_SERVICE_STORE_SERVER_INSIDE_H
 #define TUTTI_SERVICE_STORE_SERVER_INSIDE_H
 
@@ -50,6 +50,11 @@ void tutti__store_server_send(tutti_store_server *server, uint32_t node,
                               tutti_store_message *message);
 void tutti__store_server_answer(tutti_store_server *server, const tutti_store_message *to,
                                 tutti_store_message *answer);
+/* Appends an operation to the log; it is applied now where nobody has to confirm it. `answer_to`:
+ * NOBODY, or a node. */
+void tutti__store_server_append(tutti_store_server *server, tutti_store_server_slot *at,
+                                const tutti_store_message *op, uint32_t answer_to);
+void tutti__store_server_clear_parked(tutti_store_server_slot *at);
 /* The leader: applies the operations up to this number, answers them, and looks who may go on. */
 void tutti__store_server_apply(tutti_store_server *server, tutti_store_server_slot *at,
                                uint64_t upto);
