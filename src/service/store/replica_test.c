@@ -121,6 +121,47 @@ TUTTI_TEST(store_refuses_a_process_whose_place_was_taken)
     store_job_close(&job);
 }
 
+static void drop(void *context, uint32_t to, uint8_t *frame, size_t size)
+{
+    TUTTI_UNUSED(context);
+    TUTTI_UNUSED(to);
+    TUTTI_UNUSED(size);
+    free(frame);
+}
+
+TUTTI_TEST(store_server_begins_with_a_slot_that_was_saved)
+{
+    static const tutti_store_process process = {0, 1, 0}, worker = {1, 1, 0};
+    static const tutti_store_place place = {0, TUTTI_STORE_NOBODY, false};
+    const tutti_store_view view = {1, 1, 1, 1, &process, &worker, &place};
+    store_job job;
+    tutti_store_variable_spec spec = spec_of("sync");
+    tutti_store_server *server = NULL;
+    tutti_text saved = {0};
+    uint32_t verdict;
+    store_job_open(&job, &(tutti_store_local_options){.servers = 1, .workers = 2});
+    int w = store_job_variable(&job, &spec, NULL);
+    for (int n = 0; n < 3; n++) /* one step, and a half */
+        CHECK_OK(store_push(&job, n % 2, w, 1));
+    CHECK_OK(tutti__store_slot_save(
+        tutti__store_server_slot(tutti__store_local_server(job.local, 0), 0), &saved));
+    store_job_close(&job);
+    CHECK_OK(tutti__store_server_create(
+        &(tutti_store_server_options){
+            .incarnation = 1, .transport = {NULL, drop}, .find = tutti__store_testing_rule},
+        &server));
+    CHECK_STATUS(tutti__store_server_restore(server, 0, saved.data, saved.size - 1), TUTTI_CORRUPT);
+    CHECK_STATUS(tutti__store_server_restore(server, 1, saved.data, saved.size), TUTTI_INVALID);
+    CHECK_OK(tutti__store_server_restore(server, 0, saved.data, saved.size));
+    CHECK_OK(tutti__store_server_view(server, &view, 0));
+    tutti_store_shard *shard = tutti__store_slot_shard(tutti__store_server_slot(server, 0), 0);
+    CHECK_INT(shard->policy.version, 2); /* worker 1 is not there any more: its step is whole */
+    CHECK(tutti__store_shard_knows(shard, 1, 0, &verdict));
+    CHECK_INT(verdict, TUTTI_STORE_HELD);
+    tutti__text_free(&saved);
+    tutti__store_server_free(server);
+}
+
 /* ---- recorded and replayed ---- */
 
 enum { STEPS = 40, WORKERS = 3 };

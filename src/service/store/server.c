@@ -195,16 +195,28 @@ static bool is_logged(const tutti_store_server_slot *at, const tutti_store_messa
 
 static void park(tutti_store_server_slot *at, const tutti_store_message *m)
 {
-    tutti_store_server_parked parked = {.node = m->node, .request = m->request};
-    for (size_t i = 0; i < at->parked.count; i++)
-        if (at->parked.data[i].node == m->node && at->parked.data[i].request == m->request)
-            return;
+    tutti_store_server_parked parked = {
+        .node = m->node, .type = m->type, .shard = m->shard, .request = m->request};
+    size_t i = 0;
+    for (; i < at->parked.count; i++) {
+        const tutti_store_server_parked *p = &at->parked.data[i];
+        if (p->node == m->node && p->type == m->type && p->shard == m->shard)
+            break;
+    }
+    bool there = i < at->parked.count;
+    if (there && at->parked.data[i].request >= m->request)
+        return;
     parked.size = tutti__store_message_size(m);
     parked.frame = malloc(parked.size);
-    if (parked.frame)
-        tutti__store_message_write(m, parked.frame);
-    if (!parked.frame || !TUTTI_VEC_PUSH(&at->parked, parked))
+    if (!parked.frame) /* it comes again */
+        return;
+    tutti__store_message_write(m, parked.frame);
+    if (there) {
+        free(at->parked.data[i].frame);
+        at->parked.data[i] = parked;
+    } else if (!TUTTI_VEC_PUSH(&at->parked, parked)) {
         free(parked.frame);
+    }
 }
 
 static void server_request(tutti_store_server *server, tutti_store_server_slot *at,

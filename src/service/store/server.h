@@ -35,6 +35,10 @@ tutti_status tutti__store_server_create(const tutti_store_server_options *option
                                         tutti_store_server **ret_server);
 void tutti__store_server_free(tutti_store_server *server); /* NULL is fine */
 
+/* Begins with a slot as tutti__store_slot_save wrote it, before the first view. */
+tutti_status tutti__store_server_restore(tutti_store_server *server, uint32_t number,
+                                         const void *data, size_t size);
+
 /* A frame came. Garbage is counted, and changes nothing. */
 void tutti__store_server_receive(tutti_store_server *server, const uint8_t *frame, size_t size,
                                  int64_t now_ns);

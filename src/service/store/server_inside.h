@@ -15,7 +15,7 @@ typedef struct tutti_store_server_logged {
 
 /* A message that has to wait: for the policy, for slot 0's stream, for its turn. */
 typedef struct tutti_store_server_parked {
-    uint32_t node;
+    uint32_t node, type, shard; /* one of each: a later request takes an earlier one's place */
     uint64_t request;
     uint8_t *frame;
     size_t size;

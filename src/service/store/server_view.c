@@ -78,6 +78,18 @@ static void view_of_replica(tutti_store_server *server, tutti_store_server_slot 
     at->leader_incarnation = incarnation;
 }
 
+static tutti_status have_slots(tutti_store_server *server, size_t count)
+{
+    while (server->slots.count < count) {
+        tutti_store_server_slot slot = {.number = (uint32_t)server->slots.count,
+                                        .replica = TUTTI_STORE_NOBODY,
+                                        .snapshot_at = UINT64_MAX};
+        if (!TUTTI_VEC_PUSH(&server->slots, slot))
+            return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu slots", count);
+    }
+    return TUTTI_OK;
+}
+
 tutti_status tutti__store_server_view(tutti_store_server *server, const tutti_store_view *view,
                                       int64_t now_ns)
 {
@@ -88,13 +100,7 @@ tutti_status tutti__store_server_view(tutti_store_server *server, const tutti_st
     TUTTI_TRY(tutti__store_view_copy(view, &copy));
     tutti__store_view_free(&server->view);
     server->view = copy;
-    while (server->slots.count < view->slot_count) {
-        tutti_store_server_slot slot = {.number = (uint32_t)server->slots.count,
-                                        .replica = TUTTI_STORE_NOBODY,
-                                        .snapshot_at = UINT64_MAX};
-        if (!TUTTI_VEC_PUSH(&server->slots, slot))
-            return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu slots", view->slot_count);
-    }
+    TUTTI_TRY(have_slots(server, view->slot_count));
     for (size_t s = 0; s < view->slot_count; s++) {
         tutti_store_server_slot *at = &server->slots.data[s];
         const tutti_store_place *place = &server->view.slots[s];
@@ -105,5 +111,30 @@ tutti_status tutti__store_server_view(tutti_store_server *server, const tutti_st
         else
             tutti__store_server_slot_clear(at);
     }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__store_server_restore(tutti_store_server *server, uint32_t number,
+                                         const void *data, size_t size)
+{
+    tutti_store_slot *slot = NULL;
+    TUTTI_TRY(tutti__store_slot_load(data, size, server->options.find, &slot));
+    if (slot->number != number || number >= TUTTI_STORE_SLOTS || server->view.number > 0) {
+        tutti_fail(TUTTI_INVALID,
+                   "what was saved is slot %u, not %u; it is restored before the "
+                   "first view",
+                   slot->number, number);
+        tutti__store_slot_free(slot);
+        return TUTTI_INVALID;
+    }
+    tutti_status status = have_slots(server, number + 1);
+    if (status != TUTTI_OK) {
+        tutti__store_slot_free(slot);
+        return status;
+    }
+    slot->view = 0; /* views are numbered anew */
+    tutti__store_server_slot_clear(&server->slots.data[number]);
+    server->slots.data[number].slot = slot;
+    server->slots.data[number].complete = true;
     return TUTTI_OK;
 }
