@@ -101,6 +101,41 @@ TUTTI_TEST(store_sync_means_rows_over_all_workers)
     store_job_close(&job);
 }
 
+/* Gradient descent with momentum that moves only the rows of a push. */
+static tutti_status build_rows(void *context, const tutti_type *shard, void **ret_data,
+                               size_t *ret_size)
+{
+    tutti_graph *g = NULL;
+    TUTTI_UNUSED(context);
+    CHECK_OK(tutti_graph_create(&g));
+    tutti_sym value = tutti_get_variable(
+        g, "value", tutti_init_make(TUTTI_INIT_FULL, 0, 0, shard->rank, shard->dims));
+    tutti_grad grad = {.value = tutti_placeholder_named(g, "rows", TUTTI_F32, TUTTI_ANY, 2),
+                       .rows = tutti_placeholder_named(g, "indices", TUTTI_I64, TUTTI_ANY)};
+    tutti_sym step = tutti_apply_gradients(tutti_sgd(1, .momentum = 0.9), 1, &value, &grad);
+    CHECK_OK(tutti_graph_check(g));
+    CHECK(TUTTI_VEC_PUSH(&g->targets, step.node));
+    tutti_status status = tutti_graph_serialize(g, ret_data, ret_size);
+    tutti_graph_destroy(g);
+    return status;
+}
+
+TUTTI_TEST(store_rule_that_takes_rows_lets_others_rest)
+{
+    store_job job;
+    tutti_store_variable_spec spec = {.name = "table",
+                                      .type = tutti_type_make(TUTTI_F32, 2, (int64_t[]){4, 2}),
+                                      .build = build_rows};
+    store_job_open(&job, &(tutti_store_local_options){.servers = 1, .workers = 1});
+    int table = store_job_variable(&job, &spec, NULL);
+    push_ones(&job, 0, table, 2, (int64_t[]){2, 1});
+    push_ones(&job, 0, table, 1, (int64_t[]){1});
+    CHECK_NEAR(row_of(&job, 0, table, 0), 0, 0);
+    CHECK_NEAR(row_of(&job, 0, table, 1), -2.9, 1e-6); /* its momentum went on */
+    CHECK_NEAR(row_of(&job, 0, table, 2), -1, 1e-6);   /* the other's rests */
+    store_job_close(&job);
+}
+
 /* A table of 10^15 rows, and one of keys without bound: memory is what was touched. */
 static void check_hashed(int64_t rows, const char *partitioner)
 {
