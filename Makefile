@@ -17,7 +17,7 @@ ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(jobs) $(1); \
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-random test-kills test-gpu unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-store test-random test-kills test-gpu unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -65,6 +65,10 @@ test-collectives: configure ## every collective algorithm on 64 MiB over every e
 test-strategies: all ## every example under every strategy, engine and kind of device, 50 steps; ARGS="--jobs 4 '^mnist_'"
 	@tools/deps.sh --quiet mpi
 	@tests/strategies/run.sh $(BUILD) --long $(ARGS)
+
+test-store: configure ## the protocol of parameter servers under 100,000 seeds of a simulator; SEED=17 replays one
+	@$(call ninja, tutti_tests)
+	@TUTTI_TEST_SEEDS=100000 $(if $(SEED),TUTTI_TEST_SEED=$(SEED)) $(BUILD)/tutti_tests --timeout 3600 store_sim
 
 test-random: configure ## random graphs in every way of running against reference kernels; ARGS='--from 5000 --seeds 1000'
 	@$(call ninja, tests/random/random_graphs)

@@ -34,6 +34,7 @@ INSIDE = {
     'comm': ['sim', 'fabric', 'coll', 'compress', 'cost', 'local shm tcp mpi', 'group'],
     'parallel': ['spmd', 'collectives', 'strategies', 'consistency'],
     'exec': ['plan', 'run', 'kernels tape'],
+    'service': ['policies', 'store'],
     'nn': ['model', 'losses', 'metrics', 'optimizers', 'layers', 'training', 'callbacks quantize'],
 }
 STOREY = {f'{room}/{folder}': number for room, entries in INSIDE.items()
