@@ -49,11 +49,11 @@ TUTTI_API tutti_status tutti_session_open_with(tutti_graph *graph,
 /* Waits for nobody: no run may be under way. NULL is fine. */
 TUTTI_API void tutti_session_close(tutti_session *session);
 
-/* How many runs have committed updates of variables: the version of what the session holds. In a job
- * of several processes those count in which the processes meet, so that all have the same number
- * between two runs. When a process is lost in the middle of a run, those that are left come to one
- * version before the run returns its error, which names it: all have committed, or none has. 0 for
- * NULL. */
+/* How many runs have committed updates of variables: the version of what the session holds. In a
+ * job of several processes those count in which the processes meet, so that all have the same
+ * number between two runs. When a process is lost in the middle of a run, those that are left come
+ * to one version before the run returns its error, which names it: all have committed, or none has.
+ * 0 for NULL. */
 TUTTI_API int64_t tutti_session_version(tutti_session *session);
 
 typedef struct tutti_feed {

@@ -21,8 +21,8 @@ tutti_status tutti__channel_open(tutti_membership *membership, int peer, uint32_
                                  int64_t deadline_ns, tutti_channel **ret_channel);
 void tutti__channel_close(tutti_channel *channel); /* NULL is fine */
 
-/* Whether a process listens where this rank did: false when it has ended. Takes at most a third of a
- * second. */
+/* Whether a process listens where this rank did: false when it has ended. Takes at most a third of
+ * a second. */
 bool tutti__channel_listens(tutti_membership *membership, int rank);
 
 /* Never block. *ret_done is what was taken, 0 when the stream is full or empty for now (poll the

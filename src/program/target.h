@@ -145,7 +145,7 @@ struct tutti_run {
     const tutti_mesh *mesh;              /* or NULL */
     struct tutti_axis_group *axis_group; /* the replicas of the job, or NULL */
     struct tutti_rendezvous *rendezvous;
-    bool numbered; /* its commit makes the next version of the state (tutti__state_count) */
+    bool numbered;      /* its commit makes the next version of the state (tutti__state_count) */
     _Atomic int taking; /* partitions that have yet to take their values; the last one ends the
                            state's hold. 0: nothing is held */
     /* The commit point: every partition calls begin once its fallible work is done (status: how it

@@ -7,19 +7,19 @@
 #include <pthread.h>
 
 struct tutti_state {
-    pthread_mutex_t lock;   /* guards everything here, every piece's value pointer, every claim */
-    pthread_mutex_t begins; /* variables that begin with a value of their own get it one by one */
-    pthread_cond_t idle;    /* nobody commits any more, or claims were given up */
-    bool committing;        /* one thread may begin a commit and another end it */
+    pthread_mutex_t lock;     /* guards everything here, every piece's value pointer, every claim */
+    pthread_mutex_t begins;   /* variables that begin with a value of their own get it one by one */
+    pthread_cond_t idle;      /* nobody commits any more, or claims were given up */
+    bool committing;          /* one thread may begin a commit and another end it */
     _Atomic uint64_t version; /* commits of whole runs */
-    int holds;              /* runs whose devices still take their values: nobody begins a commit */
-    int due;                /* commits that wait for nothing but these: no further run holds */
-    tutti_map variables;    /* name → tutti_state_variable */
-    tutti_map queues;       /* name → tutti_queue */
-    bool queues_apart;      /* they are no part of snapshots, nor restored */
-    bool mirrored;          /* variables may have pieces on several devices */
-    bool shared;            /* by several processes */
-    bool follows;           /* and this one is not the first */
+    int holds;           /* runs whose devices still take their values: nobody begins a commit */
+    int due;             /* commits that wait for nothing but these: no further run holds */
+    tutti_map variables; /* name → tutti_state_variable */
+    tutti_map queues;    /* name → tutti_queue */
+    bool queues_apart;   /* they are no part of snapshots, nor restored */
+    bool mirrored;       /* variables may have pieces on several devices */
+    bool shared;         /* by several processes */
+    bool follows;        /* and this one is not the first */
     int compressors; /* that compress sums of gradients; 0: what such ones left out is passed over
                       */
     int compressor;  /* the first of them here */

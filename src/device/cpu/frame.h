@@ -45,7 +45,7 @@ void tutti__cpu_patch_set(tutti_cpu_patch *patch, void *pointer);
 
 /* The executable's table slots. */
 tutti_status tutti__cpu_enqueue(tutti_executable *executable, tutti_run *run,
-                            tutti_tensor *const *inputs, tutti_tensor **ret_results);
+                                tutti_tensor *const *inputs, tutti_tensor **ret_results);
 tutti_status tutti__cpu_rehearse(tutti_executable *executable, tutti_run *run,
                                  tutti_tensor *const *inputs, tutti_timed_list *ret);
 /* Of an instruction that a rehearsal leaves out: its outputs are zeros afterwards, where their size

@@ -158,7 +158,7 @@ static tutti_status run_frame(const tutti_cpu_executable *e, tutti_cpu_frame *f,
 }
 
 tutti_status tutti__cpu_enqueue(tutti_executable *executable, tutti_run *run,
-                            tutti_tensor *const *inputs, tutti_tensor **ret_results)
+                                tutti_tensor *const *inputs, tutti_tensor **ret_results)
 {
     tutti_cpu_executable *e = (tutti_cpu_executable *)executable;
     tutti_tensor *few[8], **results = few;

@@ -25,15 +25,15 @@ typedef struct tutti_axis_group {
     bool traced;              /* processes join their traces in the end */
     struct tutti_error *over; /* [local]: why a replica's code has no more to exchange */
     struct tutti_axis_group_diary
-        *diaries;               /* [local], of meetings: account.c; NULL: none are kept */
-    pthread_mutex_t runs_lock;  /* of the next two */
-    int runs;                   /* that use `inner` */
-    bool cancelled;             /* `inner` has ended */
-    bool meeting;               /* a run whose devices meet is under way */
-    pthread_cond_t met;         /* it is over */
+        *diaries;                    /* [local], of meetings: account.c; NULL: none are kept */
+    pthread_mutex_t runs_lock;       /* of the next two */
+    int runs;                        /* that use `inner` */
+    bool cancelled;                  /* `inner` has ended */
+    bool meeting;                    /* a run whose devices meet is under way */
+    pthread_cond_t met;              /* it is over */
     TUTTI_VEC(tutti_state *) states; /* that runs over the axis group commit to; under the lock */
-    pthread_mutex_t surviving;  /* of the next one; held while versions are compared */
-    bool survived;              /* they were */
+    pthread_mutex_t surviving;       /* of the next one; held while versions are compared */
+    bool survived;                   /* they were */
     TUTTI_VEC(uint64_t) agreed; /* schedules that the processes have compared; under the lock */
 } tutti_axis_group;
 
@@ -56,7 +56,7 @@ void tutti__axis_group_leave(tutti_axis_group *axis_group, bool meets);
  * steps; INVALID names the first collective that differs. One that runs a known schedule while
  * another compares a new one, or runs another, fails in its first collective. */
 tutti_status tutti__axis_group_agree(tutti_axis_group *axis_group, int64_t count,
-                               const char *const *texts, int64_t deadline_ns);
+                                     const char *const *texts, int64_t deadline_ns);
 /* A run that other processes take part in has failed in this one, with the thread's last error. */
 void tutti__axis_group_fail(tutti_axis_group *axis_group, tutti_status status);
 
