@@ -37,10 +37,10 @@ typedef struct versions {
 
 /* What the chief says of each state. */
 typedef enum duty { DUTY_NONE, DUTY_GIVE, DUTY_GET } duty;
-typedef struct orders {
+typedef struct duties {
     versions best;
     uint8_t duty[STATES];
-} orders;
+} duties;
 
 typedef struct outcome {
     versions best;
@@ -228,14 +228,14 @@ static bool holds(const versions *a, const versions *best)
     return true;
 }
 
-static void do_duty(survival *s, tutti_channel *channel, const orders *orders, tutti_status *status)
+static void do_duty(survival *s, tutti_channel *channel, const duties *given, tutti_status *status)
 {
-    for (size_t i = 0; i < orders->best.count && i < STATES && *status == TUTTI_OK; i++)
-        if (orders->duty[i] != DUTY_NONE && i >= s->group->states.count)
+    for (size_t i = 0; i < given->best.count && i < STATES && *status == TUTTI_OK; i++)
+        if (given->duty[i] != DUTY_NONE && i >= s->group->states.count)
             *status = tutti_fail(TUTTI_CORRUPT, "there is no state %zu here", i);
-        else if (orders->duty[i] == DUTY_GIVE)
+        else if (given->duty[i] == DUTY_GIVE)
             *status = give_state(s->group->states.data[i], channel, s->until);
-        else if (orders->duty[i] == DUTY_GET)
+        else if (given->duty[i] == DUTY_GET)
             *status = get_state(s->group->states.data[i], channel, s->until);
 }
 
@@ -244,12 +244,12 @@ static void do_duty(survival *s, tutti_channel *channel, const orders *orders, t
 static tutti_status follow(survival *s, tutti_channel *channel)
 {
     versions own = own_versions(s);
-    orders orders;
+    duties given;
     outcome result;
     TUTTI_TRY(survivors_send(channel, &own, sizeof own, s->until));
-    TUTTI_TRY(survivors_recv(channel, &orders, sizeof orders, s->until));
+    TUTTI_TRY(survivors_recv(channel, &given, sizeof given, s->until));
     tutti_status status = TUTTI_OK;
-    do_duty(s, channel, &orders, &status);
+    do_duty(s, channel, &given, &status);
     TUTTI_TRY(status);
     own = own_versions(s);
     TUTTI_TRY(survivors_send(channel, &own, sizeof own, s->until));
@@ -327,13 +327,13 @@ static int find_giver(const survival *s, size_t state, uint64_t *ret_version)
 static void give_orders(survival *s, const int *giver)
 {
     for (int r = 0; r < s->members->size; r++) {
-        orders orders = {.best = s->result.best};
-        for (size_t i = 0; i < orders.best.count; i++)
-            orders.duty[i] = giver[i] == r                            ? DUTY_GIVE
-                             : s->all[r].of[i] < s->result.best.of[i] ? DUTY_GET
-                                                                      : DUTY_NONE;
+        duties given = {.best = s->result.best};
+        for (size_t i = 0; i < given.best.count; i++)
+            given.duty[i] = giver[i] == r                            ? DUTY_GIVE
+                            : s->all[r].of[i] < s->result.best.of[i] ? DUTY_GET
+                                                                     : DUTY_NONE;
         if (s->channels[r] &&
-            survivors_send(s->channels[r], &orders, sizeof orders, s->until) != TUTTI_OK)
+            survivors_send(s->channels[r], &given, sizeof given, s->until) != TUTTI_OK)
             lose(s, r);
     }
 }
