@@ -149,6 +149,16 @@ __device__ __forceinline__ i64 place(const shape &s, const places &p, i64 index)
     return at;
 }
 
+// a / b and a % b of numbers that are not negative: by 32 bits where that will do.
+__device__ __forceinline__ i64 quotient(i64 a, i64 b)
+{
+    return (a | b) >> 31 ? a / b : (i64)((u32)a / (u32)b);
+}
+__device__ __forceinline__ i64 remainder_of(i64 a, i64 b)
+{
+    return (a | b) >> 31 ? a % b : (i64)((u32)a % (u32)b);
+}
+
 // A bad value at place `at` of what an operator is given: the first place stays. fault: or NULL.
 __device__ __forceinline__ void fail_at(u64 *fault, i64 at)
 {

@@ -92,19 +92,22 @@ static void write_text(FILE *file, const char *text)
 
 static void write_file(const char *name, const char *text)
 {
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    char path[1024], whole[1024]; /* several may run at once */
+    snprintf(path, sizeof path, "%s/%s.%d", folder, name, (int)getpid());
+    snprintf(whole, sizeof whole, "%s/%s", folder, name);
     FILE *file = fopen(path, "w");
     if (!file)
         return;
     write_text(file, text);
     fclose(file);
+    (void)rename(path, whole);
 }
 
 static tutti_status build(const char *path, const char *name, const char *text, const char *options)
 {
     char source[1024], command[4096];
-    snprintf(source, sizeof source, "%s.cc", path);
+    int own = (int)getpid();
+    snprintf(source, sizeof source, "%s.%d.cc", path, own);
     FILE *file = fopen(source, "w");
     if (!file)
         return tutti_fail(TUTTI_INTERNAL, "%s cannot be written", source);
@@ -113,8 +116,9 @@ static tutti_status build(const char *path, const char *name, const char *text, 
     fclose(file);
     snprintf(command, sizeof command,
              "g++ -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing -w -fPIC -shared -I%s "
-             "-Isrc/device/cuda/lab %s -o %s.tmp %s 2>&1 | grep error | head -4 >&2; mv %s.tmp %s",
-             folder, strcmp(options, "--fmad=false") == 0 ? "" : options, path, source, path, path);
+             "-Isrc/device/cuda/lab %s -o %s.%d %s 2>&1 | grep error | head -4 >&2; mv %s.%d %s",
+             folder, strcmp(options, "--fmad=false") == 0 ? "" : options, path, own, source, path,
+             own, path);
     if (system(command) != 0)
         return tutti_fail(TUTTI_INVALID, "kernel '%s' (%s) does not compile", name, options);
     return TUTTI_OK;

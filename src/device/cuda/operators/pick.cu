@@ -26,7 +26,7 @@ gather(const T *x, const INDEX *indices, i64 outer, i64 size, i64 inner, i64 num
 {
     EACH_ELEMENT(i, outer * number * inner)
     {
-        const i64 row = i / inner, o = row / number, j = row - o * number;
+        const i64 row = quotient(i, inner), o = quotient(row, number), j = row - o * number;
         const i64 at = index_at(indices, j, size, fault);
         y[i] = size > 0 ? x[(o * size + at) * inner + (i - row * inner)] : T{};
     }
@@ -39,7 +39,7 @@ gather_nd(const T *x, const INDEX *indices, i64 rows, int columns, i64 inner, co
 {
     EACH_ELEMENT(i, rows * inner)
     {
-        const i64 row = i / inner;
+        const i64 row = quotient(i, inner);
         i64 at = 0;
         for (int c = 0; c < columns; c++)
             at += index_at(indices, row * columns + c, s.dim[c], fault) * p.stride[c];
@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(256)
 one_hot(const INDEX *indices, i64 count, i64 depth, T on, T off, T *y)
 {
     EACH_ELEMENT(i, count * depth)
-        y[i] = (i64)indices[i / depth] == i % depth ? on : off;
+        y[i] = (i64)indices[quotient(i, depth)] == remainder_of(i, depth) ? on : off;
 }
 #else
 enum { CONSTANT, REFLECT, EDGE };
@@ -178,7 +178,7 @@ trilu(const T *x, i64 count, i64 rows, i64 columns, int upper, i64 offset, T *y)
 {
     EACH_ELEMENT(i, count)
     {
-        const i64 j = i % columns, border = i / columns % rows + offset;
+        const i64 row = quotient(i, columns), j = i - row * columns, border = remainder_of(row, rows) + offset;
         y[i] = (upper ? j >= border : j <= border) ? x[i] : T{};
     }
 }

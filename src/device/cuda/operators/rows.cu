@@ -272,7 +272,7 @@ batch_norm(const T *x, const T *scale, const T *offset, i64 count, i64 size, dou
 {
     EACH_ELEMENT(i, count)
     {
-        const i64 c = i % size;
+        const i64 c = remainder_of(i, size);
         y[i] = narrow<T>((widen(x[i]) - exact[c]) * (widen(scale[c]) / sqrt(exact[size + c] + (C)epsilon)) +
                          widen(offset[c]));
     }
@@ -283,7 +283,7 @@ batch_norm_gradient(const T *x, const T *scale, const T *mean, const T *variance
 {
     EACH_ELEMENT(i, rows * size)
     {
-        const i64 c = i % size;
+        const i64 c = remainder_of(i, size);
         const C r = 1 / sqrt(widen(variance[c]) + (C)epsilon), hat = (widen(x[i]) - widen(mean[c])) * r;
         dx[i] = narrow<T>(widen(scale[c]) * r *
                           (widen(grad[i]) - (sums[size + c] + hat * sums[c]) / (C)rows));

@@ -320,7 +320,7 @@ update_rows(const rows_of v, const GRADIENT *combined, const u32 *keys, const u3
         return;
     EACH_ELEMENT(at, count * length)
     {
-        const i64 j = at / length, column = at - j * length;
+        const i64 j = quotient(at, length), column = at - j * length;
         if (keys[j] >= rows || (j > 0 && keys[j - 1] == keys[j]))
             continue;
         const i64 i = (i64)keys[j] * length + column;

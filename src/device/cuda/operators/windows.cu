@@ -17,12 +17,14 @@ struct spot {
 __device__ __forceinline__ spot spot_of(i64 i, const i64 *sizes, i64 channels)
 {
     spot s;
-    s.channel = i % channels;
-    i /= channels;
+    i64 rest = quotient(i, channels);
+    s.channel = i - rest * channels;
     for (int d = 2; d >= 0; d--) {
-        s.at[d] = i % sizes[d];
-        i /= sizes[d];
+        i = rest;
+        rest = quotient(i, sizes[d]);
+        s.at[d] = i - rest * sizes[d];
     }
+    i = rest;
     s.n = i;
     return s;
 }
@@ -59,7 +61,7 @@ convolve(const T *x, const T *kernel, const windows w, i64 count, T *y)
     EACH_ELEMENT(i, count)
     {
         const spot s = spot_of(i, w.out, filters);
-        const i64 group = s.channel / w.cout;
+        const i64 group = quotient(s.channel, w.cout);
         C sum = 0;
         EACH_TAP(w)
         {
