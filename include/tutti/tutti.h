@@ -26,5 +26,6 @@
 #include "tutti/strategy.h"
 #include "tutti/tape.h"
 #include "tutti/tensor.h"
+#include "tutti/tokenizer.h"
 
 #endif
