@@ -10,6 +10,7 @@
 #include "tutti/data.h"
 #include "tutti/dataset.h"
 #include "tutti/files.h"
+#include "tutti/generate.h"
 #include "tutti/gradients.h"
 #include "tutti/graph.h"
 #include "tutti/graphdef.h"
