@@ -47,6 +47,7 @@ typedef struct tutti_weight_names {
 
 typedef struct tutti_save_weights_options {
     size_t struct_size;
+    const char *prefix; /* put before the names */
     tutti_weight_names names;
 } tutti_save_weights_options;
 /* Weights alone. ".safetensors" is added to the path when it is missing. Above 5 GB of data

@@ -59,11 +59,12 @@ static tutti_status take_constants(const tutti_config_stored *stored, tutti_snap
     return TUTTI_OK;
 }
 
-/* `stored`: large constants of the model's, or NULL; so are `names`. */
+/* `stored`: large constants of the model's, or NULL; so are `options`. */
 static tutti_status take_weights(tutti_model *model, const tutti_config_stored *stored,
-                                 const tutti_weight_names *names, tutti_snapshot *ret)
+                                 const tutti_save_weights_options *options, tutti_snapshot *ret)
 {
-    char name[1024];
+    char name[1024], full[1200];
+    const char *prefix = options && options->prefix ? options->prefix : "";
     int count = tutti_weight_count(model);
     size_t room = (size_t)count + (stored ? stored->constants.count : 0) + 1;
     tutti_snapshot snapshot = {.entries = calloc(room, sizeof *snapshot.entries)};
@@ -77,10 +78,11 @@ static tutti_status take_weights(tutti_model *model, const tutti_config_stored *
         if (status != TUTTI_OK)
             break;
         snapshot.count++;
-        status = file_name(names, info.name, name, sizeof name);
+        status = file_name(options ? &options->names : NULL, info.name, name, sizeof name);
         if (status != TUTTI_OK)
             break;
-        entry->name = strdup(name);
+        snprintf(full, sizeof full, "%.150s%s", prefix, name);
+        entry->name = strdup(full);
         status = entry->name ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory");
     }
     if (status == TUTTI_OK)
@@ -93,12 +95,12 @@ static tutti_status take_weights(tutti_model *model, const tutti_config_stored *
 }
 
 static tutti_status write_weights(tutti_model *model, const tutti_config_stored *stored,
-                                  const tutti_weight_names *names, const char *path)
+                                  const tutti_save_weights_options *options, const char *path)
 {
     char full[4096];
     tutti_snapshot snapshot;
     TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
-    TUTTI_TRY(take_weights(model, stored, names, &snapshot));
+    TUTTI_TRY(take_weights(model, stored, options, &snapshot));
     tutti_text_pair metadata[] = {
         {"format", "pt"}, {"tutti.kind", "weights"}, {"tutti.model", model->name}};
     tutti_status status =
@@ -109,8 +111,7 @@ static tutti_status write_weights(tutti_model *model, const tutti_config_stored 
 
 static tutti_status save_weights(tutti_model *model, const void *options, const char *path)
 {
-    const tutti_save_weights_options *o = options;
-    return write_weights(model, NULL, o ? &o->names : NULL, path);
+    return write_weights(model, NULL, options, path);
 }
 
 /* `path` without ".safetensors", its index's ending or ".json", with another ending. */
