@@ -164,13 +164,14 @@ static tutti_status read_text(const char *path, char **ret_text, int64_t *ret_si
 
 /* Windows out of [first, last) of all tokens, as parts of 1. */
 static tutti_dataset *part(tutti_job *job, tutti_tensor *ids, double first, double last,
-                           int64_t context, int64_t vocabulary)
+                           int64_t context, int64_t vocabulary, bool random)
 {
     tutti_tensor *some = NULL;
     double count = (double)tutti_tensor_count(ids);
     int64_t begin = (int64_t)(first * count), end = (int64_t)(last * count);
     tutti_job_fail(job, tutti_tensor_slice(ids, 0, begin, end - begin, 1, &some));
-    tutti_dataset *data = tutti_token_windows(job, some, context, .vocabulary = vocabulary);
+    tutti_dataset *data =
+        tutti_token_windows(job, some, context, .vocabulary = vocabulary, .random = random);
     tutti_tensor_release(some);
     return data;
 }
@@ -206,14 +207,14 @@ static void open_data(tutti_job *job, const tutti_tokenizer *tokenizer, const si
     if (!tutti_job_ok(job))
         return;
     if (dot && strcmp(dot, ".bin") == 0) {
-        *train = tutti_token_file(job, path, s->context, .vocabulary = vocabulary);
+        *train = tutti_token_file(job, path, s->context, .vocabulary = vocabulary, .random = true);
         *test = other ? tutti_token_file(job, other, s->context, .vocabulary = vocabulary) : NULL;
         return;
     }
     if (tutti_job_fail(job, encode(job, tokenizer, path, &ids)) != TUTTI_OK)
         return;
-    *train = part(job, ids, 0, path ? 0.9 : 1, s->context, vocabulary);
-    *test = part(job, ids, path ? 0.9 : 0, 1, s->context, vocabulary);
+    *train = part(job, ids, 0, path ? 0.9 : 1, s->context, vocabulary, true);
+    *test = part(job, ids, path ? 0.9 : 0, 1, s->context, vocabulary, false);
     tutti_tensor_release(ids);
 }
 
@@ -221,8 +222,11 @@ static tutti_tokenizer *open_tokenizer(tutti_job *job, const char *folder)
 {
     tutti_tokenizer *tokenizer = NULL;
     char vocab[1024], merges[1024];
+    struct stat about;
     snprintf(vocab, sizeof vocab, "%s/vocab.json", folder ? folder : "");
     snprintf(merges, sizeof merges, "%s/merges.txt", folder ? folder : "");
+    if (folder && !tutti_flag_text(job, "vocab", NULL) && stat(vocab, &about) != 0)
+        folder = NULL; /* of weights that know bytes */
     if (tutti_job_ok(job))
         tutti_job_fail(job, folder ? tutti_tokenizer_load(vocab, merges, &tokenizer)
                                    : tutti_tokenizer_bytes(&tokenizer));
@@ -303,7 +307,7 @@ static const tutti_history *train_model(tutti_model *m, tutti_dataset *train, tu
     int64_t batches = tutti_cardinality(train) / s->batch;
     int64_t steps = tutti_flag_int(job, "steps-per-epoch", batches < 60 ? 60 : batches);
     double total = (double)(epochs * steps / (accumulate > 0 ? accumulate : 1));
-    tutti_dataset *data = tutti_batch(tutti_repeat(tutti_shuffle(train, 0), 0), s->batch);
+    tutti_dataset *data = tutti_batch(tutti_repeat(train, 0), s->batch);
     tutti_dataset *check = test ? tutti_batch(test, s->batch) : NULL;
     /* clang-format off */
     tutti_compile(m,
@@ -346,7 +350,8 @@ static bool show(void *context, int64_t count, const int32_t *made)
 static tutti_status write_text(tutti_model *m, tutti_tokenizer *tokenizer, const sizes *s)
 {
     tutti_job *job = tutti_model_job(m);
-    const char *text = tutti_flag_text(job, "prompt", "\n");
+    const char *text =
+        tutti_flag_text(job, "prompt", tutti_flag_text(job, "data", NULL) ? "\n" : "On the ");
     int64_t end = tutti_tokenizer_find(tokenizer, "<|endoftext|>");
     tutti_tensor *prompt, *all;
     tutti_generate_report report;

@@ -176,10 +176,13 @@ TUTTI_API tutti_dataset *tutti_cifar10(tutti_job *job, const char *split);
 #define tutti_cifar10(job, split) TUTTI_AT(tutti_cifar10((job), (split)))
 
 /* Windows of a long row of tokens, for language models: "x" i32 [length] and "y", the same one
- * token later. Window i begins at token i * length; what is left over at the end is not used. */
+ * token later. Window i begins at token i * length; what is left over at the end is not used. Or
+ * windows begin anywhere, in each epoch at other places. */
 typedef struct tutti_tokens_options {
     size_t struct_size;
     int64_t vocabulary; /* a token that is none of 0 to vocabulary - 1 is an error; 0: any may be */
+    bool random;        /* as many windows, each at a place drawn by seed, epoch and number */
+    uint64_t seed;      /* 0: the job's */
     int64_t token_bytes; /* in a file without a header: 2 or 4; 0: 2 */
 } tutti_tokens_options;
 /* Of integers [tokens], which are retained and must not change. */

@@ -26,7 +26,8 @@ typedef struct tutti_decoder_options {
 /* Opens one for sequences of up to `capacity` steps. Every layer must take steps one by one
  * (TUTTI_LAYER_EACH_STEP): attention that is causal keeps keys and values, others see a step at a
  * time. It has the weights that the model has now; the values are shared, not copied, on a device
- * whose memory is the host's. One thread at a time may use it; the model must outlive it. */
+ * whose memory is the host's. More steps than a layer has positions for are TUTTI_OUT_OF_RANGE. One
+ * thread at a time may use it; the model must outlive it. */
 TUTTI_API tutti_status tutti_decoder_open_with(tutti_model *model, int64_t capacity,
                                                const tutti_decoder_options *options,
                                                tutti_decoder **ret_decoder);
@@ -37,8 +38,7 @@ TUTTI_API tutti_status tutti_decoder_open_with(tutti_model *model, int64_t capac
 TUTTI_API void tutti_decoder_close(tutti_decoder *decoder); /* NULL is fine */
 /* The next steps [batch, steps, …] of the sequences. Gives the model's first output for the last of
  * them, [batch, …], the caller's to release. After a failure the sequences are as before. Steps
- * beyond the capacity, and beyond what a layer's table of positions holds, are TUTTI_OUT_OF_RANGE.
- */
+ * beyond the capacity are TUTTI_OUT_OF_RANGE. */
 TUTTI_API tutti_status tutti_decoder_step(tutti_decoder *decoder, tutti_tensor *steps,
                                           tutti_tensor **ret_output);
 /* Steps given so far; going back to fewer: what came after them is forgotten. */

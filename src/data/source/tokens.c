@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "base/world.h"
 #include "data/dataset.h"
 #include "io/stream.h"
@@ -14,7 +15,9 @@ typedef struct settings {
     const char *name; /* of the file, for messages */
     const uint8_t *data;
     int64_t count, length, vocabulary;
-    int bytes; /* of a token; 8: i64 */
+    int bytes; /* of a token, in a file */
+    bool random;
+    uint64_t seed;
 } settings;
 
 static int64_t token_at(const settings *s, int64_t i)
@@ -35,15 +38,23 @@ static tutti_status too_large(const settings *s, int64_t place, int64_t token)
                       s->name, (long long)token, (long long)place, (long long)s->vocabulary - 1);
 }
 
+/* Where window i of an epoch begins. */
+static int64_t window_at(const settings *s, uint64_t epoch, int64_t i)
+{
+    if (!s->random)
+        return i * s->length;
+    return (int64_t)tutti__random_below((tutti_random_key){s->seed, epoch}, (uint64_t)i,
+                                        (uint64_t)(s->count - s->length));
+}
+
 static tutti_status tokens_gather(tutti_access *access, uint64_t epoch, int64_t count,
                                   const int64_t *indices, tutti_tensor *const *rows, int64_t first)
 {
     const settings *s = access->dataset->settings;
-    (void)epoch;
     for (int64_t i = 0; i < count; i++) {
         int32_t *x = (int32_t *)tutti_tensor_data(rows[0]) + (first + i) * s->length;
         int32_t *y = (int32_t *)tutti_tensor_data(rows[1]) + (first + i) * s->length;
-        int64_t place = indices[i] * s->length;
+        int64_t place = window_at(s, epoch, indices[i]);
         for (int64_t k = 0; k <= s->length; k++) {
             int64_t token = token_at(s, place + k);
             if (token < 0 || token >= s->vocabulary)
@@ -85,7 +96,10 @@ static tutti_dataset *tokens_make(tutti_job *job, const settings *from, uint64_t
         tokens_destroy(&(tutti_dataset){.settings = (void *)from});
         return NULL;
     }
-    *(settings *)dataset->settings = *from;
+    settings *s = dataset->settings;
+    *s = *from;
+    s->seed = tutti__dataset_seed(dataset, from->seed);
+    dataset->info.reorders = from->random;
     dataset->info.components = 2;
     for (int i = 0; i < 2; i++)
         dataset->info.types[i] = tutti_type_make(TUTTI_I32, 1, &from->length);
@@ -93,6 +107,7 @@ static tutti_dataset *tokens_make(tutti_job *job, const settings *from, uint64_t
     dataset->info.classes = from->vocabulary <= INT32_MAX ? from->vocabulary : 0;
     tutti__dataset_note(dataset, (uint64_t)from->length);
     tutti__dataset_note(dataset, (uint64_t)from->count);
+    tutti__dataset_note(dataset, from->random ? s->seed : 0);
     tutti__dataset_note(dataset, hash);
     tutti__dataset_default_names(dataset);
     tutti__dataset_set_access(dataset, TUTTI_ACCESS_ROWS);
@@ -104,6 +119,8 @@ static tutti_status tokens_check(settings *s, const tutti_tokens_options *option
 {
     s->vocabulary =
         options && options->vocabulary > 0 ? options->vocabulary : (int64_t)INT32_MAX + 1;
+    s->random = options && options->random;
+    s->seed = options ? options->seed : 0;
     if (s->length < 1 || s->length > INT32_MAX)
         return tutti_fail(TUTTI_INVALID, "windows of %lld tokens; needs at least 1",
                           (long long)s->length);

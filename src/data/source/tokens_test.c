@@ -34,6 +34,37 @@ TUTTI_TEST(token_windows_of_a_row)
     CHECK_INT(tutti_close(job), 1);
 }
 
+/* Windows at random places follow from the seed and the epoch, and end before the row does. */
+TUTTI_TEST(token_windows_at_random_places)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_tensor *row;
+    CHECK_OK(tutti_tensor_create(TUTTI_I32, 1, (int64_t[]){50}, &row));
+    for (int i = 0; i < 50; i++)
+        tutti_tensor_set_int(row, i, i);
+    tutti_dataset *all[] = {tutti_token_windows(job, row, 4, .random = true),
+                            tutti_token_windows(job, row, 4, .random = true),
+                            tutti_token_windows(job, row, 4, .random = true, .seed = 9)};
+    int64_t first[3][2][12];
+    for (int d = 0; d < 3; d++)
+        for (int epoch = 0; epoch < 2; epoch++) {
+            int64_t i = 0;
+            CHECK_INT(tutti_cardinality(all[d]), 12);
+            TUTTI_EACH_BATCH(all[d], x, y) {
+                int64_t begin = first[d][epoch][i++] = tutti_tensor_get_int(x, 0);
+                for (int k = 0; k < 4; k++) {
+                    CHECK_INT(tutti_tensor_get_int(x, k), begin + k);
+                    CHECK_INT(tutti_tensor_get_int(y, k), begin + k + 1);
+                }
+            }
+        }
+    CHECK(memcmp(first[0], first[1], sizeof first[0]) == 0);
+    CHECK(memcmp(first[0], first[2], sizeof first[0]) != 0);
+    CHECK(memcmp(first[0][0], first[0][1], sizeof first[0][0]) != 0);
+    tutti_tensor_release(row);
+    CHECK_INT(tutti_close(job), 0);
+}
+
 enum { COUNT = 21 };
 
 /* Tokens 0, 3, 6, … in a file, with llm.c's header where `magic` is given. */

@@ -206,7 +206,13 @@ static tutti_status decoder_start(tutti_decoder *d)
         TUTTI_TRY(weight_give(d, d->model->weights.data[i], device));
     TUTTI_TRY(graph_open(d));
     const form *first; /* what is wrong with the model is said here */
-    return form_find(d, 1, &first);
+    TUTTI_TRY(form_find(d, 1, &first));
+    if (d->limit > 0 && d->capacity > d->limit)
+        return tutti_fail(
+            TUTTI_OUT_OF_RANGE,
+            "sequences of %lld steps are asked for, model '%s' has positions for %lld",
+            (long long)d->capacity, d->model->name, (long long)d->limit);
+    return TUTTI_OK;
 }
 
 tutti_status tutti_decoder_open_with(tutti_model *model, int64_t capacity,
@@ -261,10 +267,6 @@ static tutti_status check_steps(const tutti_decoder *d, tutti_tensor *steps)
                           d->model->name, tutti_type_text(&want, wanted),
                           tutti_type_text(type, have));
     int64_t end = d->position + type->dims[1];
-    if (d->limit > 0 && end > d->limit)
-        return tutti_fail(TUTTI_OUT_OF_RANGE,
-                          "the sequence would have %lld steps, model '%s' has positions for %lld",
-                          (long long)end, d->model->name, (long long)d->limit);
     if (end > d->capacity)
         return tutti_fail(TUTTI_OUT_OF_RANGE,
                           "the sequence would have %lld steps, the decoder was opened for %lld",

@@ -131,14 +131,16 @@ TUTTI_TEST(decoder_says_what_it_cannot_take)
     tutti_decoder *d;
     tutti_tensor *x = tokens(1, 0, LENGTH), *more = tokens(1, 0, 1), *two = tokens(2, 0, 1), *y;
     CHECK_STATUS(tutti_decoder_open(&d, m, 0), TUTTI_INVALID);
-    CHECK_OK(tutti_decoder_open(&d, m, LENGTH + 4));
+    CHECK_STATUS(tutti_decoder_open(&d, m, LENGTH + 1), TUTTI_OUT_OF_RANGE);
+    CHECK_CONTAINS(tutti_error_message(),
+                   "of 13 steps are asked for, model 'model' has positions for 12");
+    CHECK_OK(tutti_decoder_open(&d, m, LENGTH));
     CHECK_STATUS(tutti_decoder_step(d, two, &y), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "takes i32[1,?], it is given i32[2,1]");
     CHECK_OK(tutti_decoder_step(d, x, &y));
     tutti_tensor_release(y);
     CHECK_STATUS(tutti_decoder_step(d, more, &y), TUTTI_OUT_OF_RANGE);
-    CHECK_CONTAINS(tutti_error_message(),
-                   "would have 13 steps, model 'model' has positions for 12");
+    CHECK_CONTAINS(tutti_error_message(), "would have 13 steps, the decoder was opened for 12");
     CHECK_STATUS(tutti_decoder_rewind(d, 13), TUTTI_OUT_OF_RANGE);
     tutti_decoder_close(d);
     CHECK_OK(tutti_decoder_open(&d, m, 2));
