@@ -261,8 +261,7 @@ static tutti_model *make_model(tutti_job *job, const sizes *s, int64_t vocabular
     }
     x = tutti_call(tutti_layer_norm(.name = "ln_f", .epsilon = 1e-5), x);
     tutti_output(m, "logits", tutti_call(words, x));
-    if (tutti_job_ok(job))
-        (tutti_build)(m, 0, NULL);
+    (tutti_build)(m, 0, NULL);
     return m;
 }
 
@@ -303,7 +302,7 @@ static const tutti_history *train_model(tutti_model *m, tutti_dataset *train, tu
 {
     tutti_job *job = tutti_model_job(m);
     int accumulate = (int)tutti_flag_int(job, "accumulate", 1);
-    int64_t epochs = tutti_flag_int(job, "epochs", 5);
+    int64_t epochs = tutti_flag_int(job, "epochs", 8);
     int64_t batches = tutti_cardinality(train) / s->batch;
     int64_t steps = tutti_flag_int(job, "steps-per-epoch", batches < 60 ? 60 : batches);
     double total = (double)(epochs * steps / (accumulate > 0 ? accumulate : 1));
@@ -391,11 +390,11 @@ int main(int argc, char **argv)
     tutti_dataset *train = NULL, *test = NULL;
     if (trains)
         open_data(job, tokenizer, &s, vocabulary, &train, &test);
-    tutti_model *m = make_model(job, &s, vocabulary);
+    tutti_model *m = tutti_job_ok(job) ? make_model(job, &s, vocabulary) : NULL;
     if (from && tutti_job_ok(job))
         load(m, from);
     double accuracy = 1;
-    if (trains)
+    if (trains && tutti_job_ok(job))
         accuracy = tutti_history_get(train_model(m, train, test, &s), "val_accuracy", -1);
     if (tutti_job_ok(job) && !tutti_job_quiet(job))
         tutti_job_fail(job, write_text(m, tokenizer, &s));
