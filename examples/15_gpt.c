@@ -241,22 +241,24 @@ static tutti_model *make_model(tutti_job *job, const sizes *s, int64_t vocabular
 {
     char name[32], output[48];
     double dropout = tutti_flag_number(job, "dropout", 0);
+    bool read = tutti_flag_text(job, "from", NULL) != NULL; /* weights come from a file */
+    const char *normal = read ? "zeros" : "normal(0,0.02)";
     tutti_model *m = tutti_functional(job, .name = "gpt");
-    tutti_layer *words = tutti_embedding(vocabulary, s->width, .name = "wte",
-                                         .embeddings_initializer = "normal(0,0.02)");
+    tutti_layer *words =
+        tutti_embedding(vocabulary, s->width, .name = "wte", .embeddings_initializer = normal);
     tutti_sym x = tutti_call(words, tutti_input(m, "tokens", TUTTI_I32, s->context));
-    x = tutti_call(
-        tutti_position_embedding(s->context, .name = "wpe", .initializer = "normal(0,0.02)"), x);
+    x = tutti_call(tutti_position_embedding(s->context, .name = "wpe", .initializer = normal), x);
     if (dropout > 0)
         x = tutti_call(tutti_dropout(dropout), x);
     snprintf(output, sizeof output, "normal(0,%g)", 0.02 / sqrt(2 * (double)s->layers));
     for (int64_t i = 0; i < s->layers; i++) {
         snprintf(name, sizeof name, "h_%lld", (long long)i);
-        x = tutti_call(tutti_transformer_block(
-                           s->heads, .name = name, .use_causal_mask = true, .normalize_first = true,
-                           .activation = TUTTI_GELU_TANH, .dropout = dropout, .fused_qkv = true,
-                           .kernel_initializer = "normal(0,0.02)", .output_initializer = output,
-                           .remat = tutti_flag_on(job, "remat")),
+        x = tutti_call(tutti_transformer_block(s->heads, .name = name, .use_causal_mask = true,
+                                               .normalize_first = true,
+                                               .activation = TUTTI_GELU_TANH, .dropout = dropout,
+                                               .fused_qkv = true, .kernel_initializer = normal,
+                                               .output_initializer = read ? normal : output,
+                                               .remat = tutti_flag_on(job, "remat")),
                        x);
     }
     x = tutti_call(tutti_layer_norm(.name = "ln_f", .epsilon = 1e-5), x);
@@ -288,7 +290,7 @@ static tutti_status export(tutti_model *m, const char *folder, const sizes *s, i
         "{\n  \"architectures\": [\"GPT2LMHeadModel\"],\n  \"model_type\": \"gpt2\",\n"
         "  \"activation_function\": \"gelu_new\",\n  \"layer_norm_epsilon\": 1e-05,\n"
         "  \"n_layer\": %lld,\n  \"n_head\": %lld,\n  \"n_embd\": %lld,\n"
-        "  \"n_positions\": %lld,\n  \"vocab_size\": %lld,\n  \"tie_word_embeddings\": true\n}\n",
+        "  \"n_positions\": %lld,\n  \"vocab_size\": %lld,\n  \"bos_token_id\": null,\n  \"eos_token_id\": null,\n  \"tie_word_embeddings\": true\n}\n",
         (long long)s->layers, (long long)s->heads, (long long)s->width, (long long)s->context,
         (long long)vocabulary);
     bool failed = ferror(to);
