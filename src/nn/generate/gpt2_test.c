@@ -254,3 +254,16 @@ TUTTI_TEST(tied_embeddings_learn_as_two_tables_would)
     tutti_tensor_release(target);
     CHECK_INT(tutti_close(job), 0);
 }
+
+/* The job's first mistake leaves no model: a layer that is called twice is then given up once. */
+TUTTI_TEST(layers_that_are_called_twice_in_no_model)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_job_fail(job, tutti_fail(TUTTI_INVALID, "a mistake"));
+    tutti_model *m = tutti_functional(job);
+    tutti_layer *table = tutti_embedding(5, 3, .name = "words");
+    tutti_sym x = tutti_call(table, tutti_input(m, "x", TUTTI_I32, 2));
+    tutti_output(m, "y", tutti_call(table, x));
+    tutti_layer_release(table);
+    CHECK_INT(tutti_close(job), 1);
+}

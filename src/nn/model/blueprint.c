@@ -112,7 +112,7 @@ tutti_sym tutti_layer_apply(tutti_layer *layer, int count, const tutti_sym *inpu
 {
     tutti_graph *graph = count > 0 && inputs ? tutti_sym_graph(inputs[0]) : NULL;
     if (!graph) {
-        tutti_layer_release(layer);
+        tutti__layer_drop(layer);
         return TUTTI_NO_SYM;
     }
     if (!layer)
@@ -122,7 +122,7 @@ tutti_sym tutti_layer_apply(tutti_layer *layer, int count, const tutti_sym *inpu
         return call_alone(graph, layer, count, inputs);
     if (building->model && tutti__model_adopt(building->model, layer) != TUTTI_OK) {
         tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
-        tutti_layer_release(layer);
+        tutti__layer_drop(layer);
         return TUTTI_NO_SYM;
     }
     if (building->records)

@@ -17,7 +17,13 @@ struct tutti_layer {
     int line;
     tutti_model *owner; /* or NULL */
     tutti_error error;  /* what was wrong when it was made */
+    bool dropped;       /* nobody will use it, but the user may name it again; it is kept */
+    struct tutti_layer *next_dropped;
 };
+
+/* Gives up a layer whose call failed before a model took it. A shared layer is called again after
+ * that, so it is kept until the process ends. */
+void tutti__layer_drop(tutti_layer *layer);
 
 /* A sym's mask: bool [batch, time]. */
 typedef struct tutti_masked {
