@@ -68,7 +68,8 @@ gpt="$build/examples/15_gpt --set from=$gpt2 --set train=0 --set temperature=0 -
 expect 0 "GPT-2 of transformers" $gpt --set sample=20
 grep -av tokens/s out > cached
 expect 0 "without a cache" $gpt --set sample=20 --set cache=0
-expect 0 "the same text" cmp cached <(grep -av tokens/s out)
+grep -av tokens/s out > plain
+expect 0 "the same text" cmp cached plain
 expect 1 "more tokens than positions" $gpt --set sample=40
 holds "model 'gpt' has positions for 32"
 expect 1 "a model of another size" $gpt --set width=48
