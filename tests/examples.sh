@@ -3,6 +3,7 @@
 # Each is held to what so few steps reach. The last line is "N passed, N failed".
 set -u
 build=$(realpath "${1:-build}")
+gpt2=$(realpath "$(dirname "$0")/gpt2")
 passed=0 failed=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -59,6 +60,27 @@ run 11_gan 100 0.01
 run 12_agent 10 40
 run 13_encoder 200 0.85
 run 18_transformer 140 0.60
+run 15_gpt 150 0.45 --set sample=20
+holds 'tokens/s'
+run 15_gpt 10 0.05 --set accumulate=2 --set dropout=0.1 --set remat=1 --set export="$folder"
+expect 0 "GPT-2 that was written" "$build/examples/15_gpt" --set from="$folder" --set train=0
+gpt="$build/examples/15_gpt --set from=$gpt2 --set train=0 --set temperature=0 --set prompt=Hello"
+expect 0 "GPT-2 of transformers" $gpt --set sample=20
+grep -av tokens/s out > cached
+expect 0 "without a cache" $gpt --set sample=20 --set cache=0
+grep -av tokens/s out > plain
+expect 0 "the same text" cmp cached plain
+expect 1 "more tokens than positions" $gpt --set sample=40
+holds "model 'gpt' has positions for 32"
+expect 1 "a model of another size" $gpt --set width=48
+holds 'mismatched  wte/embeddings: f32\[800,24\] in the file, f32\[800,48\] in the model'
+expect 1 "no merges" "$build/examples/15_gpt" --set vocab="$folder" --data "$gpt2/config.json"
+holds 'vocab.json'
+expect 1 "no such preset" "$build/examples/15_gpt" --set preset=gpt3
+holds 'there are tiny, gpt2, gpt2-medium'
+printf '\1\0\2\0\377\377%060d' 0 > train.bin
+expect 1 "tokens of another vocabulary" "$build/examples/15_gpt" --data train.bin --set preset=tiny --set context=8
+holds 'is none of the vocabulary'
 expect 0 "14_finetune" "$build/examples/14_finetune"
 expect 0 "its file" test -s digits.onnx
 expect 0 "14_finetune of a file" "$build/examples/14_finetune" --set from=digits.onnx --json

@@ -5,7 +5,7 @@
 set -u
 build=$(realpath "${1:-build}")
 shift
-names=${*:-softmax mnist tickets loop cifar text resnet autoencoder queues gan agent encoder finetune sort}
+names=${*:-softmax mnist tickets loop cifar text resnet autoencoder queues gan agent encoder finetune gpt sort}
 passed=0 failed=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -37,6 +37,7 @@ flags_of() { # a training of some seconds
         agent) echo "--epochs 2 --steps-per-epoch 5 --set save_every=3" ;;
         encoder) echo "--epochs 2 --steps-per-epoch 50 --set save_every=9" ;;
         finetune) echo "--epochs 10 --set save_every=3" ;;
+        gpt) echo "--epochs 2 --steps-per-epoch 20 --set accumulate=2 --set save_every=3 --set expect=0" ;;
         sort) echo "--epochs 2 --steps-per-epoch 60 --set save_every=9" ;;
     esac
 }

@@ -35,7 +35,8 @@ INSIDE = {
     'parallel': ['spmd', 'collectives', 'strategies', 'consistency'],
     'exec': ['plan', 'run', 'kernels tape'],
     'service': ['policies', 'store'],
-    'nn': ['model', 'losses', 'metrics', 'optimizers', 'layers', 'training', 'callbacks quantize'],
+    'nn': ['model', 'losses', 'metrics', 'optimizers', 'layers', 'training',
+           'callbacks quantize generate'],
 }
 STOREY = {f'{room}/{folder}': number for room, entries in INSIDE.items()
           for number, entry in enumerate(entries, 1) for folder in entry.split()}

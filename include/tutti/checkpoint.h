@@ -25,9 +25,37 @@
 extern "C" {
 #endif
 
+/* Names that a file has for weights, where these have others: a '*' on both sides stands for the
+ * same text. A weight goes by the first line that names it, and by its own name without one.
+ *     .names = TUTTI_WEIGHT_NAMES({"words/embeddings", "wte.weight"},
+ *                                 {"block_*" "/mlp/up/kernel", "h.*.mlp.c_fc.weight"}) */
+typedef struct tutti_weight_name {
+    const char *weight, *file;
+} tutti_weight_name;
+typedef struct tutti_weight_names {
+    int count;
+    const tutti_weight_name *list;
+} tutti_weight_names;
+#define TUTTI_WEIGHT_NAMES(...)                                                                    \
+    {                                                                                              \
+        sizeof((tutti_weight_name[]){__VA_ARGS__}) / sizeof(tutti_weight_name),                    \
+            (const tutti_weight_name[])                                                            \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
+typedef struct tutti_save_weights_options {
+    size_t struct_size;
+    const char *prefix; /* put before the names */
+    tutti_weight_names names;
+} tutti_save_weights_options;
 /* Weights alone. ".safetensors" is added to the path when it is missing. Above 5 GB of data
  * (TUTTI_SHARD_BYTES), several files with an index: docs/file-formats.md. */
-TUTTI_API tutti_status tutti_save_weights(tutti_model *model, const char *path);
+TUTTI_API tutti_status tutti_save_weights_with(tutti_model *model, const char *path,
+                                               const tutti_save_weights_options *options);
+#define tutti_save_weights(model, ...)                                                             \
+    tutti_save_weights_with((model), TUTTI_ONE_(tutti_save_weights_options, __VA_ARGS__, ))
 
 /* What did and did not match when weights were loaded. Texts are lists of names, with shapes where
  * those differ; from malloc, NULL when empty. */
@@ -40,8 +68,11 @@ typedef struct tutti_load_report {
 } tutti_load_report;
 typedef struct tutti_load_weights_options {
     size_t struct_size;
-    bool partial;              /* takes what matches; otherwise anything else is an error */
-    const char *prefix;        /* only names that begin with this, without it */
+    bool partial;             /* takes what matches; otherwise anything else is an error */
+    const char *prefix;       /* only names that begin with this, without it */
+    const char *maybe_prefix; /* names that begin with this count without it */
+    const char *ignored; /* tensors of the file that the model may lack: "*.attn.bias, other" */
+    tutti_weight_names names;
     tutti_load_report *report; /* or NULL */
 } tutti_load_weights_options;
 /* By name, from any safetensors file. The model must have been built. */

@@ -175,6 +175,32 @@ TUTTI_API tutti_dataset *tutti_mnist(tutti_job *job, const char *split);
 TUTTI_API tutti_dataset *tutti_cifar10(tutti_job *job, const char *split);
 #define tutti_cifar10(job, split) TUTTI_AT(tutti_cifar10((job), (split)))
 
+/* Windows of a long row of tokens, for language models: "x" i32 [length] and "y", the same one
+ * token later. Window i begins at token i * length; what is left over at the end is not used. Or
+ * windows begin anywhere, in each epoch at other places. */
+typedef struct tutti_tokens_options {
+    size_t struct_size;
+    int64_t vocabulary; /* a token that is none of 0 to vocabulary - 1 is an error; 0: any may be */
+    bool random;        /* as many windows, each at a place drawn by seed, epoch and number */
+    uint64_t seed;      /* 0: the job's */
+    int64_t token_bytes; /* in a file without a header: 2 or 4; 0: 2 */
+} tutti_tokens_options;
+/* Of integers [tokens], which are retained and must not change. */
+TUTTI_API tutti_dataset *tutti_token_windows_with(tutti_job *job, tutti_tensor *tokens,
+                                                  int64_t length,
+                                                  const tutti_tokens_options *options);
+/* tutti_token_windows(job, ids, 1024) */
+#define tutti_token_windows(job, tokens, ...)                                                      \
+    TUTTI_AT(tutti_token_windows_with((job), (tokens),                                             \
+                                      TUTTI_ONE_(tutti_tokens_options, __VA_ARGS__, )))
+/* Of a file of unsigned integers of 16 bits, one behind the other, as nanoGPT writes them, or with
+ * llm.c's header, which also says where they have 32 bits. Read as they are asked for. */
+TUTTI_API tutti_dataset *tutti_token_file_with(tutti_job *job, const char *path, int64_t length,
+                                               const tutti_tokens_options *options);
+/* tutti_token_file(job, "train.bin", 1024, .vocabulary = 50257) */
+#define tutti_token_file(job, path, ...)                                                           \
+    TUTTI_AT(tutti_token_file_with((job), (path), TUTTI_ONE_(tutti_tokens_options, __VA_ARGS__, )))
+
 /* Rows of NPY files, one component for each; named after the files. */
 TUTTI_API tutti_dataset *tutti_npy_dataset(tutti_job *job, int count, const char *const *paths);
 #define tutti_npy_dataset(...) TUTTI_AT(tutti_npy_dataset(__VA_ARGS__))

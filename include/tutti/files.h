@@ -53,6 +53,10 @@ TUTTI_API tutti_status tutti_safetensors_save_with(const char *path, size_t coun
     tutti_safetensors_save_with((path), (count),                                                   \
                                 TUTTI_ONE_(tutti_safetensors_options, __VA_ARGS__, ))
 
+/* A number in the outermost object of a JSON file, such as a model's config.json. NOT_FOUND when
+ * the file or the key is not there. */
+TUTTI_API tutti_status tutti_json_number(const char *path, const char *key, double *ret_value);
+
 /* NumPy's files. Either byte order and either order of dimensions; i2, u2 become i32, u4, u8 become
  * i64, fixed-width texts become strings (UTF-8). Object arrays are refused. bf16 is saved as f4;
  * strings are saved as bytes (S), so none may end in NUL. */

@@ -95,7 +95,10 @@ typedef struct tutti_layer_call {
 } tutti_layer_call;
 
 enum {
-    TUTTI_LAYER_KEEPS_MASK = 1 << 0 /* the output's steps in time are the input's */
+    TUTTI_LAYER_KEEPS_MASK = 1 << 0, /* the output's steps in time are the input's */
+    TUTTI_LAYER_EACH_STEP =
+        1 << 1 /* each of them follows from that step of the inputs alone, in inference: the layer
+                  may stand in a model that answers step by step (tutti_decoder_open) */
 };
 
 struct tutti_layer_kind {
@@ -186,6 +189,7 @@ TUTTI_API tutti_sym tutti_layer_fail(tutti_layer_call *call, const char *format,
 #define TUTTI_ELU "elu"
 #define TUTTI_SELU "selu"
 #define TUTTI_GELU "gelu"
+#define TUTTI_GELU_TANH "gelu_tanh" /* by tanh, as GPT-2 has it */
 #define TUTTI_SILU "silu"
 #define TUTTI_SIGMOID "sigmoid"
 #define TUTTI_HARD_SIGMOID "hard_sigmoid"

@@ -465,7 +465,9 @@ typedef struct tutti_norm_settings {
 
 /* ---- sequences ---- */
 
-/* Rows of the table "embeddings" [input_dim, output_dim] at integer ids: [batch, …, output_dim]. */
+/* Rows of the table "embeddings" [input_dim, output_dim] at integer ids: [batch, …, output_dim].
+ * Called with floats [batch, …, output_dim] it scores all ids, x embeddings^T: called twice, a
+ * language model's first layer is its last one too (tied weights). */
 typedef struct tutti_embedding_settings {
     TUTTI_LAYER_SETTINGS
     int64_t input_dim, output_dim;
@@ -541,6 +543,10 @@ typedef struct tutti_multi_head_attention_settings {
     const char *kernel_initializer, *bias_initializer;
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
+    bool fused_qkv; /* of one input: one product makes query, key and value, qkv/kernel [features,
+                       3 num_heads key_dim]; attention_output/kernel is [num_heads key_dim,
+                       features] */
+    const char *output_initializer; /* of attention_output/kernel; kernel_initializer */
 } tutti_multi_head_attention_settings;
 #define tutti_multi_head_attention(num_heads_, ...)                                                \
     tutti_layer_make("multi_head_attention",                                                       \
@@ -561,6 +567,9 @@ typedef struct tutti_transformer_block_settings {
     bool use_causal_mask, normalize_first;
     double epsilon; /* of the norms: 1e-5 */
     const char *kernel_initializer, *bias_initializer;
+    bool fused_qkv;                 /* as in multi_head_attention */
+    const char *output_initializer; /* of what is added to x, attention_output/kernel and
+                                       mlp/down/kernel; kernel_initializer */
 } tutti_transformer_block_settings;
 #define tutti_transformer_block(...)                                                               \
     tutti_layer_make("transformer_block",                                                          \

@@ -51,6 +51,8 @@ TUTTI_API tutti_metric tutti_metric_by_name(const char *name, const tutti_metric
 #define tutti_mean_metric(...) TUTTI_METRIC_("mean", __VA_ARGS__)
 #define tutti_mse_metric(...) TUTTI_METRIC_("mse", __VA_ARGS__)
 #define tutti_rmse_metric(...) TUTTI_METRIC_("rmse", __VA_ARGS__)
+/* e to the mean cross entropy, of class numbers. */
+#define tutti_perplexity(...) TUTTI_METRIC_("perplexity", __VA_ARGS__)
 #define tutti_mae_metric(...) TUTTI_METRIC_("mae", __VA_ARGS__)
 /* Shown as its accuracy; tutti_metric_counts gives the counts [truth, guess]. */
 #define tutti_confusion_matrix(...) TUTTI_METRIC_("confusion_matrix", __VA_ARGS__)

@@ -192,6 +192,12 @@ TUTTI_API tutti_sym tutti_scatter_add(tutti_sym variable, tutti_sym indices, tut
 #define tutti_scatter_add(...) TUTTI_AT(tutti_scatter_add(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_scatter_sub(tutti_sym variable, tutti_sym indices, tutti_sym rows);
 #define tutti_scatter_sub(...) TUTTI_AT(tutti_scatter_sub(__VA_ARGS__))
+/* v[…, start : start + n, …] = x along an axis, n as many as x has there; the new value. `start`,
+ * an integer scalar, is moved to where x fits (XLA's dynamic_update_slice). Written in place: a
+ * cache of keys and values takes its new rows so. */
+TUTTI_API tutti_sym tutti_assign_slice(tutti_sym variable, tutti_sym value, tutti_sym start,
+                                       int axis);
+#define tutti_assign_slice(...) TUTTI_AT(tutti_assign_slice(__VA_ARGS__))
 /* Whether the variable has a value yet: a bool scalar. */
 TUTTI_API tutti_sym tutti_is_initialized(tutti_sym variable);
 #define tutti_is_initialized(...) TUTTI_AT(tutti_is_initialized(__VA_ARGS__))

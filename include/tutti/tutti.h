@@ -10,6 +10,7 @@
 #include "tutti/data.h"
 #include "tutti/dataset.h"
 #include "tutti/files.h"
+#include "tutti/generate.h"
 #include "tutti/gradients.h"
 #include "tutti/graph.h"
 #include "tutti/graphdef.h"
@@ -26,5 +27,6 @@
 #include "tutti/strategy.h"
 #include "tutti/tape.h"
 #include "tutti/tensor.h"
+#include "tutti/tokenizer.h"
 
 #endif

@@ -43,6 +43,7 @@ tutti_status tutti__engine_set_strategy(tutti_engine *engine, tutti_strategy *st
 tutti_status tutti__engine_gather(tutti_engine *engine);
 /* From now on programs take at most so many bytes for their values; those that are there go. */
 void tutti__engine_limit(tutti_engine *engine, size_t bytes);
+const char *tutti__engine_device(const tutti_engine *engine);       /* of nodes without a wish */
 tutti_strategy *tutti__engine_strategy(const tutti_engine *engine); /* or NULL */
 /* Whether processes hold values of their own (.on_read) that the first one cannot save alone;
  * `slots`: also those of optimizers, as gradients that are gathered over several batches. */

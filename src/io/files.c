@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/require.h"
+#include "base/world.h"
 #include "io/image.h"
+#include "io/json.h"
 #include "io/named.h"
 #include "io/npy.h"
 #include "io/npz.h"
@@ -120,5 +122,40 @@ tutti_status tutti_png_save(const char *path, tutti_tensor *image)
     if (status == TUTTI_OK)
         status = world->write_file(world->self, path, text.data, text.size);
     tutti__text_free(&text);
+    return status;
+}
+
+static tutti_status number_of(const char *path, const tutti_json *root, const char *key,
+                              double *ret_value)
+{
+    const tutti_json *value = tutti__json_get(root, key);
+    if (root->kind != TUTTI_JSON_OBJECT)
+        return tutti_fail(TUTTI_CORRUPT, "%s holds %s; expected an object", path,
+                          tutti__json_kind_text(root));
+    if (!value)
+        return tutti_fail(TUTTI_NOT_FOUND, "%s has no '%s'", path, key);
+    if (value->kind != TUTTI_JSON_INT && value->kind != TUTTI_JSON_REAL)
+        return tutti_fail(TUTTI_INVALID, "%s, byte %u: '%s' is %s; expected a number", path,
+                          value->offset, key, tutti__json_kind_text(value));
+    *ret_value = tutti__json_real(value, 0);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_json_number(const char *path, const char *key, double *ret_value)
+{
+    const tutti_world *world = tutti__world();
+    tutti_arena arena = {0};
+    const tutti_json *root;
+    void *text;
+    size_t size;
+    TUTTI_REQUIRE(path);
+    TUTTI_REQUIRE(key);
+    TUTTI_REQUIRE(ret_value);
+    TUTTI_TRY(world->read_file(world->self, path, (size_t)256 << 20, &text, &size));
+    tutti_status status = tutti__json_parse(path, text, size, NULL, &arena, &root);
+    if (status == TUTTI_OK)
+        status = number_of(path, root, key, ret_value);
+    tutti__arena_free(&arena);
+    free(text);
     return status;
 }

@@ -102,6 +102,11 @@ tutti_state *tutti__engine_state(tutti_engine *engine)
     return engine->state;
 }
 
+const char *tutti__engine_device(const tutti_engine *engine)
+{
+    return engine->device;
+}
+
 tutti_strategy *tutti__engine_strategy(const tutti_engine *engine)
 {
     return engine->options.strategy;

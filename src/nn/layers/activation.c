@@ -18,6 +18,6 @@ const tutti_layer_kind tutti_layer_activation = {
     .doc = "activation(name): y = name(x), any operator of one input",
     .settings_size = sizeof(tutti_activation_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = activation_call,
 };

@@ -15,5 +15,6 @@ const tutti_layer_kind tutti_layer_average = {
     .settings_size = sizeof(tutti_layer_settings),
     .min_inputs = 1,
     .max_inputs = -1,
+    .flags = TUTTI_LAYER_EACH_STEP,
     .call = average_call,
 };

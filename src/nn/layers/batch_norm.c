@@ -82,6 +82,6 @@ const tutti_layer_kind tutti_layer_batch_norm = {
         "batch_norm(): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over the batch; moving averages when not training",
     .settings_size = sizeof(tutti_batch_norm_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = batch_norm_call,
 };

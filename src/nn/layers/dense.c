@@ -44,6 +44,6 @@ const tutti_layer_kind tutti_layer_dense = {
     .doc = "dense(units): y = activation(x kernel + bias)",
     .settings_size = sizeof(tutti_dense_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = dense_call,
 };

@@ -13,6 +13,6 @@ const tutti_layer_kind tutti_layer_dropout = {
     .doc = "dropout(rate): in training y = x keep / (1 - rate), else y = x",
     .settings_size = sizeof(tutti_dropout_settings),
     .fields = tutti__dropout_fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = dropout_call,
 };

@@ -18,6 +18,6 @@ const tutti_layer_kind tutti_layer_elu = {
     .doc = "elu(): y = x > 0 ? x : alpha (e^x - 1)",
     .settings_size = sizeof(tutti_elu_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = elu_call,
 };

@@ -11,10 +11,14 @@ static tutti_sym embedding_call(tutti_layer_call *call)
     if (s->input_dim < 1 || s->output_dim < 1)
         return tutti_layer_fail(call, "needs a table of at least 1 x 1, not %lld x %lld",
                                 (long long)s->input_dim, (long long)s->output_dim);
-    if (type.dtype != TUTTI_I32 && type.dtype != TUTTI_I64)
-        return tutti_layer_fail(call, "takes integers (i32 or i64), the input is %s",
-                                tutti_type_text(&type, text));
-    if (s->mask_zero && type.rank != 2)
+    bool reverse = tutti_dtype_is_float(type.dtype) && type.rank >= 2 &&
+                   type.dims[type.rank - 1] == s->output_dim;
+    if (type.dtype != TUTTI_I32 && type.dtype != TUTTI_I64 && !reverse)
+        return tutti_layer_fail(call,
+                                "takes integers (i32 or i64), or floats [batch, …, %lld] to score "
+                                "all ids by; the input is %s",
+                                (long long)s->output_dim, tutti_type_text(&type, text));
+    if (!reverse && s->mask_zero && type.rank != 2)
         return tutti_layer_fail(call, "mask_zero needs ids [batch, time], the input is %s",
                                 tutti_type_text(&type, text));
     /* The table stays f32 and is not cast as a whole: its gradient is sparse. */
@@ -23,6 +27,9 @@ static tutti_sym embedding_call(tutti_layer_call *call)
                      .initializer = tutti__text_or(s->embeddings_initializer, "uniform"),
                      .regularizer = s->embeddings_regularizer,
                      .constraint = s->embeddings_constraint, .full_precision = true);
+    if (reverse)
+        return tutti_matmul(call->inputs[0], tutti_cast(tutti_read(table), building->compute),
+                            .transpose_b = true);
     if (s->mask_zero)
         call->ret_mask = tutti_not_equal(ids, 0);
     tutti_sym rows = tutti_embedding_lookup(table, ids);
@@ -42,9 +49,9 @@ static const tutti_field fields[] = {
 const tutti_layer_kind tutti_layer_embedding = {
     .struct_size = sizeof(tutti_layer_kind),
     .name = "embedding",
-    .doc = "embedding(input_dim, output_dim): y = embeddings[x]",
+    .doc = "embedding(input_dim, output_dim): y = embeddings[x]; of floats y = x embeddings^T",
     .settings_size = sizeof(tutti_embedding_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = embedding_call,
 };

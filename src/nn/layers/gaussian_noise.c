@@ -26,6 +26,6 @@ const tutti_layer_kind tutti_layer_gaussian_noise = {
     .doc = "gaussian_noise(stddev): in training y = x + normal(0, stddev), else y = x",
     .settings_size = sizeof(tutti_gaussian_noise_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = gaussian_noise_call,
 };

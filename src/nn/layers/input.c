@@ -32,6 +32,6 @@ const tutti_layer_kind tutti_layer_input = {
     .doc = "input(shape): y = x, whose examples must have this shape",
     .settings_size = sizeof(tutti_input_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = input_call,
 };

@@ -19,6 +19,6 @@ const tutti_layer_kind tutti_layer_layer_norm = {
         "layer_norm(): y = (x - mean) / sqrt(variance + epsilon) gamma + beta over the last axis",
     .settings_size = sizeof(tutti_norm_settings),
     .fields = tutti__norm_fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = layer_norm_call,
 };

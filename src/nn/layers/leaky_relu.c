@@ -18,6 +18,6 @@ const tutti_layer_kind tutti_layer_leaky_relu = {
     .doc = "leaky_relu(): y = x > 0 ? x : negative_slope x",
     .settings_size = sizeof(tutti_leaky_relu_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = leaky_relu_call,
 };

@@ -55,6 +55,8 @@ static const tutti_field fields[] = {
     TUTTI_TEXT_FIELD(tutti_multi_head_attention_settings, bias_regularizer),
     TUTTI_TEXT_FIELD(tutti_multi_head_attention_settings, kernel_constraint),
     TUTTI_TEXT_FIELD(tutti_multi_head_attention_settings, bias_constraint),
+    TUTTI_FLAG_FIELD(tutti_multi_head_attention_settings, fused_qkv),
+    TUTTI_TEXT_FIELD(tutti_multi_head_attention_settings, output_initializer),
     {0},
 };
 
@@ -67,6 +69,6 @@ const tutti_layer_kind tutti_layer_multi_head_attention = {
     .fields = fields,
     .min_inputs = 1,
     .max_inputs = 4,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = multi_head_attention_call,
 };

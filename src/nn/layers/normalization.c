@@ -150,6 +150,6 @@ const tutti_layer_kind tutti_layer_normalization = {
     .doc = "normalization(): y = (x - mean) / max(sqrt(variance), 1e-7)",
     .settings_size = sizeof(tutti_normalization_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = normalization_call,
 };

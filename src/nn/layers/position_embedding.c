@@ -23,6 +23,9 @@ static tutti_sym position_embedding_call(tutti_layer_call *call)
     tutti_sym table =
         tutti_weight(call, "embeddings", TUTTI_TYPE(TUTTI_F32, s->max_length, type.dims[2]),
                      .initializer = s->initializer);
+    const tutti_building *building = call->graph->building;
+    if (building->decoding)
+        return tutti_add(x, tutti_gather(table, tutti__decoding_positions(call, s->max_length), 0));
     tutti_sym rows = type.dims[1] >= 0 ? tutti_slice_axis(table, 0, 0, type.dims[1])
                                        : tutti_gather(table, steps(x), 0);
     return tutti_add(x, rows);
@@ -40,6 +43,6 @@ const tutti_layer_kind tutti_layer_position_embedding = {
     .doc = "position_embedding(max_length): y[b, t] = x[b, t] + embeddings[t]",
     .settings_size = sizeof(tutti_position_embedding_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = position_embedding_call,
 };

@@ -29,6 +29,6 @@ const tutti_layer_kind tutti_layer_prelu = {
     .doc = "prelu(): y = x > 0 ? x : alpha x with a learnt alpha for each feature",
     .settings_size = sizeof(tutti_prelu_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = prelu_call,
 };

@@ -30,6 +30,6 @@ const tutti_layer_kind tutti_layer_relu = {
     .doc = "relu(): y = min(max_value, x >= threshold ? x : negative_slope (x - threshold))",
     .settings_size = sizeof(tutti_relu_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = relu_call,
 };

@@ -26,6 +26,6 @@ const tutti_layer_kind tutti_layer_rescaling = {
     .doc = "rescaling(scale, offset): y = x scale + offset",
     .settings_size = sizeof(tutti_rescaling_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = rescaling_call,
 };

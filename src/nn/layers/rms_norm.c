@@ -23,6 +23,6 @@ const tutti_layer_kind tutti_layer_rms_norm = {
     .doc = "rms_norm(): y = x / sqrt(mean(x^2) + epsilon) scale over the last axis",
     .settings_size = sizeof(tutti_norm_settings),
     .fields = tutti__norm_fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = rms_norm_call,
 };

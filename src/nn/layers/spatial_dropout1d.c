@@ -16,6 +16,6 @@ const tutti_layer_kind tutti_layer_spatial_dropout1d = {
     .doc = "spatial_dropout1d(rate): dropout of whole channels of an example",
     .settings_size = sizeof(tutti_dropout_settings),
     .fields = tutti__dropout_fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = spatial_dropout1d_call,
 };

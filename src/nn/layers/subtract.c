@@ -14,5 +14,6 @@ const tutti_layer_kind tutti_layer_subtract = {
     .settings_size = sizeof(tutti_layer_settings),
     .min_inputs = 2,
     .max_inputs = 2,
+    .flags = TUTTI_LAYER_EACH_STEP,
     .call = subtract_call,
 };

@@ -24,7 +24,9 @@ static tutti_sym attend(tutti_layer_call *call, tutti_sym x)
         .key_dim = s->key_dim > 0 ? s->key_dim : features / s->num_heads,
         .use_causal_mask = s->use_causal_mask,
         .kernel_initializer = s->kernel_initializer,
-        .bias_initializer = s->bias_initializer};
+        .bias_initializer = s->bias_initializer,
+        .fused_qkv = s->fused_qkv,
+        .output_initializer = s->output_initializer};
     tutti_heads heads = {.prefix = "attention/",
                          .query = x,
                          .value = x,
@@ -49,7 +51,8 @@ static tutti_sym think(tutti_layer_call *call, tutti_sym x)
                        .bias_initializer = s->bias_initializer};
     tutti_affine down = {.name = "mlp/down",
                          .units = features,
-                         .kernel_initializer = s->kernel_initializer,
+                         .kernel_initializer =
+                             tutti__text_or(s->output_initializer, s->kernel_initializer),
                          .bias_initializer = s->bias_initializer};
     tutti_sym y = tutti__layer_affine(call, tutti__layer_affine(call, x, &up), &down);
     return tutti__layer_dropout(call, y, s->dropout, s->seed, "mlp");
@@ -89,6 +92,8 @@ static const tutti_field fields[] = {
     TUTTI_NUMBER_FIELD(tutti_transformer_block_settings, epsilon),
     TUTTI_TEXT_FIELD(tutti_transformer_block_settings, kernel_initializer),
     TUTTI_TEXT_FIELD(tutti_transformer_block_settings, bias_initializer),
+    TUTTI_FLAG_FIELD(tutti_transformer_block_settings, fused_qkv),
+    TUTTI_TEXT_FIELD(tutti_transformer_block_settings, output_initializer),
     {0},
 };
 
@@ -98,6 +103,6 @@ const tutti_layer_kind tutti_layer_transformer_block = {
     .doc = "transformer_block(num_heads): a = norm(x + attention(x)), y = norm(a + mlp(a))",
     .settings_size = sizeof(tutti_transformer_block_settings),
     .fields = fields,
-    .flags = TUTTI_LAYER_KEEPS_MASK,
+    .flags = TUTTI_LAYER_KEEPS_MASK | TUTTI_LAYER_EACH_STEP,
     .call = transformer_block_call,
 };

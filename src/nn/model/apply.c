@@ -194,6 +194,7 @@ static const tutti_layer_kind model_kind = {
     .fields = model_fields,
     .min_inputs = 1,
     .max_inputs = -1,
+    .flags = TUTTI_LAYER_EACH_STEP, /* its layers are asked */
     .call = call_model,
 };
 

@@ -112,7 +112,7 @@ tutti_sym tutti_layer_apply(tutti_layer *layer, int count, const tutti_sym *inpu
 {
     tutti_graph *graph = count > 0 && inputs ? tutti_sym_graph(inputs[0]) : NULL;
     if (!graph) {
-        tutti_layer_release(layer);
+        tutti__layer_drop(layer);
         return TUTTI_NO_SYM;
     }
     if (!layer)
@@ -122,7 +122,7 @@ tutti_sym tutti_layer_apply(tutti_layer *layer, int count, const tutti_sym *inpu
         return call_alone(graph, layer, count, inputs);
     if (building->model && tutti__model_adopt(building->model, layer) != TUTTI_OK) {
         tutti__poison(graph, TUTTI_INVALID, "%s", tutti_error_message());
-        tutti_layer_release(layer);
+        tutti__layer_drop(layer);
         return TUTTI_NO_SYM;
     }
     if (building->records)
@@ -220,6 +220,20 @@ static void mark_trainable(tutti_node *made, const tutti_node *node, const copie
                   !tutti__weight_frozen(building, c->frozen && c->frozen[node->id], name));
 }
 
+/* In a model that answers step by step operators may not join steps. */
+static bool works_by_step(tutti_graph *graph, const tutti_node *node)
+{
+    bool may = (node->op->flags & (TUTTI_OP_ELEMENTWISE | TUTTI_OP_HANDLE)) ||
+               node->input_count == 0 || tutti__is(node, "read") || tutti__is(node, "cast");
+    const tutti_building *building = graph->building;
+    if (may || !building || !building->decoding)
+        return true;
+    tutti__poison(graph, TUTTI_UNSUPPORTED,
+                  "operator %s '%s' may join steps: the model cannot answer step by step",
+                  node->op->name, node->name);
+    return false;
+}
+
 static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *graph, copies *c)
 {
     tutti_sym *outputs = c->all + c->start[node->id];
@@ -241,6 +255,8 @@ static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *g
         tutti__added_copy(node, outputs[0] = inputs[0]);
         return;
     }
+    if (!works_by_step(graph, node))
+        return;
     if (find_handle(graph, node, &outputs[0])) {
         mark_trainable(outputs[0].node, node, c);
         return;

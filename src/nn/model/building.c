@@ -136,6 +136,8 @@ tutti_sym tutti_nn_activation(tutti_sym x, const char *activation)
 {
     if (!x.node || !activation || !activation[0] || strcmp(activation, "linear") == 0)
         return x;
+    if (strcmp(activation, TUTTI_GELU_TANH) == 0)
+        return tutti_gelu(x, .approximate = true);
     if (!tutti_op_find(activation))
         return tutti__poison(x.node->graph, TUTTI_NOT_FOUND,
                              "there is no activation '%s'; any operator of one input serves "
@@ -193,6 +195,17 @@ static bool check_sizes(tutti_layer_call *call)
     return true;
 }
 
+/* In a model that answers step by step. */
+static bool check_step(tutti_layer_call *call)
+{
+    const tutti_building *building = call->graph->building;
+    if (!building->decoding || (call->layer->kind->flags & TUTTI_LAYER_EACH_STEP))
+        return true;
+    tutti_layer_fail(call, "looks at other steps than its own, or does not say that it does not "
+                           "(TUTTI_LAYER_EACH_STEP): the model cannot answer step by step");
+    return false;
+}
+
 /* What layers give is looked at under their names, as weights have them. */
 static void inspect_layer(const tutti_layer_call *call, tutti_sym output)
 {
@@ -220,7 +233,7 @@ int tutti__layer_build(tutti_layer *layer, tutti_graph *graph, int count, const 
         tutti__poison(graph, layer->error.status, "%s", layer->error.message);
         return 0;
     }
-    if (!check_inputs(&call, count) || !check_sizes(&call))
+    if (!check_inputs(&call, count) || !check_sizes(&call) || !check_step(&call))
         return 0;
     lower_inputs(building, count, inputs, lowered);
     call.inputs = lowered;

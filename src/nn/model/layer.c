@@ -121,10 +121,24 @@ tutti_layer *(tutti_layer_custom)(const tutti_layer_kind *kind, const void *sett
 
 void tutti_layer_release(tutti_layer *layer)
 {
-    if (!layer || layer->owner)
+    if (!layer || layer->owner || layer->dropped)
         return;
     tutti__arena_free(&layer->arena);
     free(layer);
+}
+
+void tutti__layer_drop(tutti_layer *layer)
+{
+    static tutti_layer *all; /* under lock */
+    if (!layer || layer->owner)
+        return;
+    pthread_mutex_lock(&lock);
+    if (!layer->dropped) {
+        layer->dropped = true;
+        layer->next_dropped = all;
+        all = layer;
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 const char *tutti_layer_name(const tutti_layer *layer)

@@ -17,7 +17,13 @@ struct tutti_layer {
     int line;
     tutti_model *owner; /* or NULL */
     tutti_error error;  /* what was wrong when it was made */
+    bool dropped;       /* nobody will use it, but the user may name it again; it is kept */
+    struct tutti_layer *next_dropped;
 };
+
+/* Gives up a layer whose call failed before a model took it. A shared layer is called again after
+ * that, so it is kept until the process ends. */
+void tutti__layer_drop(tutti_layer *layer);
 
 /* A sym's mask: bool [batch, time]. */
 typedef struct tutti_masked {
@@ -37,11 +43,28 @@ typedef struct tutti_added {
     bool loss;
 } tutti_added;
 
+/* A model that is built to answer step by step (decode.c): what it was given before lies in caches,
+ * variables [batch, heads, capacity, size] of the graph. */
+typedef struct tutti_decoding {
+    tutti_sym position;               /* steps given before, an i64 scalar */
+    int64_t steps, capacity;          /* of the inputs; that the caches hold */
+    int64_t limit;                    /* steps that a layer takes at most; 0: any number */
+    int caches;                       /* made so far, of this form of the model */
+    tutti_sym masks[TUTTI_DTYPE_END]; /* by type, once one was asked for */
+} tutti_decoding;
+/* The cache's value with x [batch, heads, steps, size] behind what stands there. */
+tutti_sym tutti__decoding_append(tutti_layer_call *call, tutti_sym x);
+/* [steps, capacity]: 0 where a step sees a position, else -inf. */
+tutti_sym tutti__decoding_mask(tutti_layer_call *call, tutti_dtype dtype);
+/* The positions of the steps, i64 [steps]; the layer knows `most` of them. */
+tutti_sym tutti__decoding_positions(tutti_layer_call *call, int64_t most);
+
 /* What is being built into a graph; graph->building points to it. */
 typedef struct tutti_building {
     tutti_model *model; /* or NULL: layers used by themselves */
     bool records;       /* a blueprint: calls are noted, not carried out */
     bool training;
+    tutti_decoding *decoding; /* or NULL */
     /* Of a model inside another: what that one is built with, and its layer that stands for this
      * model. */
     const struct tutti_building *around;

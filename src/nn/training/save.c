@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/glob.h"
 #include "io/crc32c.h"
 #include "nn/model/model.h"
 #include "nn/model/model_strategy.h"
@@ -10,6 +11,38 @@
 #include "nn/training/trainer.h"
 #include "state/checkpoint.h"
 #include "tutti/checkpoint.h"
+
+/* ---- names ---- */
+
+/* The file's name of a weight. */
+static tutti_status file_name(const tutti_weight_names *names, const char *weight, char *ret,
+                              size_t size)
+{
+    int written = -1;
+    for (int i = 0; names && i < names->count && written < 0; i++) {
+        const char *from = names->list[i].weight, *to = names->list[i].file;
+        const char *star = strchr(from, '*'), *other = strchr(to, '*');
+        size_t before = star ? (size_t)(star - from) : strlen(from), length = strlen(weight);
+        size_t behind = star ? strlen(star + 1) : 0;
+        if (!star && strcmp(from, weight) == 0)
+            written = snprintf(ret, size, "%s", to);
+        if (!star || length < before + behind || strncmp(from, weight, before) != 0 ||
+            strcmp(star + 1, weight + length - behind) != 0)
+            continue;
+        if (!other)
+            return tutti_fail(TUTTI_INVALID,
+                              "names: '%s' stands for several weights, '%s' for one tensor; write "
+                              "a '*' in both",
+                              from, to);
+        written = snprintf(ret, size, "%.*s%.*s%s", (int)(other - to), to,
+                           (int)(length - before - behind), weight + before, other + 1);
+    }
+    if (written < 0)
+        written = snprintf(ret, size, "%s", weight);
+    if ((size_t)written >= size)
+        return tutti_fail(TUTTI_TOO_LARGE, "names: that of weight '%.60s' is too long", weight);
+    return TUTTI_OK;
+}
 
 /* ---- saving ---- */
 
@@ -26,10 +59,12 @@ static tutti_status take_constants(const tutti_config_stored *stored, tutti_snap
     return TUTTI_OK;
 }
 
-/* `stored`: large constants of the model's, or NULL. */
+/* `stored`: large constants of the model's, or NULL; so are `options`. */
 static tutti_status take_weights(tutti_model *model, const tutti_config_stored *stored,
-                                 tutti_snapshot *ret)
+                                 const tutti_save_weights_options *options, tutti_snapshot *ret)
 {
+    char name[1024], full[1200];
+    const char *prefix = options && options->prefix ? options->prefix : "";
     int count = tutti_weight_count(model);
     size_t room = (size_t)count + (stored ? stored->constants.count : 0) + 1;
     tutti_snapshot snapshot = {.entries = calloc(room, sizeof *snapshot.entries)};
@@ -42,8 +77,12 @@ static tutti_status take_weights(tutti_model *model, const tutti_config_stored *
             status = tutti_get_weight(model, info.name, &entry->value);
         if (status != TUTTI_OK)
             break;
-        entry->name = strdup(info.name);
         snapshot.count++;
+        status = file_name(options ? &options->names : NULL, info.name, name, sizeof name);
+        if (status != TUTTI_OK)
+            break;
+        snprintf(full, sizeof full, "%.150s%s", prefix, name);
+        entry->name = strdup(full);
         status = entry->name ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory");
     }
     if (status == TUTTI_OK)
@@ -56,12 +95,12 @@ static tutti_status take_weights(tutti_model *model, const tutti_config_stored *
 }
 
 static tutti_status write_weights(tutti_model *model, const tutti_config_stored *stored,
-                                  const char *path)
+                                  const tutti_save_weights_options *options, const char *path)
 {
     char full[4096];
     tutti_snapshot snapshot;
     TUTTI_TRY(tutti__checkpoint_path(path, full, sizeof full));
-    TUTTI_TRY(take_weights(model, stored, &snapshot));
+    TUTTI_TRY(take_weights(model, stored, options, &snapshot));
     tutti_text_pair metadata[] = {
         {"format", "pt"}, {"tutti.kind", "weights"}, {"tutti.model", model->name}};
     tutti_status status =
@@ -70,9 +109,9 @@ static tutti_status write_weights(tutti_model *model, const tutti_config_stored 
     return status;
 }
 
-static tutti_status save_weights(tutti_model *model, const char *path)
+static tutti_status save_weights(tutti_model *model, const void *options, const char *path)
 {
-    return write_weights(model, NULL, path);
+    return write_weights(model, NULL, options, path);
 }
 
 /* `path` without ".safetensors", its index's ending or ".json", with another ending. */
@@ -93,17 +132,19 @@ static tutti_status with_ending(const char *path, const char *ending, char *ret,
 }
 
 /* Of several processes the first one writes. */
-static tutti_status save_on_first(tutti_model *model, const char *path,
-                                  tutti_status (*write)(tutti_model *, const char *))
+static tutti_status save_on_first(tutti_model *model, const void *options, const char *path,
+                                  tutti_status (*write)(tutti_model *, const void *, const char *))
 {
     TUTTI_TRY(tutti__model_need_built(model));
     TUTTI_TRY(tutti__model_join_to_save(model));
-    return tutti__model_saved(model, tutti__model_speaks(model) ? write(model, path) : TUTTI_OK);
+    return tutti__model_saved(model,
+                              tutti__model_speaks(model) ? write(model, options, path) : TUTTI_OK);
 }
 
-tutti_status tutti_save_weights(tutti_model *model, const char *path)
+tutti_status tutti_save_weights_with(tutti_model *model, const char *path,
+                                     const tutti_save_weights_options *options)
 {
-    return tutti__model_fail(model, save_on_first(model, path, save_weights));
+    return tutti__model_fail(model, save_on_first(model, options, path, save_weights));
 }
 
 /* The JSON with a checksum of the whole text as its first member, whose digits count as zeros. */
@@ -122,8 +163,9 @@ static tutti_status save_describe(tutti_model *model, tutti_config_stored *store
     return TUTTI_OK;
 }
 
-static tutti_status save(tutti_model *model, const char *path)
+static tutti_status save(tutti_model *model, const void *options, const char *path)
 {
+    (void)options;
     const tutti_world *world = tutti__world();
     char weights[4096], architecture[4096];
     tutti_text text = {0};
@@ -132,7 +174,7 @@ static tutti_status save(tutti_model *model, const char *path)
     TUTTI_TRY(with_ending(path, ".json", architecture, sizeof architecture));
     tutti_status status = save_describe(model, &stored, &text);
     if (status == TUTTI_OK)
-        status = write_weights(model, &stored, weights);
+        status = write_weights(model, &stored, NULL, weights);
     if (status == TUTTI_OK)
         status = world->write_file(world->self, architecture, text.data, text.size);
     tutti__text_free(&text);
@@ -151,7 +193,7 @@ tutti_status tutti__model_try_place(const char *path)
 
 tutti_status tutti_save_model(tutti_model *model, const char *path)
 {
-    return tutti__model_fail(model, save_on_first(model, path, save));
+    return tutti__model_fail(model, save_on_first(model, NULL, path, save));
 }
 
 /* ---- loading ---- */
@@ -161,21 +203,39 @@ typedef struct loading {
     const tutti_safetensors *file;
     const tutti_load_weights_options *options;
     const char *path;
+    bool *used; /* by tensor of the file */
     tutti_load_report report;
     tutti_text lines;
 } loading;
 
+/* The file's tensor for a weight, or NULL. */
+static tutti_status find_item(const loading *l, const char *weight, const tutti_safetensor **ret)
+{
+    char name[1024], full[2048];
+    const char *maybe = l->options->maybe_prefix ? l->options->maybe_prefix : "";
+    TUTTI_TRY(file_name(&l->options->names, weight, name, sizeof name));
+    for (int with = 1; with >= 0; with--) {
+        snprintf(full, sizeof full, "%s%s%s", l->options->prefix ? l->options->prefix : "",
+                 with ? maybe : "", name);
+        *ret = tutti__safetensors_find(l->file, full);
+        if (*ret)
+            break;
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status load_one(loading *l, const tutti_weight_info *info)
 {
-    char name[1024], have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
-    snprintf(name, sizeof name, "%s%s", l->options->prefix ? l->options->prefix : "", info->name);
-    const tutti_safetensor *item = tutti__safetensors_find(l->file, name);
+    char have[TUTTI_TYPE_TEXT], want[TUTTI_TYPE_TEXT];
+    const tutti_safetensor *item;
+    TUTTI_TRY(find_item(l, info->name, &item));
     if (!item) {
         l->report.missing++;
         tutti__text_add(&l->lines, "missing     %s %s\n", info->name,
                         tutti_type_text(&info->type, want));
         return TUTTI_OK;
     }
+    l->used[item - l->file->items] = true;
     bool same_shape =
         item->type.rank == info->type.rank &&
         memcmp(item->type.dims, info->type.dims, (size_t)info->type.rank * sizeof(int64_t)) == 0;
@@ -205,8 +265,10 @@ static void note_unused(loading *l)
         if (strncmp(name, prefix, strlen(prefix)) != 0 ||
             strncmp(name, TUTTI_CONFIG_CONSTANTS, strlen(TUTTI_CONFIG_CONSTANTS)) == 0)
             continue;
-        tutti_node *node = tutti_graph_find(l->model->graph, name + strlen(prefix));
-        if (node && node->id < l->model->weight_end)
+        const char *maybe = l->options->maybe_prefix, *own = name + strlen(prefix);
+        if (maybe && strncmp(own, maybe, strlen(maybe)) == 0)
+            own += strlen(maybe);
+        if (l->used[i] || (l->options->ignored && tutti__glob_match(l->options->ignored, own)))
             continue;
         l->report.unused++;
         tutti__text_add(&l->lines, "unused      %s\n", name);
@@ -244,7 +306,10 @@ static tutti_status load_weights(tutti_model *model, const char *path,
     TUTTI_TRY(with_ending(path, ".safetensors", full, sizeof full));
     TUTTI_TRY(tutti__checkpoint_open(full, false, &file));
     loading l = {.model = model, .file = file, .options = options, .path = full};
-    tutti_status status = load_all(&l);
+    l.used = calloc(file->count + 1, sizeof *l.used);
+    tutti_status status =
+        l.used ? load_all(&l) : tutti_fail(TUTTI_NO_MEMORY, "no memory to load weights");
+    free(l.used);
     tutti__safetensors_close(file);
     if (options->report) {
         *options->report = l.report;
