@@ -22,6 +22,8 @@ struct tutti_cluster {
     const char *resolver;
     char secret_source[300];
     uint32_t epoch;
+    bool open;   /* its ranks come and go, under numbered views */
+    bool rejoin; /* the job is there already: this process is not its first */
     /* Descriptors that the launcher left open; -1: none. */
     int secret_fd, launcher_fd, listen_fd;
 };
