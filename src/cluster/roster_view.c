@@ -262,11 +262,12 @@ static void take_peer(tutti_roster *roster, const tutti_cluster_message *m)
     if (rank >= roster->options.size || m->as.peer.incarnation < roster->members[rank].told)
         return;
     tutti_roster_member *member = &roster->members[rank];
+    if (m->as.peer.incarnation > member->told)
+        member->ended = false;
     member->told = m->as.peer.incarnation;
     if (rank == roster->options.rank)
         return;
     tutti__roster_take_peer(roster, m);
-    member->ended = false;
     if (member->peer.address[0] == '\0')
         snprintf(member->peer.address, sizeof member->peer.address, "%s", roster->reached);
 }

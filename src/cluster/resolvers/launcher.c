@@ -31,6 +31,8 @@ static tutti_status launcher_resolve(const tutti_cluster_options *options, tutti
     cluster->launcher_fd = (int)value;
     TUTTI_TRY(tutti__environment_int("TUTTI_LISTEN_FD", 3, INT32_MAX, -1, &value));
     cluster->listen_fd = (int)value;
+    TUTTI_TRY(tutti__environment_int("TUTTI_REJOIN", 0, 1, 0, &value));
+    cluster->rejoin = value == 1;
     cluster->meeting = tutti__arena_string(&cluster->arena, getenv("TUTTI_MEETING"));
     if (size > 1 && !tutti__environment_has("TUTTI_MEETING"))
         return tutti_fail(
