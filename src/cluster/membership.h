@@ -226,7 +226,8 @@ const tutti_member_view *tutti__membership_await_view(tutti_membership *membersh
 /* Waits until `count` tasks of a role are in the view; else a table of who is missing and why. */
 tutti_status tutti__membership_await_members(tutti_membership *membership, tutti_role role,
                                              int count, int64_t deadline_ns);
-/* How the last process of a rank ended, in words; "" where it has not, or has left properly. */
+/* How the last process of a rank that is gone ended, in words; "" where none is, or it has left
+ * properly. */
 void tutti__membership_gone(tutti_membership *membership, int rank, char *ret_text, size_t size);
 /* `tell` is called after a change of the view, and when a channel has come or failed: by the
  * heartbeat thread, without a lock; soon, and it must not wait. After _unwatch it is not called any

@@ -79,7 +79,7 @@ typedef struct tutti_roster_member {
     bool given_up;    /* rank 0: we have ended its link ourselves */
     uint64_t incarnation; /* open: the view in which it came; 0: it is not in the present one */
     uint64_t told;        /* open: that of `peer`, which may be of the next view */
-    char gone[400];       /* open: how its last incarnation ended; "": it has not, or left */
+    char gone[400];       /* open: how its last process ended that did; "": none, or it has left */
     int64_t heard_ns;
     int64_t silent_ns; /* how long it had been so when the launcher said that it exited */
     int accusation;    /* 1 for the first accused, 2 ...; 0 not accused */
@@ -101,6 +101,7 @@ typedef struct tutti_roster {
     uint64_t view; /* open: the number of the present view; 0: in none yet */
     bool cut;      /* open: it reaches too few of the others to keep a view, or to be in one */
     bool outside;  /* open: it is not in the others' view any more, and has to join again */
+    bool leaves;   /* open: it has come to its end, and says so to whoever keeps the roster */
     bool recalls;  /* open: the keeper that it has lost is called again */
     int64_t retry_ns; /* open: when it looks for a keeper again; 0: it does not */
     char reached[64]; /* open: the address at which this process has reached the keeper */

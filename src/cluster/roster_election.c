@@ -75,6 +75,8 @@ static void give_up(tutti_roster *roster, int64_t now_ns)
     for (int r = 0; r < roster->options.size; r++)
         hang_up(roster, r);
     roster->cut = true;
+    if (roster->leaves) /* nobody is there to hear it */
+        roster->phase = TUTTI_PHASE_LEFT;
     roster->stand_in = -1;
     roster->gather_ns = 0;
     roster->retry_ns = now_ns + 500 * (int64_t)MILLISECOND;
@@ -318,6 +320,8 @@ static void take_over(tutti_roster *roster, int64_t now_ns)
             if (tutti__roster_view_has(roster, about))
                 tutti__roster_view_tell_of(roster, r, about);
     tutti__roster_view_tell(roster);
+    if (roster->leaves)
+        tutti__roster_view_leave(roster, now_ns);
 }
 
 /* More than half of those that may be there. */

@@ -120,7 +120,6 @@ void tutti__roster_view_admit(tutti_roster *roster, int rank)
     tutti_roster_member *member = &roster->members[rank];
     member->left = member->ended = false;
     member->beat_sent = 0;
-    member->gone[0] = '\0';
     member->told = member->incarnation = ++roster->view;
     for (int r = 0; r < roster->options.size; r++)
         if (tutti__roster_view_has(roster, r))
@@ -185,6 +184,7 @@ static void let_go(tutti_roster *roster, int rank)
     tutti__roster_send(roster, rank, &m);
     roster->ways.drop(roster->ways.context, rank);
     member->left = true;
+    member->gone[0] = '\0';
     member->linked = false;
     member->incarnation = 0;
     roster->view++;
@@ -292,7 +292,7 @@ void tutti__roster_view_take(tutti_roster *roster, const tutti_cluster_message *
         bool in = tutti__ranks_have(&m->as.view.members, r);
         member->incarnation = in ? member->told : 0;
         member->left = tutti__ranks_have(&m->as.view.left, r);
-        if (in)
+        if (member->left)
             member->gone[0] = '\0';
     }
 }
@@ -305,9 +305,16 @@ static bool is_known(const tutti_roster *roster, const tutti_cluster_message *m)
     return true;
 }
 
+static void say_leave(tutti_roster *roster)
+{
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_LEAVE};
+    roster->phase = TUTTI_PHASE_LEAVING;
+    tutti__roster_send(roster, roster->keeper, &m);
+}
+
 static void adopt(tutti_roster *roster, int64_t now_ns, int from, const tutti_cluster_message *m)
 {
-    bool leaving = roster->phase == TUTTI_PHASE_LEAVING;
+    bool said = roster->phase == TUTTI_PHASE_LEAVING;
     if (m->as.view.number == roster->view && roster->keeper == from && !roster->outside)
         roster->cut = m->as.view.cut;
     if (m->as.view.number <= roster->view)
@@ -327,7 +334,9 @@ static void adopt(tutti_roster *roster, int64_t now_ns, int from, const tutti_cl
     tutti__election_end(roster);
     roster->cut = m->as.view.cut;
     roster->outside = false;
-    roster->phase = leaving ? TUTTI_PHASE_LEAVING : TUTTI_PHASE_RUNNING;
+    roster->phase = said ? TUTTI_PHASE_LEAVING : TUTTI_PHASE_RUNNING;
+    if (roster->leaves && !said)
+        say_leave(roster);
 }
 
 static void receive_loss(tutti_roster *roster, const tutti_cluster_message *m)
@@ -341,15 +350,18 @@ static void receive_loss(tutti_roster *roster, const tutti_cluster_message *m)
         roster->outside = true;
 }
 
-/* This rank has left, or the keeper has: then another one is found at once. */
-static void receive_goodbye(tutti_roster *roster, int64_t now_ns, int from)
+static void receive_goodbye(tutti_roster *roster, int from)
 {
     roster->members[from].linked = false;
     roster->ways.drop(roster->ways.context, from);
-    if (roster->phase == TUTTI_PHASE_LEAVING) {
-        roster->phase = TUTTI_PHASE_LEFT;
-        return;
-    }
+    roster->phase = TUTTI_PHASE_LEFT;
+}
+
+/* The keeper leaves: another one is found at once. */
+static void receive_leave(tutti_roster *roster, int64_t now_ns, int from)
+{
+    roster->members[from].linked = false;
+    roster->ways.drop(roster->ways.context, from);
     roster->members[from].left = roster->members[from].ended = true;
     tutti__election_begin(roster, now_ns);
 }
@@ -387,8 +399,10 @@ void tutti__roster_view_receive(tutti_roster *roster, int64_t now_ns, int from,
         receive_loss(roster, m);
     else if (m->type == TUTTI_MESSAGE_BEAT && linked)
         tutti__roster_receive_beat(roster, now_ns, from, m);
-    else if (m->type == TUTTI_MESSAGE_GOODBYE && linked)
-        receive_goodbye(roster, now_ns, from);
+    else if (m->type == TUTTI_MESSAGE_GOODBYE && linked && roster->phase == TUTTI_PHASE_LEAVING)
+        receive_goodbye(roster, from);
+    else if (m->type == TUTTI_MESSAGE_LEAVE && linked && roster->phase != TUTTI_PHASE_ASKING)
+        receive_leave(roster, now_ns, from);
     else if (m->type == TUTTI_MESSAGE_REFUSE && roster->phase == TUTTI_PHASE_GATHERING)
         receive_refuse(roster, from, m);
 }
@@ -408,8 +422,6 @@ void tutti__roster_view_closed(tutti_roster *roster, int64_t now_ns, int rank, c
         return;
     if (is_keeper(roster) && roster->phase != TUTTI_PHASE_ASKING)
         tutti__roster_view_lose(roster, rank, TUTTI_FAILURE_CLOSED, 0, reason);
-    else if (roster->phase == TUTTI_PHASE_LEAVING)
-        roster->phase = TUTTI_PHASE_LEFT;
     else
         tutti__election_begin(roster, now_ns);
 }
@@ -429,25 +441,20 @@ void tutti__roster_view_hear_of(tutti_roster *roster, int64_t now_ns, int rank, 
         tutti__roster_view_lose(roster, rank, why, detail, reason);
 }
 
+/* While there is no keeper it waits for one, so that all know who has left and who was lost. */
 void tutti__roster_view_leave(tutti_roster *roster, int64_t now_ns)
 {
-    int own = roster->options.rank;
     tutti_cluster_message m = {.type = TUTTI_MESSAGE_LEAVE};
-    roster->members[own].left = true;
+    roster->leaves = true;
     if (roster->phase == TUTTI_PHASE_RUNNING && !is_keeper(roster)) {
-        roster->phase = TUTTI_PHASE_LEAVING;
-        tutti__roster_send(roster, roster->keeper, &m);
-        return;
-    }
-    if (roster->phase == TUTTI_PHASE_RUNNING) { /* the others find a keeper when they hear it */
-        m.type = TUTTI_MESSAGE_GOODBYE;
+        say_leave(roster);
+    } else if (roster->phase == TUTTI_PHASE_RUNNING) { /* the others find a keeper then */
+        roster->members[roster->options.rank].left = true;
         tutti__roster_send_all(roster, &m);
         roster->phase = TUTTI_PHASE_PARTING;
         roster->until_ns = now_ns + 2000 * (int64_t)MILLISECOND;
         tutti__roster_finish_parting(roster, now_ns);
-        return;
-    }
-    if (roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_GATHERING)
+    } else if (roster->phase == TUTTI_PHASE_GATHERING)
         roster->phase = TUTTI_PHASE_LEFT;
 }
 
@@ -468,10 +475,7 @@ void tutti__roster_view_tick(tutti_roster *roster, int64_t now_ns)
         tutti__roster_send(roster, roster->keeper, &m);
         roster->members[roster->keeper].linked = false;
         roster->ways.drop(roster->ways.context, roster->keeper);
-        if (roster->phase == TUTTI_PHASE_LEAVING)
-            roster->phase = TUTTI_PHASE_LEFT;
-        else
-            tutti__election_begin(roster, now_ns);
+        tutti__election_begin(roster, now_ns);
     }
 }
 

@@ -184,6 +184,7 @@ static tutti_status be_worker(int at, int argc, char **argv)
 int main(int argc, char **argv)
 {
     int at = 1;
+    setvbuf(stdout, NULL, _IOLBF, 0);
     if (at + 1 < argc && strcmp(argv[at], "--deadline") == 0) {
         deadline_s = atoi(argv[at + 1]);
         at += 2;
