@@ -71,7 +71,7 @@ test-random: configure ## random graphs in every way of running against referenc
 	@$(BUILD)/tests/random/random_graphs --seeds 300 $(ARGS)
 
 test-slurm: all ## the resolver for Slurm under the real Slurm: installs and starts it (Debian, root)
-	@$(call ninja, tests/cluster/cluster_member)
+	@$(call ninja, tests/cluster/cluster_member tests/cluster/cluster_open)
 	@tests/cluster/slurm.sh $(BUILD)
 
 test-kills: all ## 100 random kills of a job with parameter servers; KILLS=500

@@ -184,7 +184,8 @@ tutti_status tutti__membership_agree(tutti_membership *membership, const char *w
  *
  * Every change of who is there gives a view with a number of its own. Nobody who is alive is ended
  * because another is not, and nobody waits for one who comes. Of the functions above these serve
- * open jobs: leave, part, abandon, failed and fail (the launcher is gone), silence, fd. */
+ * open jobs: leave, part, abandon, failed and fail (the launcher is gone), silence, fd, describe.
+ * `peers` is NULL: a view has them. */
 
 typedef struct tutti_view_member {
     int rank;

@@ -191,21 +191,31 @@ static void let_go(tutti_roster *roster, int rank)
     tutti__roster_view_tell(roster);
 }
 
-/* This process was away, or cut off, and the others may have another keeper by now: it asks them.
- * Else it is one rank only that does not hear it. */
-static void hear_of_oneself(tutti_roster *roster, int64_t now_ns, int from)
+/* The keeper was away, or is cut off: the others may have another one by now. What they have said
+ * of it may be lost with their links. */
+static bool is_doubtful(const tutti_roster *roster, int64_t now_ns)
 {
-    if (!roster->cut && !tutti__roster_was_away(roster, now_ns)) {
-        tutti__roster_view_lose(roster, from, TUTTI_FAILURE_SUSPECTED, 0,
-                                "it does not hear the rank that keeps the roster");
-        return;
-    }
+    return roster->cut || tutti__roster_was_away(roster, now_ns);
+}
+
+static void ask_others(tutti_roster *roster, int64_t now_ns)
+{
     for (int r = 0; r < roster->options.size; r++) {
         if (roster->members[r].linked)
             roster->ways.drop(roster->ways.context, r);
         roster->members[r].linked = false;
     }
     tutti__election_begin(roster, now_ns);
+}
+
+/* Where it is not we who were away it is one rank only that does not hear us. */
+static void hear_of_oneself(tutti_roster *roster, int64_t now_ns, int from)
+{
+    if (is_doubtful(roster, now_ns))
+        ask_others(roster, now_ns);
+    else
+        tutti__roster_view_lose(roster, from, TUTTI_FAILURE_SUSPECTED, 0,
+                                "it does not hear the rank that keeps the roster");
 }
 
 static void receive_at_keeper(tutti_roster *roster, int64_t now_ns, int from,
@@ -420,7 +430,9 @@ void tutti__roster_view_closed(tutti_roster *roster, int64_t now_ns, int rank, c
     }
     if (roster->phase == TUTTI_PHASE_GATHERING || roster->phase == TUTTI_PHASE_PARTING)
         return;
-    if (is_keeper(roster) && roster->phase != TUTTI_PHASE_ASKING)
+    if (is_keeper(roster) && roster->phase != TUTTI_PHASE_ASKING && is_doubtful(roster, now_ns))
+        ask_others(roster, now_ns);
+    else if (is_keeper(roster) && roster->phase != TUTTI_PHASE_ASKING)
         tutti__roster_view_lose(roster, rank, TUTTI_FAILURE_CLOSED, 0, reason);
     else
         tutti__election_begin(roster, now_ns);

@@ -200,6 +200,9 @@ int main(int argc, char **argv)
         printf("join: %s: %s\n", tutti_status_text(status), tutti_error_message());
         return 4;
     }
+    char banner[300];
+    tutti__membership_describe(members, banner, sizeof banner);
+    printf("joined: %s\n", banner);
     printf("process %d is %s %d\n", (int)getpid(), tutti_role_text(tutti_cluster_role(cluster)),
            tutti_cluster_index(cluster));
     fflush(stdout);

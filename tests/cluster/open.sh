@@ -71,6 +71,7 @@ test_killed_ranks_come_again() {
     has out "lost rank 1: rank 1 (host .*, process [0-9]*) is gone: connection closed by host"
     has out "lost rank 0: rank 0 (host .*, process [0-9]*) is gone: connection closed by host"
     has out "left: success" 4
+    has out "joined: .* of 4 ranks are there (view .*), by launcher, epoch 0, authenticated" 7
     lacks out "did not come to their end"
 }
 
@@ -182,6 +183,47 @@ test_servers_that_do_not_come_are_named() {
     timeout 20 "$tutti" run -n 2 --ps 2 "$program" > out 2>&1
     code $? 2
     has out "\-\-ps 2 leaves no worker among 2 ranks"
+}
+
+# Ranks 0 and 1 are on one host, 2, 3 and the server on another: the cable between is pulled, and put back.
+test_cut_network_has_one_part_that_goes_on() {
+    local a=tutti-c-$$ b=tutti-d-$$ rank host pids=()
+    if [ "$(id -u)" -ne 0 ] || ! ip netns add $a 2> /dev/null; then
+        echo "open $name: skipped: network namespaces cannot be made here"
+        skipped=$((skipped + 1)) bad=2
+        return
+    fi
+    ip netns add $b
+    if ! ip link add vc-$$ type veth peer name vd-$$ 2> /dev/null; then
+        ip netns del $a
+        ip netns del $b
+        echo "open $name: skipped: a veth pair cannot be made here"
+        skipped=$((skipped + 1)) bad=2
+        return
+    fi
+    ip link set vc-$$ netns $a && ip link set vd-$$ netns $b
+    ip -n $a addr add 10.78.0.1/24 dev vc-$$ && ip -n $a link set vc-$$ up && ip -n $a link set lo up
+    ip -n $b addr add 10.78.0.2/24 dev vd-$$ && ip -n $b link set vd-$$ up && ip -n $b link set lo up
+    rm -f go
+    for rank in 0 1 2 3 4; do
+        [ $rank -lt 2 ] && host=$a || host=$b
+        TUTTI_SECRET=a-secret-for-two-hosts TUTTI_SILENCE_MS=1000 TUTTI_SIZE=5 TUTTI_PS=1 TUTTI_MEETING=10.78.0.1:4500 \
+            TUTTI_RANK=$rank TUTTI_MACHINE=$host ip netns exec $host timeout -k 1 40 "$program" file go > out.$rank 2>&1 &
+        pids+=($!)
+    done
+    await "out.*" ": 0 1 2 3 4, kept by 0" 5
+    ip -n $b link set vd-$$ down # connections stay half open
+    await "out.[234]" ": 2 3 4, kept by 2" 3
+    await "out.[01]" ": 0 1 2 3 4, kept by 0, cut off" 2
+    ip -n $b link set vd-$$ up
+    await "out.*" ": 0 1 2 3 4, kept by 2$" 5
+    touch go
+    wait "${pids[@]}"
+    has out.0 "left: success"
+    has out.4 "left: success"
+    has out.4 "lost rank 0: .* has not been heard for"
+    ip netns del $a
+    ip netns del $b
 }
 
 test_random_kills() {
