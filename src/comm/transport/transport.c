@@ -1,4 +1,5 @@
 /* transport.c: see transport.h: peers and their links, polling, callbacks. */
+#define _GNU_SOURCE
 #include "comm/transport/transport.h"
 
 #include <errno.h>
