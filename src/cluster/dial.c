@@ -204,6 +204,7 @@ static tutti_status prove(dialing *d, int64_t until_ns)
                                             &hint->rank, hint->address, sizeof hint->address,
                                             &hint->port))
             hint->rank = -1;
+        hint->fresh = strcmp(answer.as.refuse.text, "new") == 0;
         return dial_note(d, false,
                          tutti_fail(TUTTI_NOT_FOUND, "nobody who is there keeps the roster yet"));
     }

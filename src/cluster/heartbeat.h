@@ -45,6 +45,7 @@ typedef struct tutti_link {
 /* Who keeps an open roster, as another process says; rank -1: it does not know. */
 typedef struct tutti_peer_hint {
     int rank, port;
+    bool fresh; /* it has not joined either */
     char address[64];
 } tutti_peer_hint;
 

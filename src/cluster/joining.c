@@ -109,7 +109,7 @@ static bool try_place(search *s, place at)
             return link_to_keeper(s->heartbeat, wire, keeper, reached) == TUTTI_OK &&
                    await_first_view(s->heartbeat, s->deadline_ns);
         }
-        s->reached = s->reached || status == TUTTI_NOT_FOUND;
+        s->reached = s->reached || (status == TUTTI_NOT_FOUND && !hint.fresh);
         note_failure(s, status);
         if (status != TUTTI_NOT_FOUND || hint.rank < 0)
             return false;

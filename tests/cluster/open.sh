@@ -157,6 +157,30 @@ test_ranks_join_during_a_run() {
     lacks out.0 "lost"
 }
 
+# Whoever starts it again, a scheduler knows of no keeper: the addresses of all tasks are enough.
+test_chief_comes_again_by_tf_config() {
+    local spec task pids=()
+    port=$((port + 4))
+    rm -f go
+    spec="{\"chief\": [\"localhost:$port\"], \"worker\": [\"localhost:$((port + 1))\"], \"ps\": [\"localhost:$((port + 2))\"]}"
+    for task in chief worker ps chief; do
+        if [ ${#pids[@]} -eq 3 ]; then
+            await "out.*" ": 0 1 2, kept by 0" 3
+            kill -KILL "$(sed -n 's/process \([0-9]*\) is chief 0/\1/p' out.chief.0)"
+            await "out.worker.1 out.ps.2" ": 1 2, kept by 1" 2
+        fi
+        TF_CONFIG="{\"cluster\": $spec, \"task\": {\"type\": \"$task\", \"index\": 0}}" \
+            timeout -k 1 40 "$program" file go > out.$task.${#pids[@]} 2>&1 &
+        pids+=($!)
+    done
+    await "out.*" ": 0 1 2, kept by 1" 3
+    touch go
+    wait "${pids[@]:1}"
+    has out.chief.3 "left: success"
+    has out.worker.1 "left: success"
+    has out.ps.2 "left: success"
+}
+
 test_garbage_and_idle_connections_disturb_nobody() {
     port=$((port + 1))
     rm -f go

@@ -419,7 +419,7 @@ bool tutti__transport_move(tutti_transport *t, tutti_transport_link *link, bool 
 
 bool tutti__transport_hear(tutti_transport *t, tutti_transport_link *link)
 {
-    bool moved;
+    bool moved = false;
     if (!link->shared || hear_bells(link) == TUTTI_OK)
         return true;
     (void)receive_messages(t, link, &moved); /* what it had said before it ended */

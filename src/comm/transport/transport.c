@@ -197,7 +197,7 @@ static void take_view(tutti_transport *t)
             continue;
         }
         char why[400];
-        bool moved;
+        bool moved = false;
         if (link->channel != NULL) /* what it said before it ended */
             (void)tutti__transport_move(t, link, &moved);
         tutti__membership_gone(t->membership, link->rank, why, sizeof why);
