@@ -307,6 +307,10 @@ tutti_status tutti__transport_send(tutti_transport *t, const tutti_transport_mes
         take_channels(t);
     }
     tutti_status status = find_peer(t, message, &link);
+    if (status == TUTTI_CLOSED) { /* the caller may have seen a view that we were not told of yet */
+        take_view(t);
+        status = find_peer(t, message, &link);
+    }
     if (status == TUTTI_OK && (m = make_outgoing(message)) == NULL)
         status =
             tutti_fail(TUTTI_NO_MEMORY, "no memory for a message of %zu bytes", size_of(message));

@@ -214,6 +214,7 @@ TUTTI_TEST(transport_outlives_its_peers)
     join(&b, port, TUTTI_ROLE_WORKER, 1, false);
     join(&server, port, TUTTI_ROLE_PS, 0, false);
     CHECK_OK(tutti__membership_await_members(a.members, TUTTI_ROLE_PS, 1, soon()));
+    CHECK_OK(tutti__membership_await_members(b.members, TUTTI_ROLE_PS, 1, soon()));
     say(&a, 2, 7, "one", 3);
     say(&b, 2, 8, "two", 3);
     int64_t until = soon();
