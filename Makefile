@@ -17,7 +17,7 @@ ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(jobs) $(1); \
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-store test-random test-kills test-gpu unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-store test-random test-kills test-member-kills test-gpu unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -79,8 +79,12 @@ test-kills: configure ## a process of small jobs is killed at every boundary bet
 	@TUTTI_TEST_KILLS=all $(BUILD)/tutti_tests --timeout 3600 survivors_hold
 
 test-slurm: all ## the resolver for Slurm under the real Slurm: installs and starts it (Debian, root)
-	@$(call ninja, tests/cluster/cluster_member)
+	@$(call ninja, tests/cluster/cluster_member tests/cluster/cluster_open)
 	@tests/cluster/slurm.sh $(BUILD)
+
+test-member-kills: all ## 100 random kills of a job with parameter servers; KILLS=500
+	@$(call ninja, tests/cluster/cluster_open tests/cluster/cluster_member)
+	@KILLS=$(or $(KILLS),100) VERBOSE=1 tests/cluster/open.sh $(BUILD) random_kills
 
 test-ssh: all ## the launcher over real ssh: installs openssh, starts daemons of its own on ports of their own
 	@$(call ninja, tests/cluster/cluster_member tests/cluster/cluster_rank)

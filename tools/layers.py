@@ -31,7 +31,7 @@ FLOORS = [
 FLOOR = {room: number for number, rooms in enumerate(FLOORS, 1) for room in rooms}
 # Folders of a room, the lowest first; those of one entry do not know each other.
 INSIDE = {
-    'comm': ['sim', 'fabric', 'coll', 'compress', 'cost', 'local shm tcp mpi', 'group'],
+    'comm': ['sim', 'fabric', 'coll', 'compress', 'cost', 'local shm tcp mpi', 'group transport'],
     'parallel': ['spmd', 'collectives', 'strategies', 'consistency'],
     'exec': ['plan', 'run', 'kernels tape'],
     'service': ['policies', 'store'],

@@ -74,6 +74,7 @@ suite "packaging" packaging/test.sh "$build"
 suite "examples" tests/examples.sh "$build"
 suite "killed examples" env KILLS=2 tests/resume.sh "$build"
 suite "strategies" tests/strategies/run.sh "$build"
+suite "open jobs" tests/cluster/open.sh "$build"
 wait "$waiting"
 waiting=
 count "cluster" "$folder/cluster"

@@ -20,8 +20,9 @@ static const char usage[] =
     "  -n, --ranks N          ranks; default 1, or what --hosts says\n"
     "  --hosts A:2,B:2        hosts and how many ranks on each, over ssh (without a password); tutti\n"
     "                         and the program must be there at the same path\n"
-    "  --ps K                 the last K ranks are parameter servers, for programs with groups of\n"
-    "                         their own: fit cannot use them yet\n"
+    "  --ps K                 the last K ranks are parameter servers. Where the program's ranks may\n"
+    "                         come and go a rank that fails ends no other, and --restarts starts it\n"
+    "                         alone; when all workers have ended the servers do\n"
     "  --engine E             how ranks communicate: shm or tcp; default: what fits. The engine mpi\n"
     "                         takes the ranks of an mpirun: mpirun -x TUTTI_ENGINE=mpi PROGRAM\n"
     "  --env NAME[=VALUE]     passes a variable on; may be repeated (TUTTI_... go anyway)\n"
@@ -49,7 +50,8 @@ static const char usage[] =
     "            255  a host was not reached (as ssh says it)\n"
     "            141  nobody reads the output any more\n"
     "            2    wrong usage\n"
-    "            else that of the first rank that failed, 128 + N for signal N\n";
+    "            else that of the first rank that failed, 128 + N for signal N; of a job with servers\n"
+    "            whose ranks come and go that of rank 0\n";
 
 /* Takes `--name value` or `--name=value` at argv[*at]; NULL when it is another option. */
 static const char *run_take(int argc, char **argv, int *at, const char *name)
@@ -237,7 +239,9 @@ static bool check_job(tutti_run_job *job, int ranks)
         return false;
     }
     if (job->ps >= job->size) {
-        tutti__complain("--ps %d leaves no worker among %d ranks", job->ps, job->size);
+        tutti__complain(
+            "--ps %d leaves no worker among %d ranks; start more with -n, or fewer servers",
+            job->ps, job->size);
         return false;
     }
     if (job->min_workers > job->size - job->ps) {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/heartbeat.h"
 #include "cluster/place.h"
@@ -66,6 +67,21 @@ static tutti_status dial_peer(tutti_membership *membership, int peer, uint32_t n
     return status;
 }
 
+/* Takes the wire over. */
+static tutti_status make_channel(tutti_wire wire, int peer, tutti_channel **ret_channel)
+{
+    tutti_channel *channel = calloc(1, sizeof *channel);
+    if (channel == NULL) {
+        tutti__wire_close(&wire);
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a channel");
+    }
+    channel->wire = wire;
+    channel->peer = peer;
+    pthread_mutex_init(&channel->lock, NULL);
+    *ret_channel = channel;
+    return TUTTI_OK;
+}
+
 tutti_status tutti__channel_open(tutti_membership *membership, int peer, uint32_t number,
                                  int64_t deadline_ns, tutti_channel **ret_channel)
 {
@@ -80,15 +96,58 @@ tutti_status tutti__channel_open(tutti_membership *membership, int peer, uint32_
         TUTTI_TRY(dial_peer(membership, peer, number, deadline_ns, &wire));
     else
         TUTTI_TRY(await_caller(membership, peer, number, deadline_ns, &wire));
-    tutti_channel *channel = calloc(1, sizeof *channel);
-    if (channel == NULL) {
-        tutti__wire_close(&wire);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a channel");
-    }
-    channel->wire = wire;
-    channel->peer = peer;
-    pthread_mutex_init(&channel->lock, NULL);
-    *ret_channel = channel;
+    return make_channel(wire, peer, ret_channel);
+}
+
+tutti_status tutti__channel_call(tutti_membership *membership, int peer, uint64_t incarnation,
+                                 uint32_t number)
+{
+    tutti_heartbeat *heartbeat = membership->heartbeat;
+    tutti_status status = TUTTI_OK;
+    pthread_mutex_lock(&heartbeat->lock);
+    const tutti_roster_member *member = &heartbeat->roster.members[peer];
+    if (incarnation == 0 || member->incarnation != incarnation)
+        status = tutti_fail(TUTTI_NOT_FOUND, "rank %d is not there any more%s%s", peer,
+                            member->gone[0] ? ": " : "", member->gone);
+    else if (!tutti__link_is_calling(heartbeat, peer, number) &&
+             tutti__call_begin(heartbeat, peer, TUTTI_PURPOSE_CHANNEL, number) != TUTTI_CALL_BEGUN)
+        status = tutti_fail(TUTTI_IO, "rank %d cannot be reached at %s port %d", peer,
+                            member->peer.address, member->peer.port);
+    pthread_mutex_unlock(&heartbeat->lock);
+    tutti__heartbeat_wake(heartbeat);
+    return status;
+}
+
+bool tutti__channel_is_called(tutti_membership *membership, int peer, uint32_t number)
+{
+    tutti_heartbeat *heartbeat = membership->heartbeat;
+    pthread_mutex_lock(&heartbeat->lock);
+    bool called = tutti__link_is_calling(heartbeat, peer, number);
+    for (size_t i = 0; i < heartbeat->callers.count; i++)
+        called = called || (heartbeat->callers.data[i].rank == peer &&
+                            heartbeat->callers.data[i].number == number);
+    pthread_mutex_unlock(&heartbeat->lock);
+    return called;
+}
+
+tutti_status tutti__channel_take(tutti_membership *membership, uint32_t number, int *ret_peer,
+                                 uint64_t *ret_incarnation, tutti_channel **ret_channel)
+{
+    tutti_heartbeat *heartbeat = membership->heartbeat;
+    tutti_caller found = {.rank = -1};
+    pthread_mutex_lock(&heartbeat->lock);
+    for (size_t i = 0; i < heartbeat->callers.count && found.rank < 0; i++)
+        if (heartbeat->callers.data[i].number == number) {
+            found = heartbeat->callers.data[i];
+            memmove(&heartbeat->callers.data[i], &heartbeat->callers.data[i + 1],
+                    (--heartbeat->callers.count - i) * sizeof found);
+        }
+    pthread_mutex_unlock(&heartbeat->lock);
+    if (found.rank < 0)
+        return TUTTI_NOT_FOUND;
+    TUTTI_TRY(make_channel(found.wire, found.rank, ret_channel));
+    *ret_peer = found.rank;
+    *ret_incarnation = found.incarnation;
     return TUTTI_OK;
 }
 

@@ -25,6 +25,19 @@ void tutti__channel_close(tutti_channel *channel); /* NULL is fine */
  * a second. */
 bool tutti__channel_listens(tutti_membership *membership, int rank);
 
+/* In open jobs either side calls, without waiting; the channel is there with _take on both sides,
+ * where the membership's watchers are told. One that ends may be opened again, and a new one of the
+ * same number takes its place. TUTTI_NOT_FOUND: the rank is not in the view with that incarnation.
+ */
+tutti_status tutti__channel_call(tutti_membership *membership, int peer, uint64_t incarnation,
+                                 uint32_t number);
+/* Whether a call is under way: else it has come, or has failed and may be tried again in a while.
+ */
+bool tutti__channel_is_called(tutti_membership *membership, int peer, uint32_t number);
+/* Any channel of that number that has come; TUTTI_NOT_FOUND: none. */
+tutti_status tutti__channel_take(tutti_membership *membership, uint32_t number, int *ret_peer,
+                                 uint64_t *ret_incarnation, tutti_channel **ret_channel);
+
 /* Never block. *ret_done is what was taken, 0 when the stream is full or empty for now (poll the
  * fd). TUTTI_CLOSED when the other side ended, TUTTI_IO when the connection broke; then suspect the
  * peer, or await the verdict. One thread may send while another receives, in TLS too. */

@@ -65,14 +65,35 @@ tutti_status tutti__cluster_add_list(tutti_cluster *cluster, tutti_role role, co
 tutti_status tutti__cluster_flat(tutti_cluster *cluster, int rank, int size, int ps)
 {
     if (ps < 0 || ps >= size)
-        return tutti_fail(TUTTI_INVALID, "%d parameter servers among %d ranks leave no worker", ps,
-                          size);
+        return tutti_fail(
+            TUTTI_INVALID,
+            "%d parameter servers among %d ranks leave no worker; start more ranks, or "
+            "fewer servers (TUTTI_PS, --ps)",
+            ps, size);
     for (int r = 0; r < size; r++)
         TUTTI_TRY(
             tutti__cluster_add(cluster, r < size - ps ? TUTTI_ROLE_WORKER : TUTTI_ROLE_PS, ""));
     cluster->role = rank < size - ps ? TUTTI_ROLE_WORKER : TUTTI_ROLE_PS;
     cluster->index = rank < size - ps ? rank : rank - (size - ps);
     return TUTTI_OK;
+}
+
+tutti_status tutti__cluster_flat_with_servers(tutti_cluster *cluster, int rank, int size)
+{
+    int64_t ps;
+    TUTTI_TRY(tutti__environment_int("TUTTI_PS", 0, TUTTI_MOST_RANKS, 0, &ps));
+    return tutti__cluster_flat(cluster, rank, size, (int)ps);
+}
+
+bool tutti__cluster_place(tutti_cluster *cluster, int rank, const char *task)
+{
+    const char *kept = tutti__arena_string(&cluster->arena, task);
+    tutti_role role;
+    int index;
+    if (kept == NULL || !tutti_cluster_find_rank(cluster, rank, &role, &index))
+        return false;
+    cluster->tasks[role].data[index] = kept;
+    return true;
 }
 
 tutti_status tutti__cluster_meet(tutti_cluster *cluster, const char *host, int port)

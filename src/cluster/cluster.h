@@ -22,6 +22,8 @@ struct tutti_cluster {
     const char *resolver;
     char secret_source[300];
     uint32_t epoch;
+    bool open;   /* its ranks come and go, under numbered views */
+    bool rejoin; /* the job is there already: this process is not its first */
     /* Descriptors that the launcher left open; -1: none. */
     int secret_fd, launcher_fd, listen_fd;
 };
@@ -44,6 +46,10 @@ tutti_status tutti__cluster_add_list(tutti_cluster *cluster, tutti_role role, co
 /* Ranks that all do the same work: rank 0 .. size-1 become workers 0 .. size-1, the last `ps` of
  * them parameter servers. */
 tutti_status tutti__cluster_flat(tutti_cluster *cluster, int rank, int size, int ps);
+/* The same, with TUTTI_PS servers. */
+tutti_status tutti__cluster_flat_with_servers(tutti_cluster *cluster, int rank, int size);
+/* Where a rank is, by its number: after tutti__cluster_flat. False when memory is out. */
+bool tutti__cluster_place(tutti_cluster *cluster, int rank, const char *task);
 tutti_status tutti__cluster_meet(tutti_cluster *cluster, const char *host, int port);
 /* An integer variable in [low, high]; `fallback` when it is not set or empty. */
 tutti_status tutti__environment_int(const char *name, int64_t low, int64_t high, int64_t fallback,

@@ -28,6 +28,7 @@ static void forget(void)
                                         "SLURM_STEP_NUM_TASKS",
                                         "JOB_COMPLETION_INDEX",
                                         "TUTTI_SERVICE",
+                                        "TUTTI_PS",
                                         "TUTTI_SECRET",
                                         "TUTTI_SECRET_FILE"};
     for (size_t i = 0; i < TUTTI_COUNT(names); i++)
@@ -446,6 +447,97 @@ TUTTI_TEST(cluster_from_kubernetes)
     CHECK_INT(tutti_cluster_rank(c), 2);
     CHECK_STR(tutti_cluster_rendezvous(c), "train-0.train-net:4711");
     tutti_cluster_free(c);
+}
+
+/* The last ranks serve, whoever has started them, and keep their places. */
+static void serves(const char *resolver, int rank, const char *place)
+{
+    tutti_cluster *c = resolved();
+    tutti_role role;
+    int index;
+    CHECK_STR(tutti_cluster_resolver(c), resolver);
+    CHECK_INT(tutti_cluster_rank(c), rank);
+    CHECK_INT(tutti_cluster_role(c), TUTTI_ROLE_PS);
+    CHECK_INT(tutti_cluster_index(c), 0);
+    CHECK_INT(tutti_cluster_count(c, TUTTI_ROLE_WORKER), rank);
+    CHECK(tutti_cluster_find_rank(c, rank, &role, &index) && role == TUTTI_ROLE_PS);
+    CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_PS, 0), place);
+    tutti_cluster_free(c);
+}
+
+TUTTI_TEST(cluster_with_servers_from_every_scheduler)
+{
+    forget();
+    setenv("TUTTI_PS", "1", 1);
+    setenv("SLURM_PROCID", "4", 1);
+    setenv("SLURM_STEP_NUM_TASKS", "5", 1);
+    setenv("SLURM_JOB_ID", "77", 1);
+    setenv("SLURM_STEP_ID", "0", 1);
+    setenv("SLURM_STEP_NODELIST", "node[001-002],b", 1);
+    setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2),1", 1);
+    serves("slurm", 4, "b");
+    setenv("TUTTI_PS", "5", 1);
+    refused(TUTTI_INVALID, "5 parameter servers among 5 ranks leave no worker; start more ranks");
+    forget();
+    setenv("TUTTI_PS", "2", 1);
+    setenv("RANK", "1", 1);
+    setenv("WORLD_SIZE", "3", 1);
+    setenv("MASTER_ADDR", "a", 1);
+    serves("torchrun", 1, "");
+    forget();
+    setenv("TUTTI_PS", "1", 1);
+    setenv("OMPI_COMM_WORLD_RANK", "2", 1);
+    setenv("OMPI_COMM_WORLD_SIZE", "3", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "2", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1);
+    serves("mpi", 2, "");
+    forget();
+    setenv("TUTTI_PS", "2", 1);
+    setenv("JOB_COMPLETION_INDEX", "1", 1);
+    setenv("TUTTI_SIZE", "3", 1);
+    setenv("TUTTI_SERVICE", "train-net", 1);
+    setenv("HOSTNAME", "train-1", 1);
+    serves("kubernetes", 1, "train-1.train-net:4711");
+    setenv("TUTTI_PS", "many", 1);
+    refused(TUTTI_INVALID, "TUTTI_PS is 'many'");
+    forget();
+}
+
+/* TensorFlow's own words for a job with servers. */
+TUTTI_TEST(cluster_with_all_roles_from_tf_config)
+{
+    static const char spec[] =
+        "{\"cluster\": {\"chief\": [\"a:1\"], \"worker\": [\"b:1\", \"c:1\"], "
+        "\"ps\": [\"d:1\", \"e:1\"], \"evaluator\": [\"f:1\"]}, "
+        "\"task\": {\"type\": \"%s\", \"index\": %d}}";
+    static const struct {
+        const char *role;
+        int index, rank;
+    } tasks[] = {
+        {"chief", 0, 0}, {"worker", 1, 2}, {"ps", 0, 3}, {"ps", 1, 4}, {"evaluator", 0, -1}};
+    char text[400];
+    forget();
+    for (size_t i = 0; i < TUTTI_COUNT(tasks); i++) {
+        snprintf(text, sizeof text, spec, tasks[i].role, tasks[i].index);
+        setenv("TF_CONFIG", text, 1);
+        tutti_cluster *c = resolved();
+        CHECK_STR(tutti_role_text(tutti_cluster_role(c)), tasks[i].role);
+        CHECK_INT(tutti_cluster_index(c), tasks[i].index);
+        CHECK_INT(tutti_cluster_rank(c), tasks[i].rank);
+        CHECK_INT(tutti_cluster_size(c), 5);
+        CHECK_INT(tutti_cluster_count(c, TUTTI_ROLE_PS), 2);
+        CHECK_STR(tutti_cluster_task(c, TUTTI_ROLE_PS, 1), "e:1");
+        CHECK_STR(tutti_cluster_rendezvous(c), "a:1");
+        tutti_cluster_free(c);
+    }
+    snprintf(text, sizeof text, spec, "server", 0);
+    setenv("TF_CONFIG", text, 1);
+    refused(TUTTI_INVALID,
+            "there is no role 'server'; the roles are chief, worker, ps and evaluator");
+    snprintf(text, sizeof text, spec, "ps", 2);
+    setenv("TF_CONFIG", text, 1);
+    refused(TUTTI_OUT_OF_RANGE, "this process is ps 2, but there are 2");
+    forget();
 }
 
 TUTTI_TEST(cluster_from_flags)

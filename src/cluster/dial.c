@@ -7,6 +7,7 @@
 #include "cluster/interface.h"
 #include "cluster/lookup.h"
 #include "cluster/place.h"
+#include "cluster/roster_view.h"
 
 enum { MILLISECOND = 1000000 };
 
@@ -23,7 +24,9 @@ typedef struct dialing {
     bool reached; /* somebody listens there, in this attempt */
     bool bound;   /* it goes out by the interface TUTTI_IFACE */
     tutti_error error;
-    tutti_error met; /* of the last attempt that reached somebody */
+    tutti_error met;       /* of the last attempt that reached somebody */
+    tutti_peer_hint *hint; /* of an open roster's keeper: where it is, and who was reached */
+    int found;
 } dialing;
 
 /* Records why this attempt failed. */
@@ -146,7 +149,7 @@ static tutti_status connect_to(dialing *d, const tutti_address *to, int64_t unti
 static bool passing(tutti_refusal refusal, uint32_t purpose)
 {
     if (refusal == TUTTI_REFUSAL_TAKEN)
-        return purpose == TUTTI_PURPOSE_MEMBER;
+        return purpose == TUTTI_PURPOSE_MEMBER || purpose == TUTTI_PURPOSE_JOIN;
     return refusal == TUTTI_REFUSAL_EPOCH || refusal == TUTTI_REFUSAL_ENDING ||
            refusal == TUTTI_REFUSAL_EARLY;
 }
@@ -191,8 +194,20 @@ static tutti_status prove(dialing *d, int64_t until_ns)
                                                    d->number, nonce, &hello);
     if (refusal != TUTTI_REFUSAL_NONE)
         return fail_refused(d, refusal, tutti__refusal_text(refusal));
+    d->found = (int)challenge.as.challenge.rank;
     TUTTI_TRY(send_message(d, &hello, until_ns));
     TUTTI_TRY(receive_message(d, &answer, until_ns));
+    if (answer.type == TUTTI_MESSAGE_REFUSE && d->hint != NULL &&
+        answer.as.refuse.reason == TUTTI_REFUSAL_ELSEWHERE) {
+        tutti_peer_hint *hint = d->hint;
+        if (!tutti__roster_view_keeper_read(answer.as.refuse.text, d->heartbeat->cluster->size,
+                                            &hint->rank, hint->address, sizeof hint->address,
+                                            &hint->port))
+            hint->rank = -1;
+        hint->fresh = strcmp(answer.as.refuse.text, "new") == 0;
+        return dial_note(d, false,
+                         tutti_fail(TUTTI_NOT_FOUND, "nobody who is there keeps the roster yet"));
+    }
     if (answer.type == TUTTI_MESSAGE_REFUSE)
         return fail_refused(d, (tutti_refusal)answer.as.refuse.reason, answer.as.refuse.text);
     if (answer.type != TUTTI_MESSAGE_ADMIT ||
@@ -220,10 +235,10 @@ static tutti_status attempt(dialing *d, char ret_reached[64])
         status = connect_to(d, &addresses[i], until);
         if (status == TUTTI_OK)
             status = prove(d, until);
-        if (status == TUTTI_OK) {
+        if (status == TUTTI_OK || (status == TUTTI_NOT_FOUND && d->hint != NULL))
             tutti__address_text(&addresses[i], ret_reached, 64);
+        if (status == TUTTI_OK)
             return TUTTI_OK;
-        }
         if (d->error.status != status)
             dial_note(d, true, status);
         tutti__wire_close(&d->wire);
@@ -231,6 +246,30 @@ static tutti_status attempt(dialing *d, char ret_reached[64])
             break;
     }
     return status;
+}
+
+tutti_status tutti__dial_keeper(tutti_heartbeat *heartbeat, const char *host, int port,
+                                int64_t deadline_ns, tutti_wire *ret_wire, char ret_reached[64],
+                                int *ret_rank, tutti_peer_hint *ret_hint, bool *ret_final)
+{
+    dialing d = {.heartbeat = heartbeat,
+                 .host = host,
+                 .port = port,
+                 .to = -1,
+                 .purpose = TUTTI_PURPOSE_JOIN,
+                 .deadline_ns = deadline_ns,
+                 .hint = ret_hint};
+    *ret_hint = (tutti_peer_hint){.rank = -1};
+    *ret_reached = '\0';
+    tutti_status status = attempt(&d, ret_reached);
+    *ret_final = d.final;
+    if (status == TUTTI_OK) {
+        *ret_wire = d.wire;
+        *ret_rank = d.found;
+        return TUTTI_OK;
+    }
+    tutti__error_restore(&d.error);
+    return tutti__error_prefix(status, "at %s port %d", host, port);
 }
 
 tutti_status tutti__dial(tutti_heartbeat *heartbeat, const char *host, int port, uint32_t purpose,

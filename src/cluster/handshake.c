@@ -52,7 +52,8 @@ static void prove_admit(const tutti_identity *me, const uint8_t *acceptor_nonce,
 
 static const uint8_t *token_for(const tutti_identity *me, uint32_t purpose)
 {
-    return purpose == TUTTI_PURPOSE_MEMBER ? NULL : me->token;
+    bool newcomer = purpose == TUTTI_PURPOSE_MEMBER || purpose == TUTTI_PURPOSE_JOIN;
+    return newcomer ? NULL : me->token;
 }
 
 tutti_refusal tutti__handshake_hello(const tutti_identity *me,
@@ -64,7 +65,7 @@ tutti_refusal tutti__handshake_hello(const tutti_identity *me,
     if (challenge->as.challenge.protocol != TUTTI_PROTOCOL ||
         strcmp(challenge->as.challenge.version, tutti_version()) != 0)
         return TUTTI_REFUSAL_VERSION;
-    if (challenge->as.challenge.rank != (uint32_t)to)
+    if (to >= 0 && challenge->as.challenge.rank != (uint32_t)to)
         return TUTTI_REFUSAL_ROLE;
     tutti_cluster_message hello = {.type = TUTTI_MESSAGE_HELLO};
     hello.as.hello.protocol = TUTTI_PROTOCOL;
@@ -73,7 +74,8 @@ tutti_refusal tutti__handshake_hello(const tutti_identity *me,
     hello.as.hello.epoch = me->epoch;
     hello.as.hello.purpose = purpose;
     hello.as.hello.rank = (uint32_t)tutti_cluster_rank(me->cluster);
-    hello.as.hello.to = (uint32_t)to;
+    hello.as.hello.to = challenge->as.challenge.rank;
+    hello.as.hello.incarnation = me->incarnation != NULL ? *me->incarnation : 0;
     hello.as.hello.size = (uint32_t)tutti_cluster_size(me->cluster);
     hello.as.hello.role = tutti_cluster_role(me->cluster);
     hello.as.hello.index = (uint32_t)tutti_cluster_index(me->cluster);
@@ -91,9 +93,11 @@ tutti_refusal tutti__handshake_hello(const tutti_identity *me,
 }
 
 /* Rank 0 has members; the others have channels from lower ranks, and each other when rank 0 is
- * lost. */
-static bool may_call(uint32_t purpose, int caller, int own)
+ * lost. In an open roster everybody may be called by everybody. */
+static bool may_call(const tutti_identity *me, uint32_t purpose, int caller, int own)
 {
+    if (me->open || purpose == TUTTI_PURPOSE_JOIN)
+        return me->open && purpose != TUTTI_PURPOSE_MEMBER;
     if (own == 0)
         return purpose == TUTTI_PURPOSE_MEMBER;
     return (purpose == TUTTI_PURPOSE_CHANNEL && caller < own) ||
@@ -135,7 +139,7 @@ tutti_refusal tutti__handshake_judge(const tutti_identity *me,
     if (!known || role != (tutti_role)hello->as.hello.role || index != (int)hello->as.hello.index ||
         hello->as.hello.size != (uint32_t)tutti_cluster_size(me->cluster) ||
         hello->as.hello.to != (uint32_t)own || rank == own ||
-        !may_call(hello->as.hello.purpose, rank, own))
+        !may_call(me, hello->as.hello.purpose, rank, own))
         return TUTTI_REFUSAL_ROLE;
     return TUTTI_REFUSAL_NONE;
 }
@@ -170,6 +174,7 @@ const char *tutti__refusal_text(tutti_refusal refusal)
         [TUTTI_REFUSAL_JOB] = "a process of another job",
         [TUTTI_REFUSAL_EARLY] = "it has not met all ranks yet",
         [TUTTI_REFUSAL_UNMET] = "it knows the job's secret, but is none of the ranks that have met",
+        [TUTTI_REFUSAL_ELSEWHERE] = "another rank keeps the roster",
     };
     return refusal >= 0 && refusal < TUTTI_REFUSAL_COUNT ? texts[refusal] : "unknown";
 }

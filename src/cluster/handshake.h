@@ -28,14 +28,17 @@ typedef struct tutti_identity {
     char host[256], address[64];
     char job[TUTTI_JOB_BYTES]; /* its scheduler's name for it; "": none */
     const void *secret;
-    size_t secret_size;   /* 0: none; proofs are then with an empty key */
-    const uint8_t *token; /* [TUTTI_TOKEN_BYTES]; NULL: it has not met the others */
+    size_t secret_size;          /* 0: none; proofs are then with an empty key */
+    const uint8_t *token;        /* [TUTTI_TOKEN_BYTES]; NULL: it has not met the others */
+    bool open;                   /* of an open roster */
+    const uint64_t *incarnation; /* in that; NULL: of none */
 } tutti_identity;
 
 void tutti__handshake_challenge(const tutti_identity *me, const uint8_t nonce[TUTTI_NONCE_BYTES],
                                 tutti_cluster_message *ret_challenge);
 /* The connector's answer. NONE, or why it is useless to go on (VERSION, ROLE). One of another epoch
- * is sent all the same: the acceptor, which refuses it, then knows who was there. */
+ * is sent all the same: the acceptor, which refuses it, then knows who was there. `to` -1: whoever
+ * is there. */
 tutti_refusal tutti__handshake_hello(const tutti_identity *me,
                                      const tutti_cluster_message *challenge, uint32_t purpose,
                                      int to, uint32_t number,

@@ -41,9 +41,9 @@ static void heartbeat_drop(void *context, int rank)
         tutti__link_end(heartbeat, link, "");
 }
 
-static bool heartbeat_call(void *context, int rank)
+static tutti_calling heartbeat_call(void *context, int rank, uint32_t purpose)
 {
-    return tutti__call_begin(context, rank);
+    return tutti__call_begin(context, rank, purpose, 0);
 }
 
 static void heartbeat_where(void *context, tutti_wheres *ret_where)
@@ -108,7 +108,11 @@ void tutti__heartbeat_publish(tutti_heartbeat *heartbeat)
 {
     uint64_t one = 1;
     tutti_phase phase = heartbeat->roster.phase;
-    if (heartbeat->roster.deciding || phase == TUTTI_PHASE_ASKING || phase == TUTTI_PHASE_FAILED)
+    bool open = heartbeat->roster.options.open;
+    if (open)
+        tutti__member_view_show(heartbeat);
+    if (!open &&
+        (heartbeat->roster.deciding || phase == TUTTI_PHASE_ASKING || phase == TUTTI_PHASE_FAILED))
         atomic_store_explicit(&heartbeat->membership.deciding, true, memory_order_release);
     if (phase == TUTTI_PHASE_FAILED && !atomic_exchange(&heartbeat->membership.failed, true)) {
         tell_launcher(heartbeat);
@@ -150,7 +154,8 @@ static void take_line(tutti_heartbeat *heartbeat, const char *line)
 static void lose_launcher(tutti_heartbeat *heartbeat)
 {
     tutti_roster *roster = &heartbeat->roster;
-    if (roster->phase != TUTTI_PHASE_RUNNING && roster->phase != TUTTI_PHASE_LEAVING)
+    bool seeks = roster->options.open && roster->phase == TUTTI_PHASE_ASKING;
+    if (roster->phase != TUTTI_PHASE_RUNNING && roster->phase != TUTTI_PHASE_LEAVING && !seeks)
         return;
     roster->verdict = (tutti_verdict){.rank = -1, .why = TUTTI_FAILURE_LAUNCHER};
     tutti__verdict_write(&roster->verdict, heartbeat->cluster->size, 0);
@@ -236,6 +241,8 @@ static void handle(tutti_heartbeat *heartbeat, const wait_list *waits, int *laun
     if (waits->data[WAIT_LAUNCHER].ret_came != 0)
         read_launcher(heartbeat, launcher);
     int64_t now = tutti__now_ns(); /* not before what was read: a beat must not precede its echo */
+    if (heartbeat->roster.phase == TUTTI_PHASE_GATHERING && heartbeat->roster.options.open)
+        heartbeat->roster.ticked_ns = now; /* it waits for nobody's beats */
     tutti__roster_tick(&heartbeat->roster, now);
     tutti__heartbeat_flush(heartbeat);
     tutti__link_sweep(heartbeat, now);
@@ -267,6 +274,7 @@ static void *heartbeat_keep(void *context)
             waits.count = 0;
         if (waits.count > 0)
             handle(heartbeat, &waits, &launcher);
+        tutti__member_view_tell(heartbeat);
     }
     pthread_mutex_unlock(&heartbeat->lock);
     TUTTI_VEC_FREE(&waits);
@@ -307,6 +315,7 @@ static void init_identity(tutti_heartbeat *heartbeat)
     me->secret = heartbeat->secret.bytes;
     me->secret_size = heartbeat->secret.size;
     me->token = heartbeat->roster.token;
+    me->open = heartbeat->own.open;
     tutti__host_name(me->host, sizeof me->host);
     snprintf(me->job, sizeof me->job, "%s", heartbeat->cluster->job);
 }
@@ -355,7 +364,8 @@ static tutti_status fill_heartbeat(tutti_heartbeat *heartbeat)
                                     .epoch = cluster->epoch,
                                     .job = job,
                                     .silence_ns = heartbeat->silence_ns,
-                                    .supervised = cluster->launcher_fd >= 0};
+                                    .supervised = cluster->launcher_fd >= 0,
+                                    .open = cluster->open};
     memcpy(options.token, token, sizeof token);
     tutti_roster_ways ways = {.context = heartbeat,
                               .send = heartbeat_send,
@@ -365,7 +375,10 @@ static tutti_status fill_heartbeat(tutti_heartbeat *heartbeat)
                               .look = heartbeat_look,
                               .training = heartbeat_training,
                               .call = heartbeat_call};
-    return tutti__roster_init(&heartbeat->roster, &options, &ways, tutti__now_ns());
+    TUTTI_TRY(tutti__roster_init(&heartbeat->roster, &options, &ways, tutti__now_ns()));
+    if (cluster->open)
+        heartbeat->me.incarnation = &heartbeat->roster.members[cluster->rank].incarnation;
+    return TUTTI_OK;
 }
 
 tutti_status tutti__heartbeat_create(const tutti_cluster *cluster, tutti_heartbeat **ret_heartbeat)
@@ -382,6 +395,7 @@ tutti_status tutti__heartbeat_create(const tutti_cluster *cluster, tutti_heartbe
     heartbeat->own = *cluster;
     heartbeat->cluster = &heartbeat->own;
     heartbeat->listener = heartbeat->wake_fd = heartbeat->failed_fd = -1;
+    heartbeat->keeper_told = -1;
     heartbeat->membership = (tutti_membership){.rank = cluster->rank,
                                                .size = cluster->size,
                                                .epoch = cluster->epoch,
@@ -422,6 +436,8 @@ void tutti__heartbeat_free(tutti_heartbeat *heartbeat)
         tutti__wire_close(&heartbeat->callers.data[i].wire);
     TUTTI_VEC_FREE(&heartbeat->links);
     TUTTI_VEC_FREE(&heartbeat->callers);
+    TUTTI_VEC_FREE(&heartbeat->watchers);
+    tutti__member_view_release(heartbeat->shown);
     tutti__listener_close(heartbeat);
     close_fd(heartbeat->wake_fd);
     close_fd(heartbeat->failed_fd);

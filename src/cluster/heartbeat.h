@@ -30,6 +30,8 @@ typedef struct tutti_link {
     tutti_wire wire;
     tutti_link_state state;
     int rank;
+    uint32_t purpose, number; /* of a call; number: of a channel */
+    uint64_t incarnation;     /* of the rank that is called for a channel */
     int64_t since_ns;
     tutti_address from;
     uint8_t nonce[TUTTI_NONCE_BYTES];  /* the acceptor's */
@@ -40,12 +42,27 @@ typedef struct tutti_link {
     uint8_t in[TUTTI_FRAME_BYTES];
 } tutti_link;
 
-/* A channel that another rank opened and nobody has asked for yet. */
+/* Who keeps an open roster, as another process says; rank -1: it does not know. */
+typedef struct tutti_peer_hint {
+    int rank, port;
+    bool fresh; /* it has not joined either */
+    char address[64];
+} tutti_peer_hint;
+
+/* A channel that another rank opened and nobody has asked for yet; in an open roster also one that
+ * this rank has. */
 typedef struct tutti_caller {
     int rank;
     uint32_t number;
+    uint64_t incarnation;
     tutti_wire wire;
 } tutti_caller;
+
+/* Who is told of views and channels. */
+typedef struct tutti_watcher {
+    void (*tell)(void *context);
+    void *context;
+} tutti_watcher;
 
 struct tutti_heartbeat {
     tutti_membership membership;  /* what callers hold; `peers` is ours */
@@ -73,10 +90,15 @@ struct tutti_heartbeat {
     tutti_progress_record progress_record;
     TUTTI_VEC(tutti_link *) links;
     TUTTI_VEC(tutti_caller) callers;
-    uint64_t *opened;      /* [size]: a bit for each channel that the rank has opened to us */
-    tutti_refusal *seen;   /* [size] how a process that claimed a rank was refused */
-    char (*seen_from)[64]; /* [size] from where */
-    char warning[300];     /* for the log, outside the lock; "": none */
+    uint64_t *opened; /* [size]: a bit for each channel that the rank has opened to us */
+    TUTTI_VEC(tutti_watcher) watchers;
+    bool news;                       /* watchers are told, outside the lock */
+    bool telling;                    /* they are just now */
+    tutti_member_view *shown;        /* the view as callers see it; NULL: none yet */
+    int keeper_told;                 /* whom the launcher knows as the keeper; -1: nobody */
+    tutti_refusal *seen;             /* [size] how a process that claimed a rank was refused */
+    char (*seen_from)[64];           /* [size] from where */
+    char warning[300];               /* for the log, outside the lock; "": none */
     char other_job[TUTTI_JOB_BYTES]; /* of the last one that was refused for it */
     /* The last one that was turned away before it could say its rank, and why; "": none. */
     char turned_from[64], turned_why[400];
@@ -108,14 +130,18 @@ void tutti__link_note_silent(tutti_heartbeat *heartbeat);
 void tutti__link_sweep(tutti_heartbeat *heartbeat,
                        int64_t now_ns);                           /* closed ones, idle strangers */
 tutti_link *tutti__link_of(tutti_heartbeat *heartbeat, int rank); /* or call; NULL: none */
+/* Whether this rank is opening that channel. */
+bool tutti__link_is_calling(const tutti_heartbeat *heartbeat, int rank, uint32_t number);
 void tutti__link_free(tutti_link *link);
 
 /* The end of a link, whoever caused it; the roster hears of members and calls. */
 void tutti__link_end(tutti_heartbeat *heartbeat, tutti_link *link, const char *reason);
 
 /* ---- call.c; all under the lock ---- */
-/* Begins a link to a rank that listens already, to ask it in rank 0's place; never blocks. */
-bool tutti__call_begin(tutti_heartbeat *heartbeat, int rank);
+/* Begins a link to a rank that listens already: to ask it in rank 0's place, to join an open roster
+ * that it keeps, or a channel; never blocks. */
+tutti_calling tutti__call_begin(tutti_heartbeat *heartbeat, int rank, uint32_t purpose,
+                                uint32_t number);
 /* Its socket has something: it is connected, or will not be. */
 void tutti__call_connected(tutti_heartbeat *heartbeat, tutti_link *link);
 /* Something was read, perhaps not yet a message. */
@@ -123,12 +149,25 @@ void tutti__call_listen(tutti_heartbeat *heartbeat, const tutti_link *link);
 void tutti__call_answer(tutti_heartbeat *heartbeat, tutti_link *link,
                         const tutti_cluster_message *message);
 
+/* ---- member_view.c ---- */
+/* Under the lock: shows callers the roster's present view, if it is another one. */
+void tutti__member_view_show(tutti_heartbeat *heartbeat);
+/* Not under the lock: those who watch are told. */
+void tutti__member_view_tell(tutti_heartbeat *heartbeat);
+
 /* ---- dial.c ---- */
 /* Connects to a rank and proves each to the other; tries again until the deadline while nobody
  * listens there. *ret_reached is the numeric address. Not under the lock. */
 tutti_status tutti__dial(tutti_heartbeat *heartbeat, const char *host, int port, uint32_t purpose,
                          int to, uint32_t number, int64_t deadline_ns, tutti_wire *ret_wire,
                          char ret_reached[64]);
+
+/* One attempt to join an open roster at host:port, whoever is there. TUTTI_OK: it keeps it,
+ * and has let us in. TUTTI_NOT_FOUND: it does not, but may say who does, in *ret_hint. Else nobody
+ * was reached or it was refused, *ret_final where trying again is useless. */
+tutti_status tutti__dial_keeper(tutti_heartbeat *heartbeat, const char *host, int port,
+                                int64_t deadline_ns, tutti_wire *ret_wire, char ret_reached[64],
+                                int *ret_rank, tutti_peer_hint *ret_hint, bool *ret_final);
 
 /* ---- listener.c ---- */
 /* Listens where others are to reach this rank, and says at which address: on loopback where rank 0

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cluster/heartbeat.h"
+#include "cluster/roster_view.h"
 
 enum { SOME_STRANGERS = 256, MOST_OUT = 64 << 20 };
 static const int64_t stranger_ns = INT64_C(10000000000);
@@ -45,8 +46,8 @@ tutti_link *tutti__link_of(tutti_heartbeat *heartbeat, int rank)
 {
     for (size_t i = 0; i < heartbeat->links.count; i++) {
         tutti_link *link = heartbeat->links.data[i];
-        bool known = link->state == TUTTI_LINK_MEMBER || link->state == TUTTI_LINK_CALLING;
-        if (known && link->rank == rank)
+        bool calling = link->state == TUTTI_LINK_CALLING && link->purpose != TUTTI_PURPOSE_CHANNEL;
+        if ((link->state == TUTTI_LINK_MEMBER || calling) && link->rank == rank)
             return link;
     }
     return NULL;
@@ -104,6 +105,10 @@ static void note_garbage(tutti_heartbeat *heartbeat, const tutti_link *link)
 void tutti__link_end(tutti_heartbeat *heartbeat, tutti_link *link, const char *reason)
 {
     bool member = link->state == TUTTI_LINK_MEMBER || link->state == TUTTI_LINK_CALLING;
+    if (member && link->purpose == TUTTI_PURPOSE_CHANNEL) {
+        member = false;
+        heartbeat->news = true; /* whoever waits for it tries again */
+    }
     char why[TUTTI_REASON_BYTES]; /* it may be the wire's own words */
     snprintf(why, sizeof why, "%s", reason);
     link->state = TUTTI_LINK_CLOSED;
@@ -201,10 +206,12 @@ static void write_refusal(const tutti_heartbeat *heartbeat, tutti_refusal refusa
     bool late = refusal == TUTTI_REFUSAL_LATE && roster->phase == TUTTI_PHASE_FAILED;
     if (late && roster->verdict.text[0] != '\0')
         snprintf(ret_text, size, "before all ranks had met, %.960s", roster->verdict.text);
+    else if (refusal == TUTTI_REFUSAL_ELSEWHERE)
+        tutti__roster_view_keeper_text(roster, ret_text, size);
     else if (refusal == TUTTI_REFUSAL_TAKEN && hello->as.hello.purpose == TUTTI_PURPOSE_CHANNEL)
         snprintf(ret_text, size, "channel %u of rank %u is here already", hello->as.hello.number,
                  hello->as.hello.rank);
-    else if (refusal == TUTTI_REFUSAL_TAKEN && hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER)
+    else if (refusal == TUTTI_REFUSAL_TAKEN && hello->as.hello.purpose != TUTTI_PURPOSE_STAND_IN)
         snprintf(ret_text, size, "%s (host %s, process %lld)", tutti__refusal_text(refusal),
                  roster->members[hello->as.hello.rank].peer.host,
                  (long long)roster->members[hello->as.hello.rank].peer.pid);
@@ -221,6 +228,8 @@ static void warn(tutti_heartbeat *heartbeat, const tutti_link *link, tutti_refus
 {
     char from[64];
     bool channel = hello->as.hello.purpose == TUTTI_PURPOSE_CHANNEL;
+    if (heartbeat->roster.options.open) /* they come and go, and cross each other */
+        return;
     if (refusal != TUTTI_REFUSAL_UNMET && !(channel && refusal == TUTTI_REFUSAL_TAKEN))
         return;
     tutti__address_text(&link->from, from, sizeof from);
@@ -279,6 +288,14 @@ static void admit_member(tutti_heartbeat *heartbeat, tutti_link *link,
     tutti__roster_admit(&heartbeat->roster, tutti__now_ns(), rank, &peer);
 }
 
+/* One that is there no more, though its link stands, makes room for it. */
+static void admit_joiner(tutti_heartbeat *heartbeat, tutti_link *link,
+                         const tutti_cluster_message *hello)
+{
+    tutti__roster_view_make_room(&heartbeat->roster, tutti__now_ns(), (int)hello->as.hello.rank);
+    admit_member(heartbeat, link, hello);
+}
+
 static void admit_asker(tutti_heartbeat *heartbeat, tutti_link *link,
                         const tutti_cluster_message *hello)
 {
@@ -292,12 +309,40 @@ static void admit_asker(tutti_heartbeat *heartbeat, tutti_link *link,
     tutti__roster_stand_in_for(&heartbeat->roster, tutti__now_ns(), link->rank);
 }
 
+static tutti_link *find_call(const tutti_heartbeat *heartbeat, int rank, uint32_t number)
+{
+    for (size_t i = 0; i < heartbeat->links.count; i++) {
+        tutti_link *link = heartbeat->links.data[i];
+        if (link->state == TUTTI_LINK_CALLING && link->purpose == TUTTI_PURPOSE_CHANNEL &&
+            link->rank == rank && link->number == number)
+            return link;
+    }
+    return NULL;
+}
+
+bool tutti__link_is_calling(const tutti_heartbeat *heartbeat, int rank, uint32_t number)
+{
+    return find_call(heartbeat, rank, number) != NULL;
+}
+
+/* Where two call each other the lower rank's call is taken. */
+static tutti_refusal may_open_in_view(const tutti_heartbeat *heartbeat,
+                                      const tutti_cluster_message *hello)
+{
+    int rank = (int)hello->as.hello.rank;
+    if (heartbeat->cluster->rank < rank && find_call(heartbeat, rank, hello->as.hello.number))
+        return TUTTI_REFUSAL_TAKEN;
+    return tutti__roster_view_may_open(&heartbeat->roster, rank, hello->as.hello.incarnation);
+}
+
 /* One channel for each number: who comes second is another than the rank that is there. */
 static tutti_refusal may_open(const tutti_heartbeat *heartbeat, const tutti_cluster_message *hello)
 {
     uint32_t number = hello->as.hello.number;
     if (number >= TUTTI_CHANNEL_NUMBERS)
         return TUTTI_REFUSAL_ROLE;
+    if (heartbeat->roster.options.open)
+        return may_open_in_view(heartbeat, hello);
     return heartbeat->opened[hello->as.hello.rank] >> number & 1 ? TUTTI_REFUSAL_TAKEN
                                                                  : TUTTI_REFUSAL_NONE;
 }
@@ -310,10 +355,15 @@ static void admit_channel(tutti_heartbeat *heartbeat, tutti_link *link,
     tutti__link_flush(heartbeat, link);
     if (link->state != TUTTI_LINK_STRANGER || link->out.size > 0)
         return;
-    tutti_caller caller = {(int)hello->as.hello.rank, hello->as.hello.number, link->wire};
+    tutti_caller caller = {(int)hello->as.hello.rank, hello->as.hello.number,
+                           hello->as.hello.incarnation, link->wire};
+    tutti_link *ours = find_call(heartbeat, caller.rank, caller.number);
     if (!TUTTI_VEC_PUSH(&heartbeat->callers, caller))
         return;
     heartbeat->opened[caller.rank] |= UINT64_C(1) << caller.number;
+    heartbeat->news = true;
+    if (ours != NULL)
+        tutti__link_end(heartbeat, ours, "");
     link->wire = (tutti_wire){.socket = -1};
     link->state = TUTTI_LINK_CLOSED;
 }
@@ -329,7 +379,7 @@ static tutti_refusal link_judge(const tutti_heartbeat *heartbeat, const tutti_li
     tutti_refusal refusal = tutti__handshake_judge(&heartbeat->me, link->nonce, hello);
     if (refusal != TUTTI_REFUSAL_NONE)
         return refusal;
-    if (purpose == TUTTI_PURPOSE_MEMBER)
+    if (purpose == TUTTI_PURPOSE_MEMBER || purpose == TUTTI_PURPOSE_JOIN)
         return tutti__roster_may_admit(&heartbeat->roster, rank);
     if (purpose == TUTTI_PURPOSE_STAND_IN)
         return tutti__roster_may_stand_in(&heartbeat->roster, rank);
@@ -353,6 +403,8 @@ static void judge_stranger(tutti_heartbeat *heartbeat, tutti_link *link,
     tutti__link_send(link, &admit);
     if (hello->as.hello.purpose == TUTTI_PURPOSE_MEMBER)
         admit_member(heartbeat, link, hello);
+    else if (hello->as.hello.purpose == TUTTI_PURPOSE_JOIN)
+        admit_joiner(heartbeat, link, hello);
     else if (hello->as.hello.purpose == TUTTI_PURPOSE_STAND_IN)
         admit_asker(heartbeat, link, hello);
     else

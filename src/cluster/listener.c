@@ -72,7 +72,8 @@ static tutti_status listen_where(tutti_heartbeat *heartbeat, const char *host, i
  * resolved anew. */
 static bool take_listener(tutti_heartbeat *heartbeat, int port)
 {
-    if (heartbeat->cluster->listen_fd < 0 || heartbeat->cluster->rank != 0)
+    if (heartbeat->cluster->listen_fd < 0 || heartbeat->cluster->rank != 0 ||
+        heartbeat->cluster->rejoin)
         return false;
     int own = fcntl(heartbeat->cluster->listen_fd, F_DUPFD_CLOEXEC, 3);
     if (own < 0)
@@ -155,7 +156,7 @@ static int own_port(const tutti_cluster *cluster, int meeting_port)
     char host[256];
     int port = 0;
     const char *task = tutti_cluster_task(cluster, cluster->role, cluster->index);
-    if (cluster->rank == 0)
+    if (cluster->rank == 0 && !cluster->rejoin) /* else another keeps the roster there */
         return meeting_port;
     return task != NULL && tutti__task_split(task, host, sizeof host, &port) ? port : 0;
 }

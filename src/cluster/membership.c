@@ -259,9 +259,29 @@ static bool first_of_machine(const tutti_membership *m, int rank)
     return true;
 }
 
+/* "view 4: 3 workers, 1 server of 4 ranks" */
+static void describe_view(tutti_heartbeat *heartbeat, char *ret_text, size_t size)
+{
+    const tutti_member_view *view = tutti__membership_view(&heartbeat->membership);
+    int servers = tutti__member_view_count(view, TUTTI_ROLE_PS), workers = view->count - servers;
+    snprintf(ret_text, size,
+             "%d worker%s and %d server%s of %d ranks are there (view %llu), by %s, epoch %u, %s",
+             workers, workers == 1 ? "" : "s", servers, servers == 1 ? "" : "s", view->size,
+             (unsigned long long)view->number, heartbeat->cluster->resolver,
+             heartbeat->membership.epoch,
+             heartbeat->tls != NULL       ? "TLS 1.3"
+             : heartbeat->secret.size > 0 ? "authenticated"
+                                          : "loopback without a secret");
+    tutti__member_view_release(view);
+}
+
 void tutti__membership_describe(const tutti_membership *membership, char *ret_text, size_t size)
 {
-    const tutti_heartbeat *heartbeat = membership->heartbeat;
+    tutti_heartbeat *heartbeat = membership->heartbeat;
+    if (heartbeat->cluster->open) {
+        describe_view(heartbeat, ret_text, size);
+        return;
+    }
     tutti_text text = {0};
     int machines = 0;
     for (int r = 0; r < membership->size; r++)

@@ -185,6 +185,64 @@ tutti_status tutti__membership_exchange(tutti_membership *membership, const void
  * `what` is for the message: "communication schedule". */
 tutti_status tutti__membership_agree(tutti_membership *membership, const char *what, uint64_t hash,
                                      int64_t deadline_ns);
+/* ---- open jobs: ranks come and go while the job runs (roster_view.h) ----
+ *
+ * Every change of who is there gives a view with a number of its own. Nobody who is alive is ended
+ * because another is not, and nobody waits for one who comes. Of the functions above these serve
+ * open jobs: leave, part, abandon, failed and fail (the launcher is gone), silence, fd, describe.
+ * `peers` is NULL: a view has them. */
+
+typedef struct tutti_view_member {
+    int rank;
+    uint64_t
+        incarnation; /* the view with which it came: another process of that rank has another */
+    tutti_peer peer;
+} tutti_view_member;
+
+/* Counted by references; it does not change. */
+typedef struct tutti_member_view {
+    atomic_int references;
+    uint64_t number; /* from 1; of two views the later one has the higher */
+    int keeper;      /* the rank that keeps the roster */
+    /* This rank reaches too few of the others: they may have another view by now, in which it is
+     * not. What it alone holds may have been given to others. */
+    bool cut;
+    uint64_t own;     /* this rank's incarnation; 0 where it is not in the view */
+    int size;         /* ranks that the job may have */
+    tutti_ranks left; /* have come to their end, and left */
+    int count;
+    tutti_view_member members[]; /* by rank; this one too */
+} tutti_member_view;
+
+/* Returns when this rank is in a view: at once where the others are there already, else when rank 0
+ * is. For others wait with _await_members. */
+tutti_status tutti__membership_join_open(const tutti_cluster *cluster, int64_t deadline_ns,
+                                         tutti_membership **ret_membership);
+/* The present one; _release gives it back. */
+const tutti_member_view *tutti__membership_view(tutti_membership *membership);
+void tutti__member_view_release(const tutti_member_view *view); /* NULL is fine */
+const tutti_view_member *tutti__member_view_find(const tutti_member_view *view, int rank);
+int tutti__member_view_count(const tutti_member_view *view, tutti_role role);
+/* Of a role in the job's description: how many have come to their end and left. */
+int tutti__membership_count_left(tutti_membership *membership, tutti_role role);
+/* Waits for a view with a higher number than `after`; NULL when the deadline has passed or the
+ * membership has failed. */
+const tutti_member_view *tutti__membership_await_view(tutti_membership *membership, uint64_t after,
+                                                      int64_t deadline_ns);
+/* Waits until `count` tasks of a role are in the view; else a table of who is missing and why. */
+tutti_status tutti__membership_await_members(tutti_membership *membership, tutti_role role,
+                                             int count, int64_t deadline_ns);
+/* How the last process of a rank that is gone ended, in words; "" where none is, or it has left
+ * properly. */
+void tutti__membership_gone(tutti_membership *membership, int rank, char *ret_text, size_t size);
+/* `tell` is called after a change of the view, and when a channel has come or failed: by the
+ * heartbeat thread, without a lock; soon, and it must not wait. After _unwatch it is not called any
+ * more. */
+tutti_status tutti__membership_watch(tutti_membership *membership, void (*tell)(void *context),
+                                     void *context);
+void tutti__membership_unwatch(tutti_membership *membership, void (*tell)(void *context),
+                               void *context);
+
 /* "4 ranks on 2 hosts (a: 0-1, b: 2-3), resolved by slurm, epoch 0": a line for the banner. */
 void tutti__membership_describe(const tutti_membership *membership, char *ret_text, size_t size);
 

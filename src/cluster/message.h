@@ -10,7 +10,7 @@
 #include "cluster/sha256.h"
 
 enum {
-    TUTTI_PROTOCOL = 7,
+    TUTTI_PROTOCOL = 8,
     TUTTI_FRAME_BYTES = 4096,
     TUTTI_FRAME_HEAD = 8,
     TUTTI_NONCE_BYTES = 32,
@@ -36,6 +36,7 @@ typedef enum tutti_message_type {
     TUTTI_MESSAGE_GOODBYE,
     TUTTI_MESSAGE_EXCHANGE,
     TUTTI_MESSAGE_GATHERED,
+    TUTTI_MESSAGE_VIEW,
     TUTTI_MESSAGE_TYPES,
 } tutti_message_type;
 
@@ -44,19 +45,27 @@ typedef enum tutti_refusal {
     TUTTI_REFUSAL_NONE,
     TUTTI_REFUSAL_VERSION,
     TUTTI_REFUSAL_SECRET,
-    TUTTI_REFUSAL_ROLE,   /* rank, role, index or world size disagree */
-    TUTTI_REFUSAL_EPOCH,  /* a process of an earlier or later start */
-    TUTTI_REFUSAL_TAKEN,  /* that rank, or that channel of it, is here already */
-    TUTTI_REFUSAL_LATE,   /* rendezvous was given up; the text is the table of who is missing */
-    TUTTI_REFUSAL_ENDING, /* the job that is still here has ended; the next one may meet here */
-    TUTTI_REFUSAL_JOB,    /* a process of another job; the text has both names */
-    TUTTI_REFUSAL_EARLY,  /* a channel, before this rank has met all others */
-    TUTTI_REFUSAL_UNMET,  /* it knows the secret, and is none of the ranks that have met */
+    TUTTI_REFUSAL_ROLE,      /* rank, role, index or world size disagree */
+    TUTTI_REFUSAL_EPOCH,     /* a process of an earlier or later start */
+    TUTTI_REFUSAL_TAKEN,     /* that rank, or that channel of it, is here already */
+    TUTTI_REFUSAL_LATE,      /* rendezvous was given up; the text is the table of who is missing */
+    TUTTI_REFUSAL_ENDING,    /* the job that is still here has ended; the next one may meet here */
+    TUTTI_REFUSAL_JOB,       /* a process of another job; the text has both names */
+    TUTTI_REFUSAL_EARLY,     /* a channel, before this rank has met all others */
+    TUTTI_REFUSAL_UNMET,     /* it knows the secret, and is none of the ranks that have met */
+    TUTTI_REFUSAL_ELSEWHERE, /* another rank keeps the roster; the text is "rank address:port", or
+                                "" while none does */
     TUTTI_REFUSAL_COUNT,
 } tutti_refusal;
 
-/* STAND_IN: rank 0 is lost, and the lower of the two is to ask in its place. */
-enum { TUTTI_PURPOSE_MEMBER = 1, TUTTI_PURPOSE_CHANNEL = 2, TUTTI_PURPOSE_STAND_IN = 3 };
+/* STAND_IN: rank 0, or whoever keeps an open roster, is lost, and the lower of the two is to act in
+ * its place. JOIN: a member of an open roster. */
+enum {
+    TUTTI_PURPOSE_MEMBER = 1,
+    TUTTI_PURPOSE_CHANNEL = 2,
+    TUTTI_PURPOSE_STAND_IN = 3,
+    TUTTI_PURPOSE_JOIN = 4,
+};
 
 /* Where a rank is in the operations of one group. */
 typedef struct tutti_where {
@@ -101,6 +110,7 @@ typedef struct tutti_cluster_message {
             uint32_t epoch, purpose, rank, to, size, role, index;
             uint32_t number; /* of a channel */
             uint32_t port;
+            uint64_t incarnation; /* in an open roster; 0: in none yet */
             int64_t pid;
             uint64_t machine;
             char host[256], address[64], job[TUTTI_JOB_BYTES];
@@ -117,7 +127,8 @@ typedef struct tutti_cluster_message {
             uint32_t rank, role, index, port;
             int64_t pid;
             uint64_t machine;
-            char host[256], address[64]; /* address "": where rank 0 was reached */
+            char host[256], address[64]; /* address "": where the sender was reached */
+            uint64_t incarnation;        /* in an open roster */
         } peer;
         struct {
             uint32_t epoch, size;
@@ -155,6 +166,12 @@ typedef struct tutti_cluster_message {
             uint32_t rank;
             tutti_blob data;
         } exchange; /* GATHERED too */
+        struct {
+            uint64_t number;
+            uint32_t kept;             /* 1: by the sender; 0: it tells what it knows */
+            uint32_t cut;              /* 1: the keeper reaches too few */
+            tutti_ranks members, left; /* who is in it; who has left properly */
+        } view;
     } as;
 } tutti_cluster_message;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cluster/roster_stand_in.h"
+#include "cluster/roster_view.h"
 
 enum { MILLISECOND = 1000000 };
 
@@ -21,6 +22,7 @@ tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options
                              .ticked_ns = now_ns,
                              .beat_ns = now_ns,
                              .trip_ns = INT64_MAX,
+                             .keeper = options->open ? -1 : 0,
                              .verdict = {.rank = -1}};
     memcpy(roster->token, options->token, sizeof roster->token);
     roster->members = calloc((size_t)options->size, sizeof *roster->members);
@@ -31,7 +33,7 @@ tutti_status tutti__roster_init(tutti_roster *roster, const tutti_roster_options
         status = tutti__skews_create(options->size, &roster->skews);
     if (status != TUTTI_OK)
         tutti__roster_free(roster);
-    else if (options->size == 1)
+    else if (options->size == 1 && !options->open)
         roster->phase = TUTTI_PHASE_RUNNING;
     return status;
 }
@@ -66,6 +68,8 @@ void tutti__roster_send_all(tutti_roster *roster, const tutti_cluster_message *m
 
 tutti_refusal tutti__roster_may_admit(const tutti_roster *roster, int rank)
 {
+    if (roster->options.open)
+        return tutti__roster_view_may_join(roster, rank);
     if (roster->members[rank].linked)
         return TUTTI_REFUSAL_TAKEN;
     switch (roster->phase) {
@@ -82,7 +86,7 @@ tutti_refusal tutti__roster_may_admit(const tutti_roster *roster, int rank)
     }
 }
 
-static tutti_cluster_message peer_message(const tutti_roster *roster, int rank)
+tutti_cluster_message tutti__roster_peer_message(const tutti_roster *roster, int rank)
 {
     const tutti_peer *peer = &roster->members[rank].peer;
     tutti_cluster_message m = {.type = TUTTI_MESSAGE_PEER};
@@ -92,8 +96,19 @@ static tutti_cluster_message peer_message(const tutti_roster *roster, int rank)
     m.as.peer.port = (uint32_t)peer->port;
     m.as.peer.pid = peer->pid;
     m.as.peer.machine = peer->machine;
+    m.as.peer.incarnation = roster->members[rank].told;
     snprintf(m.as.peer.host, sizeof m.as.peer.host, "%s", peer->host);
     snprintf(m.as.peer.address, sizeof m.as.peer.address, "%s", peer->address);
+    return m;
+}
+
+tutti_cluster_message tutti__roster_start_message(const tutti_roster *roster)
+{
+    tutti_cluster_message m = {.type = TUTTI_MESSAGE_START};
+    m.as.start.epoch = roster->options.epoch;
+    m.as.start.size = (uint32_t)roster->options.size;
+    m.as.start.job = roster->job;
+    memcpy(m.as.start.token, roster->token, sizeof m.as.start.token);
     return m;
 }
 
@@ -102,15 +117,11 @@ static void roster_start(tutti_roster *roster, int64_t now_ns)
     roster->phase = TUTTI_PHASE_RUNNING;
     roster->met = true;
     for (int r = 0; r < roster->options.size; r++) {
-        tutti_cluster_message peer = peer_message(roster, r);
+        tutti_cluster_message peer = tutti__roster_peer_message(roster, r);
         roster->members[r].heard_ns = now_ns;
         tutti__roster_send_all(roster, &peer);
     }
-    tutti_cluster_message m = {.type = TUTTI_MESSAGE_START};
-    m.as.start.epoch = roster->options.epoch;
-    m.as.start.size = (uint32_t)roster->options.size;
-    m.as.start.job = roster->job;
-    memcpy(m.as.start.token, roster->token, sizeof m.as.start.token);
+    tutti_cluster_message m = tutti__roster_start_message(roster);
     tutti__roster_send_all(roster, &m);
 }
 
@@ -120,6 +131,10 @@ void tutti__roster_admit(tutti_roster *roster, int64_t now_ns, int rank, const t
     member->peer = *peer;
     member->linked = member->known = true;
     member->heard_ns = now_ns;
+    if (roster->options.open) {
+        tutti__roster_view_admit(roster, rank);
+        return;
+    }
     for (int r = 1; r < roster->options.size; r++)
         if (!roster->members[r].linked)
             return;
@@ -141,11 +156,8 @@ void tutti__roster_give_up(tutti_roster *roster, const char *text)
     roster->phase = TUTTI_PHASE_FAILED;
 }
 
-static void receive_peer(tutti_roster *roster, const tutti_cluster_message *m)
+void tutti__roster_take_peer(tutti_roster *roster, const tutti_cluster_message *m)
 {
-    if (roster->phase != TUTTI_PHASE_GATHERING || (int)m->as.peer.rank >= roster->options.size ||
-        (int)m->as.peer.rank == roster->options.rank)
-        return;
     tutti_roster_member *member = &roster->members[m->as.peer.rank];
     member->peer = (tutti_peer){.port = (int)m->as.peer.port,
                                 .pid = m->as.peer.pid,
@@ -155,6 +167,13 @@ static void receive_peer(tutti_roster *roster, const tutti_cluster_message *m)
     snprintf(member->peer.host, sizeof member->peer.host, "%s", m->as.peer.host);
     snprintf(member->peer.address, sizeof member->peer.address, "%s", m->as.peer.address);
     member->known = true;
+}
+
+static void receive_peer(tutti_roster *roster, const tutti_cluster_message *m)
+{
+    if (roster->phase == TUTTI_PHASE_GATHERING && (int)m->as.peer.rank < roster->options.size &&
+        (int)m->as.peer.rank != roster->options.rank)
+        tutti__roster_take_peer(roster, m);
 }
 
 static void receive_start(tutti_roster *roster, const tutti_cluster_message *m)
@@ -188,7 +207,7 @@ static void receive_refuse(tutti_roster *roster, const tutti_cluster_message *m)
 
 /* ---- ticks ---- */
 
-static void finish_parting(tutti_roster *roster, int64_t now_ns)
+void tutti__roster_finish_parting(tutti_roster *roster, int64_t now_ns)
 {
     bool linked = false;
     for (int r = 0; r < roster->options.size; r++)
@@ -204,9 +223,13 @@ void tutti__roster_tick(tutti_roster *roster, int64_t now_ns)
         return;
     if (now_ns - roster->beat_ns >= roster->options.silence_ns / 5)
         tutti__roster_send_beats(roster, now_ns);
+    if (roster->options.open) {
+        tutti__roster_view_tick(roster, now_ns);
+        return;
+    }
     tutti__roster_watch_silence(roster, now_ns);
     if (roster->phase == TUTTI_PHASE_PARTING)
-        finish_parting(roster, now_ns);
+        tutti__roster_finish_parting(roster, now_ns);
     tutti__stand_in_tick(roster, now_ns);
     if (roster->phase == TUTTI_PHASE_ASKING)
         tutti__roster_decide(roster, now_ns);
@@ -223,11 +246,15 @@ static void part(tutti_roster *roster, int64_t now_ns)
     tutti__roster_send_all(roster, &m);
     roster->phase = TUTTI_PHASE_PARTING;
     roster->until_ns = now_ns + parting_ns;
-    finish_parting(roster, now_ns);
+    tutti__roster_finish_parting(roster, now_ns);
 }
 
 void tutti__roster_leave(tutti_roster *roster, int64_t now_ns)
 {
+    if (roster->options.open) {
+        tutti__roster_view_leave(roster, now_ns);
+        return;
+    }
     if (roster->phase != TUTTI_PHASE_RUNNING)
         return;
     tutti_cluster_message m = {.type = TUTTI_MESSAGE_LEAVE};
@@ -421,6 +448,10 @@ void tutti__roster_receive(tutti_roster *roster, int64_t now_ns, int from,
     tutti__roster_forgive(roster, now_ns);
     if (now_ns > roster->members[from].heard_ns)
         roster->members[from].heard_ns = now_ns;
+    if (roster->options.open) {
+        tutti__roster_view_receive(roster, now_ns, from, message);
+        return;
+    }
     if (roster->options.rank == 0)
         receive_at_zero(roster, now_ns, from, message);
     else if (from == 0)

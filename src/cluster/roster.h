@@ -14,7 +14,12 @@
  *    own. Who can reach neither decides so for itself.
  * 4. A rank that was itself away (its clock leaped between two ticks) blames nobody for the time;
  *    rank 0 that was given up meanwhile says so of itself.
- * 5. After LEFT nothing is a failure. */
+ * 5. After LEFT nothing is a failure.
+ *
+ * An open roster (roster_view.h) is kept in the same way, by whoever has it in keeping, with
+ * another answer to a failure: the rank leaves the view, which gets the next number, and the others
+ * go on.
+ */
 #ifndef TUTTI_CLUSTER_ROSTER_H
 #define TUTTI_CLUSTER_ROSTER_H
 
@@ -26,9 +31,16 @@ typedef enum tutti_phase {
     TUTTI_PHASE_LEAVING, /* this rank has come to the shutdown barrier */
     TUTTI_PHASE_PARTING, /* rank 0: all have, and were told; their links end */
     TUTTI_PHASE_LEFT,
-    TUTTI_PHASE_ASKING, /* something failed; evidence is collected */
+    TUTTI_PHASE_ASKING, /* something failed; evidence is collected. Open: its keeper is lost */
     TUTTI_PHASE_FAILED, /* the verdict is there */
 } tutti_phase;
+
+/* What became of a call at once. */
+typedef enum tutti_calling {
+    TUTTI_CALL_REFUSED,   /* nobody listens there any more: its process has ended */
+    TUTTI_CALL_UNREACHED, /* it was not reached */
+    TUTTI_CALL_BEGUN,
+} tutti_calling;
 
 /* What the roster needs of its surroundings. */
 typedef struct tutti_roster_ways {
@@ -43,9 +55,10 @@ typedef struct tutti_roster_ways {
                  tutti_ranks *absent);
     /* The training step that is under way here and the last checkpoint, in words; (optional) */
     void (*training)(void *context, size_t size, char *ret_text);
-    /* Begins to connect to `rank`; stand_in_connected, _heard and _reached, or closed, follow
-     * later; false: it is not there; (optional) */
-    bool (*call)(void *context, int rank);
+    /* Begins to connect to `rank`, to ask it in rank 0's place (TUTTI_PURPOSE_STAND_IN) or, in an
+     * open roster, to join; stand_in_connected, _heard and _reached, or closed, follow later;
+     * (optional) */
+    tutti_calling (*call)(void *context, int rank, uint32_t purpose);
 } tutti_roster_ways;
 
 typedef struct tutti_roster_options {
@@ -55,6 +68,7 @@ typedef struct tutti_roster_options {
     uint8_t token[TUTTI_TOKEN_BYTES]; /* the same: what only ranks that have met know */
     int64_t silence_ns; /* how long nothing may be heard; beats go out five times as often */
     bool supervised;    /* a launcher will say how a process ended: wait for it a little */
+    bool open;          /* ranks come and go: roster_view.h */
 } tutti_roster_options;
 
 typedef struct tutti_roster_member {
@@ -65,6 +79,9 @@ typedef struct tutti_roster_member {
     bool ended;       /* a member knows that its process is no more, or takes no calls */
     bool passed_over; /* it is not asked in rank 0's place, nor waited for: it ended, or is mute */
     bool given_up;    /* rank 0: we have ended its link ourselves */
+    uint64_t incarnation; /* open: the view in which it came; 0: it is not in the present one */
+    uint64_t told;        /* open: that of `peer`, which may be of the next view */
+    char gone[400];       /* open: how its last process ended that did; "": none, or it has left */
     int64_t heard_ns;
     int64_t silent_ns; /* how long it had been so when the launcher said that it exited */
     int accusation;    /* 1 for the first accused, 2 ...; 0 not accused */
@@ -82,8 +99,16 @@ typedef struct tutti_roster {
     tutti_roster_options options;
     tutti_roster_ways ways;
     tutti_phase phase;
-    bool met;      /* rank 0: RUNNING has begun */
-    bool deciding; /* something failed somewhere: a verdict is there, or will be */
+    int keeper;    /* who has it in keeping: rank 0 of a closed one; open: -1 until one is known */
+    uint64_t view; /* open: the number of the present view; 0: in none yet */
+    bool cut;      /* open: it reaches too few of the others to keep a view, or to be in one */
+    bool outside;  /* open: it is not in the others' view any more, and has to join again */
+    bool leaves;   /* open: it has come to its end, and says so to whoever keeps the roster */
+    bool recalls;  /* open: the keeper that it has lost is called again */
+    int64_t retry_ns; /* open: when it looks for a keeper again; 0: it does not */
+    char reached[64]; /* open: the address at which this process has reached the keeper */
+    bool met;         /* rank 0: RUNNING has begun */
+    bool deciding;    /* something failed somewhere: a verdict is there, or will be */
     uint64_t job;
     uint8_t token[TUTTI_TOKEN_BYTES]; /* from RUNNING on */
     int64_t ticked_ns, beat_ns;       /* last tick, or message; last beat sent */
@@ -151,7 +176,12 @@ void tutti__roster_give_up(tutti_roster *roster, const char *text);
  * is then members[r].result. */
 void tutti__roster_exchange(tutti_roster *roster, int64_t now_ns, const void *data, size_t size);
 
-/* For roster_*.c only; roster_stand_in.h has more. */
+/* For roster_*.c only; roster_stand_in.h and roster_view.h have more. */
+tutti_cluster_message tutti__roster_peer_message(const tutti_roster *roster, int rank);
+tutti_cluster_message tutti__roster_start_message(const tutti_roster *roster);
+void tutti__roster_take_peer(tutti_roster *roster, const tutti_cluster_message *message);
+/* PARTING: it is over when the others have ended their links. */
+void tutti__roster_finish_parting(tutti_roster *roster, int64_t now_ns);
 void tutti__roster_accuse(tutti_roster *roster, int64_t now_ns, int rank, tutti_failure why,
                           int64_t detail, const char *reason);
 /* What rank 0 says of itself, before its link ends. */

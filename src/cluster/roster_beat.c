@@ -1,5 +1,6 @@
 /* roster_beat.c: heartbeats, clocks and silence. */
 #include "cluster/roster_stand_in.h"
+#include "cluster/roster_view.h"
 
 enum { MILLISECOND = 1000000 };
 
@@ -7,7 +8,8 @@ enum { MILLISECOND = 1000000 };
 static bool same_clock(const tutti_roster *roster)
 {
     const tutti_roster_member *self = &roster->members[roster->options.rank];
-    return self->peer.machine == roster->members[0].peer.machine;
+    int keeper = roster->keeper < 0 ? 0 : roster->keeper;
+    return self->peer.machine == roster->members[keeper].peer.machine;
 }
 
 void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
@@ -17,11 +19,11 @@ void tutti__roster_send_beats(tutti_roster *roster, int64_t now_ns)
     size_t count = 0;
     roster->beat_ns = now_ns;
     roster->ways.where(roster->ways.context, &m.as.beat.where);
-    if (roster->ways.arrivals != NULL)
+    if (roster->ways.arrivals != NULL && !roster->options.open)
         count = roster->ways.arrivals(roster->ways.context, arrivals, TUTTI_BEAT_ARRIVALS);
     if (same_clock(roster))
         roster->offset_ns = roster->trip_ns = 0;
-    if (roster->options.rank == 0)
+    if (roster->options.rank == 0 && !roster->options.open)
         tutti__skews_add(roster->skews, roster, 0, arrivals, count);
     else if (roster->trip_ns != INT64_MAX) {
         for (size_t i = 0; i < count; i++)
@@ -65,10 +67,12 @@ void tutti__roster_receive_beat(tutti_roster *roster, int64_t now_ns, int from,
     member->where = m->as.beat.where;
     member->beat_sent = m->as.beat.sent_ns;
     member->beat_heard = now_ns;
-    if (roster->options.rank != 0) {
+    if (roster->options.rank != roster->keeper) {
         measure_clock(roster, now_ns, m);
         return;
     }
+    if (roster->options.open)
+        return;
     tutti_arrival arrivals[TUTTI_BEAT_ARRIVALS];
     size_t count = tutti__arrivals_read(&m->as.beat.arrived, arrivals, TUTTI_BEAT_ARRIVALS);
     tutti__skews_add(roster->skews, roster, from, arrivals, count);
@@ -88,6 +92,8 @@ int64_t tutti__roster_next(const tutti_roster *roster)
 {
     if (tutti__roster_over(roster))
         return INT64_MAX;
+    if (roster->options.open)
+        return tutti__roster_view_next(roster);
     int64_t next = roster->beat_ns + roster->options.silence_ns / 5;
     if ((roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING) &&
         roster->until_ns < next)
@@ -120,6 +126,8 @@ void tutti__roster_forgive(tutti_roster *roster, int64_t now_ns)
     if (roster->phase == TUTTI_PHASE_ASKING || roster->phase == TUTTI_PHASE_PARTING)
         roster->until_ns += away;
     roster->answer_ns += away;
+    if (roster->retry_ns != 0)
+        roster->retry_ns += away;
     if (roster->appeal_ns != 0)
         roster->appeal_ns += away;
     if (roster->gather_ns != 0)

@@ -11,6 +11,7 @@
  * here too, or it was only the link between the two that failed, and rank 0's verdict on that is
  * handed on. */
 #include "cluster/roster_stand_in.h"
+#include "cluster/roster_view.h"
 
 #include <stdio.h>
 
@@ -31,7 +32,9 @@ static bool is_stand_in(const tutti_roster *roster)
 static bool roster_stand_in_call(tutti_roster *roster, int rank)
 {
     tutti_roster_member *member = &roster->members[rank];
-    member->called = roster->ways.call != NULL && roster->ways.call(roster->ways.context, rank);
+    member->called =
+        roster->ways.call != NULL &&
+        roster->ways.call(roster->ways.context, rank, TUTTI_PURPOSE_STAND_IN) == TUTTI_CALL_BEGUN;
     if (!member->called)
         member->ended = member->passed_over = true;
     return member->called;
@@ -115,6 +118,10 @@ bool tutti__stand_in_awaited(const tutti_roster *roster)
 
 void tutti__roster_stand_in_connected(tutti_roster *roster, int rank)
 {
+    if (roster->options.open) {
+        tutti__roster_view_connected(roster, rank);
+        return;
+    }
     if (!tutti__stand_in_awaited(roster) || rank != roster->stand_in || roster->connected)
         return;
     roster->connected = true;
@@ -124,6 +131,10 @@ void tutti__roster_stand_in_connected(tutti_roster *roster, int rank)
 /* It lives, however long it may take to let us in with all the others. */
 void tutti__roster_stand_in_heard(tutti_roster *roster, int rank)
 {
+    if (roster->options.open) {
+        tutti__roster_view_heard(roster, rank);
+        return;
+    }
     if (tutti__stand_in_awaited(roster) && rank == roster->stand_in)
         roster->answer_ns = roster->until_ns;
 }
@@ -175,6 +186,10 @@ void tutti__stand_in_tick(tutti_roster *roster, int64_t now_ns)
 
 void tutti__roster_stand_in_reached(tutti_roster *roster, int64_t now_ns, int rank)
 {
+    if (roster->options.open) {
+        tutti__roster_view_reached(roster, now_ns, rank);
+        return;
+    }
     tutti_roster_member *member = &roster->members[rank];
     bool asks = is_asker(roster) && rank == roster->stand_in;
     if (!member->called || !(asks || is_stand_in(roster))) {
@@ -194,6 +209,8 @@ void tutti__roster_stand_in_taken(tutti_roster *roster, int rank)
 
 tutti_refusal tutti__roster_may_stand_in(const tutti_roster *roster, int rank)
 {
+    if (roster->options.open)
+        return tutti__roster_view_may_follow(roster, rank);
     bool judged = roster->phase == TUTTI_PHASE_FAILED && roster->verdict.why != TUTTI_FAILURE_NONE;
     const tutti_roster_member *member = &roster->members[rank];
     if (member->beside || (member->called && rank < roster->options.rank)) /* we call it, too */
@@ -218,6 +235,10 @@ static void tell_zero(tutti_roster *roster, int64_t now_ns, int rank)
 
 void tutti__roster_stand_in_for(tutti_roster *roster, int64_t now_ns, int rank)
 {
+    if (roster->options.open) {
+        tutti__roster_view_followed(roster, now_ns, rank);
+        return;
+    }
     roster->members[rank].beside = true;
     roster->members[rank].called = roster->members[rank].passed_over = false;
     if (roster->phase == TUTTI_PHASE_FAILED)

@@ -23,10 +23,11 @@ static void count(void *context, int rank, const tutti_cluster_message *message)
     out->reports[rank] += message->type == TUTTI_MESSAGE_REPORT;
 }
 
-static bool count_call(void *context, int rank)
+static tutti_calling count_call(void *context, int rank, uint32_t purpose)
 {
+    TUTTI_UNUSED(purpose);
     ((outbox *)context)->calls[rank]++;
-    return true;
+    return TUTTI_CALL_BEGUN;
 }
 
 static void count_drop(void *context, int rank)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cluster/roster_stand_in.h"
+#include "cluster/roster_view.h"
 
 enum { MILLISECOND = 1000000 };
 
@@ -117,6 +118,10 @@ void tutti__roster_suspect(tutti_roster *roster, int64_t now_ns, int rank, tutti
 {
     if (rank < 0 || rank >= roster->options.size)
         return;
+    if (roster->options.open) {
+        tutti__roster_view_hear_of(roster, now_ns, rank, why, detail, reason);
+        return;
+    }
     tutti_cluster_message m = {.type = TUTTI_MESSAGE_SUSPECT};
     m.as.suspect.rank = (uint32_t)rank;
     m.as.suspect.why = why;
@@ -168,7 +173,8 @@ bool tutti__roster_appeals(const tutti_roster *roster)
 
 void tutti__roster_despair(tutti_roster *roster, int rank, tutti_failure why, int64_t detail)
 {
-    if (roster->phase != TUTTI_PHASE_GATHERING || rank < 0 || rank >= roster->options.size)
+    if (roster->phase != TUTTI_PHASE_GATHERING || rank < 0 || rank >= roster->options.size ||
+        roster->options.open)
         return;
     const tutti_peer *peer = &roster->members[rank].peer; /* empty, unless it had come already */
     tutti_verdict *v = &roster->verdict;
@@ -181,6 +187,10 @@ void tutti__roster_despair(tutti_roster *roster, int rank, tutti_failure why, in
 void tutti__roster_closed(tutti_roster *roster, int64_t now_ns, int rank, const char *reason)
 {
     tutti_roster_member *member = &roster->members[rank];
+    if (roster->options.open) {
+        tutti__roster_view_closed(roster, now_ns, rank, reason);
+        return;
+    }
     member->linked = false;
     if (roster->options.rank != 0 && rank != 0)
         tutti__stand_in_miss(roster, now_ns, rank);

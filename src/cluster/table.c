@@ -6,6 +6,7 @@
 
 #include "cluster/heartbeat.h"
 #include "cluster/lookup.h"
+#include "cluster/roster_view.h"
 
 enum { MOST_LISTED = 8, MILLISECOND = 1000000 };
 
@@ -83,8 +84,10 @@ typedef struct gap {
 static int find_gaps(const tutti_heartbeat *heartbeat, gap gaps[MOST_LISTED])
 {
     int count = 0;
-    for (int r = 1; r < heartbeat->cluster->size; r++) {
-        if (heartbeat->roster.members[r].linked)
+    bool open = heartbeat->roster.options.open;
+    for (int r = open ? 0 : 1; r < heartbeat->cluster->size; r++) {
+        if (open ? tutti__roster_view_has(&heartbeat->roster, r)
+                 : heartbeat->roster.members[r].linked)
             continue;
         if (count < MOST_LISTED) {
             const tutti_peer *peer = &heartbeat->roster.members[r].peer;

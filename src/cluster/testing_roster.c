@@ -68,8 +68,9 @@ static void node_where(void *context, tutti_wheres *ret_where)
 
 /* A call that is lost, or whose answer is, is heard of no more; where no process listens the
  * machine refuses it. */
-static bool node_call(void *context, int rank)
+static tutti_calling node_call(void *context, int rank, uint32_t purpose)
 {
+    TUTTI_UNUSED(purpose);
     node *from = context;
     simulation *sim = from->sim;
     bool refused = sim->nodes[rank].dead && !sim->nodes[rank].gone;
@@ -77,7 +78,7 @@ static bool node_call(void *context, int rank)
         post(sim, arrival(sim, from->rank, rank), CLOSED, from->rank, rank, NULL);
     else if (!sim->lost[from->rank][rank])
         post(sim, arrival(sim, from->rank, rank), CALL, rank, from->rank, NULL);
-    return true;
+    return TUTTI_CALL_BEGUN;
 }
 
 static uint64_t machine_of(const simulation *sim, int rank)

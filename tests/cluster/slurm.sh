@@ -6,6 +6,7 @@ set -u
 build=$(realpath "${1:-build}")
 member=$build/tests/cluster/cluster_member
 [ -x "$member" ] || member=$build/cluster_member
+open=${member%_member}_open # of jobs whose ranks come and go
 passed=0 failed=0
 
 skip() {
@@ -104,6 +105,10 @@ check "cyclic distribution" "left" 4 srun -N2 -n4 -m cyclic "$member" exchange 5
 check "a killed task" "rank 1 .* exited\|rank 1 .* is gone" 3 \
     srun -O -N2 -n4 --kill-on-bad-exit=0 "$member" crash 7 spin
 check "two steps at once" "left" 4 bash -c "srun -O -n2 $member exchange 50 & srun -O -n2 $member exchange 50; wait"
+check "a job with a server" "process .* is ps 0" 1 env TUTTI_PS=1 srun -O -N2 -n3 "$open" work 1
+check "its ranks leave" "left: success" 3 env TUTTI_PS=1 srun -O -N2 -n3 "$open" work 1
+check "a worker that is lost" "left: success" 1 env TUTTI_PS=1 OPEN="$open" srun -O -n3 --kill-on-bad-exit=0 bash -c \
+    'case $SLURM_PROCID in 0) exec $OPEN work 2 ;; 1) exec $OPEN crash 7 ;; *) exec timeout 6 $OPEN ;; esac'
 
 # A training of two and of four tasks ends in the bits of one process.
 train() {

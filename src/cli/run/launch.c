@@ -107,11 +107,16 @@ static bool brief_station(const tutti_launch *l, int number)
                              station->count, job->size, job->ps, l->epoch, terminal, spread);
 }
 
-static void tell_all(tutti_launch *l, char type, const char *text)
+void tutti__launch_tell(tutti_launch *l, int station, char type, const char *text)
 {
     for (size_t i = 0; i < l->job->hosts.count; i++)
-        if (l->stations[i].to >= 0)
+        if ((station < 0 || (size_t)station == i) && l->stations[i].to >= 0)
             tutti__frame_write(l->stations[i].to, type, text, strlen(text));
+}
+
+static void tell_all(tutti_launch *l, char type, const char *text)
+{
+    tutti__launch_tell(l, -1, type, text);
 }
 
 static void signal_all(tutti_launch *l, int number)
@@ -143,7 +148,7 @@ static void take_ended(tutti_launch *l, const char *text)
     r->number = number;
     tutti__output_end(&r->output, l->width);
     r->done = !r->by_signal && number == 0 && l->first_failed < 0;
-    if (r->by_signal || number != 0)
+    if ((r->by_signal || number != 0) && !tutti__servers_lost(l, rank))
         tutti__launch_fail(l, rank);
     snprintf(news, sizeof news, "rank %d %s %d\n", rank, how, number);
     tell_all(l, TUTTI_FRAME_NEWS, news);
@@ -213,6 +218,16 @@ static void take_frame(tutti_launch *l, const tutti_frame *frame)
         tutti__ssh_meeting(l->job->hosts.count > 1 ? l->job->hosts.data[0].name : "127.0.0.1", port,
                            address, meeting, sizeof meeting);
         tell_all(l, TUTTI_FRAME_MEETING, meeting);
+        snprintf(l->meeting, sizeof l->meeting, "%s", meeting);
+        snprintf(l->address, sizeof l->address, "%s", address);
+        break;
+    case TUTTI_FRAME_KEEPER:
+        l->open = l->job->ps > 0;
+        if (sscanf(frame->data, "%d %d", &rank, &port) == 2 && rank >= 0 && rank < l->job->size &&
+            port > 0) {
+            l->keeper = rank;
+            l->keeper_port = port;
+        }
         break;
     case TUTTI_FRAME_STARTED:
         if (sscanf(frame->data, "%d %d %255s", &rank, &process, host) == 3 && rank >= 0 &&
@@ -260,7 +275,8 @@ static void lose_station(tutti_launch *l, tutti_launch_station *station)
             l->ranks[r].by_signal = l->ranks[r].started;
             l->ranks[r].number = l->ranks[r].started ? SIGKILL : unstarted;
             tutti__output_end(&l->ranks[r].output, l->width);
-            tutti__launch_fail(l, r);
+            if (!tutti__servers_lost(l, r))
+                tutti__launch_fail(l, r);
         }
 }
 
@@ -417,7 +433,8 @@ static void supervise(tutti_launch *l, struct pollfd *polls)
         for (size_t i = 0; i < count; i++)
             polls[2 + i] = (struct pollfd){
                 l->stations[i].gone || held ? -1 : l->stations[i].from.fd, POLLIN, 0};
-        poll(polls, (nfds_t)count + 2, l->patience_until != 0 ? 100 : TUTTI_STATION_BEAT_MS);
+        bool soon = l->patience_until != 0 || l->open;
+        poll(polls, (nfds_t)count + 2, soon ? 100 : TUTTI_STATION_BEAT_MS);
         if (polls[0].revents != 0)
             take_signal(l);
         if (polls[1].revents != 0)
@@ -426,6 +443,7 @@ static void supervise(tutti_launch *l, struct pollfd *polls)
             if (polls[2 + i].revents != 0)
                 read_station(l, &l->stations[i]);
         tutti__launch_watch(l, held);
+        tutti__servers_watch(l);
         end_unread(l);
         lose_patience(l);
     }
@@ -483,7 +501,7 @@ static bool start_all(tutti_launch *l)
 
 int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
 {
-    tutti_launch l = {.job = job, .epoch = epoch, .first_failed = -1};
+    tutti_launch l = {.job = job, .epoch = epoch, .first_failed = -1, .keeper = -1};
     sigset_t handled, before;
     tutti__signals_ending(&handled);
     tutti__signals_add_passed(&handled);
@@ -503,7 +521,9 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
         take_last_signals(&l);
         /* Nobody is left who would have to hear of a signal; stderr may have to be waited for. */
         sigprocmask(SIG_SETMASK, &before, NULL);
-        code = l.interrupts > 0 && l.first_failed < 0 ? 0 : tutti__launch_code(&l);
+        code = l.open && l.first_failed < 0             ? tutti__servers_code(&l)
+               : l.interrupts > 0 && l.first_failed < 0 ? 0
+                                                        : tutti__launch_code(&l);
         if (l.interrupts > 0 && (code != 0 || l.undelivered))
             code = code == TUTTI_EXIT_PREEMPTED ? code : TUTTI_EXIT_INTERRUPTED;
         else if (l.first_failed >= 0 && !l.unread)
@@ -512,7 +532,7 @@ int tutti__launch(const tutti_run_job *job, int epoch, bool *ret_interrupted)
             code = 128 + SIGPIPE;
     } else
         fprintf(stderr, "tutti run: cannot start: %s\n", strerror(errno));
-    *ret_interrupted = l.interrupts > 0 || l.unread;
+    *ret_interrupted = l.interrupts > 0 || l.unread || l.open; /* its ranks were, one by one */
     close(l.signals);
     free(polls);
     free(l.stations);

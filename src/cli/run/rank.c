@@ -21,7 +21,7 @@ static void put_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
-static void set_variables(const tutti_station *s, int local, int news)
+static void set_variables(const tutti_station *s, int local, int news, bool joins)
 {
     const tutti_station_plan *plan = &s->plan;
     put_number("TUTTI_RANK", plan->first + local);
@@ -33,6 +33,9 @@ static void set_variables(const tutti_station *s, int local, int news)
     put_number("TUTTI_SECRET_FD", s->secret_fd);
     put_number("TUTTI_LAUNCHER_FD", news);
     setenv("TUTTI_MEETING", s->meeting, 1);
+    unsetenv("TUTTI_REJOIN");
+    if (joins)
+        put_number("TUTTI_REJOIN", 1);
     unsetenv("TUTTI_LISTEN_FD");
     if (plan->first + local == 0 && s->listener >= 0)
         put_number("TUTTI_LISTEN_FD", s->listener);
@@ -50,7 +53,7 @@ static void inherit(int fd)
 
 /* In the child. The parent may have died between fork and prctl, hence the second look. */
 static _Noreturn void become_rank(const tutti_station *s, int local, const int output[2], int news,
-                                  pid_t parent)
+                                  pid_t parent, bool joins)
 {
     sigset_t none;
     sigemptyset(&none);
@@ -69,7 +72,7 @@ static _Noreturn void become_rank(const tutti_station *s, int local, const int o
     inherit(news);
     if (s->plan.first + local == 0)
         inherit(s->listener);
-    set_variables(s, local, news);
+    set_variables(s, local, news, joins);
     execvp(s->arguments.data[0], s->arguments.data);
     fprintf(stderr, "tutti run: cannot start '%s': %s\n", s->arguments.data[0], strerror(errno));
     _exit(127);
@@ -105,7 +108,7 @@ static bool open_pipes(const tutti_station *s, int local, int output[2][2], int 
            socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, news) == 0;
 }
 
-bool tutti__station_start(tutti_station *s, int local)
+bool tutti__station_start(tutti_station *s, int local, bool joins)
 {
     int output[2][2], news[2];
     tutti_station_rank *rank = &s->ranks[local];
@@ -115,7 +118,7 @@ bool tutti__station_start(tutti_station *s, int local)
     if (process < 0)
         return false;
     if (process == 0)
-        become_rank(s, local, (int[2]){output[0][1], output[1][1]}, news[0], parent);
+        become_rank(s, local, (int[2]){output[0][1], output[1][1]}, news[0], parent, joins);
     setpgid(process, process);
     for (int i = 0; i < 2; i++) {
         close(output[i][1]);

@@ -28,6 +28,8 @@ enum {
         'w', /* "rows columns" of the terminal, for rank 0's; whenever they change */
     TUTTI_FRAME_SIGNAL = 'k', /* a number in text */
     TUTTI_FRAME_NEWS = 'n',   /* how a rank ended, for the others: a line */
+    TUTTI_FRAME_AGAIN = 'r',  /* "rank 0|1 host:port": start it again; 1: to join those there */
+    TUTTI_FRAME_FINISH = 'f', /* of a job with servers: no rank is started any more */
     /* from a station */
     TUTTI_FRAME_PORT = 'P',      /* "port address": rank 0's is bound; '-': address unknown */
     TUTTI_FRAME_OUTPUT = 'O',    /* u32 rank, u8 1 stdout or 2 stderr, bytes */
@@ -36,6 +38,7 @@ enum {
     TUTTI_FRAME_ENDED = 'E',     /* "rank signal|exit number" */
     TUTTI_FRAME_MISSING = 'M',   /* "2 3": ranks that did not meet rank 0 in time */
     TUTTI_FRAME_VERDICT = 'V',   /* "rank failed\twaiting\trest": why its group failed */
+    TUTTI_FRAME_KEEPER = 'K',    /* "rank port": it keeps the roster of an open job */
     TUTTI_FRAME_BEAT = 'B',      /* nothing else to say for TUTTI_STATION_BEAT_MS */
     TUTTI_RUN_FRAME_BYTES = 1 << 20,
     TUTTI_STATION_BEAT_MS = 1000,

@@ -50,7 +50,8 @@ static void give_up(tutti_launch *l, tutti_launch_station *station, double silen
                 "tutti run: the station on host %s (process %d) has not been heard for %.1f s: "
                 "stopped, or without a network; ending its ranks\n",
                 l->job->hosts.data[station - l->stations].name, (int)station->process, silent_s);
-        tutti__launch_fail(l, first);
+        if (!l->open) /* else they end with it, and the others go on */
+            tutti__launch_fail(l, first);
     }
     wake_and_end(station->process);
 }

@@ -31,7 +31,7 @@ static void start_ranks(tutti_station *s)
     s->started =
         s->ranks != NULL && s->arguments.count > 0 && TUTTI_VEC_PUSH(&s->arguments, nothing);
     for (int i = 0; s->started && i < s->plan.count; i++)
-        if (!tutti__station_start(s, i)) {
+        if (!tutti__station_start(s, i, false)) {
             report_unstarted(s, s->plan.first + i, errno);
             s->lost = true;
             return;
@@ -39,6 +39,19 @@ static void start_ranks(tutti_station *s)
     if (s->listener >= 0)
         close(s->listener); /* rank 0 alone has it now: when it dies, others are refused */
     s->listener = -1;
+}
+
+/* "2 1 host:port" */
+static bool start_again(tutti_station *s, const char *text)
+{
+    int rank, joins, at = 0;
+    if (!s->started || sscanf(text, "%d %d %n", &rank, &joins, &at) != 2 || rank < s->plan.first ||
+        rank >= s->plan.first + s->plan.count || s->ranks[rank - s->plan.first].process > 0)
+        return false;
+    snprintf(s->meeting, sizeof s->meeting, "%s", text + at);
+    if (!tutti__station_start(s, rank - s->plan.first, joins != 0))
+        report_unstarted(s, rank, errno);
+    return true;
 }
 
 static void signal_ranks(const tutti_station *s, int number)
@@ -168,6 +181,11 @@ static bool take_frame(tutti_station *s, const tutti_frame *frame)
         return take_window(s, frame->data);
     case TUTTI_FRAME_SIGNAL:
         return take_signal(s, atoi(frame->data));
+    case TUTTI_FRAME_AGAIN:
+        return start_again(s, frame->data);
+    case TUTTI_FRAME_FINISH:
+        s->finish = true;
+        return true;
     case TUTTI_FRAME_NEWS:
         for (int i = 0; s->ranks != NULL && i < s->plan.count; i++)
             if (s->ranks[i].process > 0)
@@ -236,8 +254,8 @@ static void reap(tutti_station *s)
             }
 }
 
-/* What a rank has left of its own: whom it could not meet ("missing 2 3"), or why its group failed
- * ("verdict rank 2 …"). */
+/* What a rank says of its own: whom it could not meet ("missing 2 3"), why its group failed
+ * ("verdict rank 2 …"), or who keeps the roster of an open job ("keeper 0 4711"). */
 static void report_news(tutti_station *s, const tutti_station_rank *rank)
 {
     char text[8192], *state = NULL;
@@ -251,6 +269,8 @@ static void report_news(tutti_station *s, const tutti_station_rank *rank)
         else if (strncmp(line, "verdict ", 8) == 0)
             good =
                 tutti__frame_text(s->out, TUTTI_FRAME_VERDICT, "%d %.900s", rank->number, line + 8);
+        else if (strncmp(line, "keeper ", 7) == 0)
+            good = tutti__frame_text(s->out, TUTTI_FRAME_KEEPER, "%.60s", line + 7);
         s->lost = s->lost || !good;
     }
 }
@@ -288,9 +308,12 @@ static void wait_for_something(tutti_station *s, struct pollfd *polls)
     bool ending = false;
     for (int i = 0; s->ranks != NULL && i < s->plan.count; i++) {
         ending = ending || (s->ranks[i].ended && s->ranks[i].process > 0);
+        bool alive = s->ranks[i].process > 0;
         for (int stream = 0; stream < 2; stream++)
-            polls[count++] = (struct pollfd){
-                s->ranks[i].process > 0 ? s->ranks[i].output[stream] : -1, POLLIN, 0};
+            polls[count++] = (struct pollfd){alive ? s->ranks[i].output[stream] : -1, POLLIN, 0};
+        /* What it says while it runs matters in jobs with servers; else it is its last word. */
+        bool heard = alive && !s->ranks[i].ended && s->plan.ps > 0;
+        polls[count++] = (struct pollfd){heard ? s->ranks[i].news : -1, POLLIN, 0};
     }
     poll(polls, (nfds_t)count, ending ? 50 : TUTTI_STATION_BEAT_MS);
 }
@@ -313,14 +336,16 @@ static void watch(tutti_station *s, struct pollfd *polls)
         if (polls[1].revents != 0 && read(s->signals, &info, sizeof info) > 0 &&
             info.ssi_signo != SIGCHLD)
             s->lost = true;
-        for (int i = 0; had_ranks && i < 2 * s->plan.count; i++)
-            if (polls[2 + i].revents != 0)
-                read_output(s, &s->ranks[i / 2], i % 2);
+        for (int i = 0; had_ranks && i < 3 * s->plan.count; i++)
+            if (polls[2 + i].revents != 0 && i % 3 < 2)
+                read_output(s, &s->ranks[i / 3], i % 3);
+            else if (polls[2 + i].revents != 0)
+                report_news(s, &s->ranks[i / 3]);
         if (polls[0].revents != 0)
             read_launcher(s);
         reap(s);
         beat(s);
-        if (report_ended(s) == 0 && s->started)
+        if (report_ended(s) == 0 && s->started && (s->plan.ps == 0 || s->finish))
             return;
     }
 }
@@ -340,7 +365,7 @@ int tutti__station_work(int in, int out)
     signal(SIGINT, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     tutti__orphans_adopt();
-    struct pollfd *polls = calloc(2 + 2 * (size_t)TUTTI_MOST_RANKS, sizeof *polls);
+    struct pollfd *polls = calloc(2 + 3 * (size_t)TUTTI_MOST_RANKS, sizeof *polls);
     if (s.signals >= 0 && polls != NULL)
         watch(&s, polls);
     else

@@ -13,7 +13,8 @@ typedef struct tutti_station_rank {
     int status;    /* of waitpid */
     bool ended;    /* seen, its output perhaps not read to the end */
     int output[2]; /* we read its stdout and stderr; -1: at the end */
-    int news;      /* we write how others ended; rank 0 writes who is missing */
+    int news;      /* we write how others ended; ranks write who is missing, why they end, and who
+                      keeps an open roster */
 } tutti_station_rank;
 
 typedef struct tutti_station {
@@ -27,14 +28,15 @@ typedef struct tutti_station {
     char meeting[300];
     tutti_station_rank *ranks;
     bool started, lost;
+    bool finish; /* of a job with servers: no rank is started again */
 } tutti_station;
 
 /* The station's own process: tutti__station_run without its warden. */
 int tutti__station_work(int in, int out);
 
 /* Starts rank number `local` of this host and reports it; false with errno when that is not
- * possible. */
-bool tutti__station_start(tutti_station *s, int local);
+ * possible. `joins`: the job is there already, at s->meeting. */
+bool tutti__station_start(tutti_station *s, int local, bool joins);
 
 /* From now on this process is the parent of what its descendants leave behind; and ending all its
  * children, and theirs. */

@@ -36,15 +36,13 @@ static tutti_status kubernetes_resolve(const tutti_cluster_options *options, tut
     TUTTI_TRY(tutti__environment_int("TUTTI_PORT", 1, 65535, 4711, &port));
     TUTTI_TRY(job_name(name, sizeof name));
     const char *service = getenv("TUTTI_SERVICE");
+    TUTTI_TRY(tutti__cluster_flat_with_servers(cluster, (int)rank, (int)size));
     for (int r = 0; r < (int)size; r++) {
         const char *task = tutti__arena_format(&cluster->arena, "%s-%d.%s:%d", name, r,
                                                service != NULL ? service : "", (int)port);
-        if (task == NULL)
+        if (task == NULL || !tutti__cluster_place(cluster, r, task))
             return tutti_fail(TUTTI_NO_MEMORY, "no memory");
-        TUTTI_TRY(tutti__cluster_add(cluster, TUTTI_ROLE_WORKER, task));
     }
-    cluster->role = TUTTI_ROLE_WORKER;
-    cluster->index = (int)rank;
     return TUTTI_OK;
 }
 

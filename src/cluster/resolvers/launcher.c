@@ -12,13 +12,12 @@ static bool launcher_present(const tutti_cluster_options *options)
 static tutti_status launcher_resolve(const tutti_cluster_options *options, tutti_cluster *cluster)
 {
     TUTTI_UNUSED(options);
-    int64_t rank, size, ps, value;
+    int64_t rank, size, value;
     TUTTI_TRY(tutti__environment_need("TUTTI_RANK", "tutti run"));
     TUTTI_TRY(tutti__environment_need("TUTTI_SIZE", "tutti run"));
     TUTTI_TRY(tutti__environment_int("TUTTI_SIZE", 1, TUTTI_MOST_RANKS, 1, &size));
     TUTTI_TRY(tutti__environment_int("TUTTI_RANK", 0, size - 1, 0, &rank));
-    TUTTI_TRY(tutti__environment_int("TUTTI_PS", 0, size - 1, 0, &ps));
-    TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, (int)ps));
+    TUTTI_TRY(tutti__cluster_flat_with_servers(cluster, (int)rank, (int)size));
     TUTTI_TRY(tutti__environment_int("TUTTI_LOCAL_RANK", 0, size - 1, -1, &value));
     cluster->local_rank = (int)value;
     TUTTI_TRY(tutti__environment_int("TUTTI_LOCAL_SIZE", 1, size, 0, &value));
@@ -31,6 +30,8 @@ static tutti_status launcher_resolve(const tutti_cluster_options *options, tutti
     cluster->launcher_fd = (int)value;
     TUTTI_TRY(tutti__environment_int("TUTTI_LISTEN_FD", 3, INT32_MAX, -1, &value));
     cluster->listen_fd = (int)value;
+    TUTTI_TRY(tutti__environment_int("TUTTI_REJOIN", 0, 1, 0, &value));
+    cluster->rejoin = value == 1;
     cluster->meeting = tutti__arena_string(&cluster->arena, getenv("TUTTI_MEETING"));
     if (size > 1 && !tutti__environment_has("TUTTI_MEETING"))
         return tutti_fail(

@@ -159,7 +159,7 @@ static tutti_status mpi_resolve(const tutti_cluster_options *options, tutti_clus
     cluster->local_rank = (int)value;
     TUTTI_TRY(tutti__environment_int(family->local_size, 1, size, 0, &value));
     cluster->local_size = (int)value;
-    TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
+    TUTTI_TRY(tutti__cluster_flat_with_servers(cluster, (int)rank, (int)size));
     name_job(family, (int)size, cluster);
     return find_meeting(cluster, (int)rank, (int)size);
 }

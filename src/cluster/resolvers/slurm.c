@@ -136,13 +136,12 @@ static tutti_status slurm_place(void *context, const char *host)
     p->hosts++;
     if (p->first[0] == '\0')
         snprintf(p->first, sizeof p->first, "%s", host);
-    int count = next_count(p), size = (int)p->cluster->tasks[TUTTI_ROLE_WORKER].count;
-    for (int i = 0; i < count && p->placed < size; i++) {
-        const char *kept = tutti__arena_string(&p->cluster->arena, host);
-        if (kept == NULL)
+    int count = next_count(p);
+    int size =
+        (int)(p->cluster->tasks[TUTTI_ROLE_WORKER].count + p->cluster->tasks[TUTTI_ROLE_PS].count);
+    for (int i = 0; i < count && p->placed < size; i++)
+        if (!tutti__cluster_place(p->cluster, p->placed++, host))
             return tutti_fail(TUTTI_NO_MEMORY, "no memory");
-        p->cluster->tasks[TUTTI_ROLE_WORKER].data[p->placed++] = kept;
-    }
     return TUTTI_OK;
 }
 
@@ -157,7 +156,7 @@ static tutti_status slurm_resolve(const tutti_cluster_options *options, tutti_cl
     TUTTI_TRY(tutti__environment_int("SLURM_NODEID", 0, INT32_MAX, -1, &node));
     TUTTI_TRY(tutti__environment_int("SLURM_RESTART_COUNT", 0, INT32_MAX, 0, &value));
     cluster->epoch = (uint32_t)value;
-    TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
+    TUTTI_TRY(tutti__cluster_flat_with_servers(cluster, (int)rank, (int)size));
     const char *nodes = getenv("SLURM_STEP_NODELIST"), *spread = getenv("SLURM_DISTRIBUTION");
     if (nodes == NULL || *nodes == '\0')
         nodes = getenv("SLURM_JOB_NODELIST");

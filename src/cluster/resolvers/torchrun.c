@@ -52,7 +52,7 @@ static tutti_status torchrun_resolve(const tutti_cluster_options *options, tutti
     cluster->epoch = (uint32_t)value;
     if (store != NULL && strcasecmp(store, "true") == 0)
         port++;
-    TUTTI_TRY(tutti__cluster_flat(cluster, (int)rank, (int)size, 0));
+    TUTTI_TRY(tutti__cluster_flat_with_servers(cluster, (int)rank, (int)size));
     return tutti__cluster_meet(cluster, master != NULL ? master : "localhost", (int)port);
 }
 
