@@ -47,7 +47,7 @@ static bool is_sum(const buckets *b, const tutti_node *node)
     if (strcmp(node->op->name, "all_reduce_shards") == 0)
         return true;
     return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0 &&
-           tutti__int(node, "size") == b->spmd->replicas;
+           tutti__mesh_axes_span(b->spmd->layout->mesh, tutti__str(node, "axis"));
 }
 
 static void follow(buckets *b, const tutti_node *before, const tutti_node *after)

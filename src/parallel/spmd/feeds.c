@@ -11,6 +11,12 @@ bool tutti__spmd_shares_rows(const tutti_spmd *spmd)
            (tutti__spmd_batch_ranks(spmd) > 1 || spmd->shards > 0);
 }
 
+/* Processes. */
+static bool has_others(const tutti_spmd_rewrite *rewrite)
+{
+    return rewrite->spmd->local < rewrite->spmd->replicas;
+}
+
 /* `own` holds this process's rows of the node's output: this replica's part of them. */
 static tutti_status take_rows(tutti_spmd_rewrite *rewrite, tutti_node *node, int output,
                               tutti_edge own, tutti_rewritten *mark)
@@ -19,6 +25,10 @@ static tutti_status take_rows(tutti_spmd_rewrite *rewrite, tutti_node *node, int
     const tutti_type *type = tutti__edge_type(own);
     tutti_partition_spec rows_split = {0};
     int64_t first, rows;
+    if (!tutti__spmd_shares_rows(spmd) && !has_others(rewrite)) {
+        tutti__spmd_made(mark, output, &mark->specs[output], own);
+        return TUTTI_OK;
+    }
     tutti__spmd_own_rows(spmd, spmd->batch, &first, &rows);
     if (spmd->local > 1) {
         int64_t begin[TUTTI_MAX_RANK] = {rewrite->first - first}, end[TUTTI_MAX_RANK];
@@ -149,11 +159,6 @@ bool tutti__takes_batch(const tutti_node *node)
         known = known && tutti_type_is_static(&node->types[i]);
     }
     return marked && known;
-}
-
-static bool has_others(const tutti_spmd_rewrite *rewrite)
-{
-    return rewrite->spmd->local < rewrite->spmd->replicas;
 }
 
 static tutti_status queues_check(const tutti_spmd_rewrite *rewrite, const tutti_node *node)

@@ -146,11 +146,11 @@ static void finish(net *n)
     CHECK_OK(tutti_strategy_close(n->strategy));
 }
 
-static void check(tutti_strategy *strategy, wishes wish)
+static void check_batches(tutti_strategy *strategy, wishes wish, size_t count,
+                          const int64_t *batches)
 {
-    static const int64_t batches[] = {8, 12, 7, 1, 16};
     net one = start(NULL, (wishes){0}), many = start(strategy, wish);
-    for (size_t i = 0; i < TUTTI_COUNT(batches); i++) {
+    for (size_t i = 0; i < count; i++) {
         double a = train(&one, batches[i]), b = train(&many, batches[i]);
         CHECK_NEAR(a, b, 1e-12 * fabs(a));
         for (int w = 0; w < WEIGHTS; w++) {
@@ -167,6 +167,12 @@ static void check(tutti_strategy *strategy, wishes wish)
     finish(&many);
 }
 
+static void check(tutti_strategy *strategy, wishes wish)
+{
+    static const int64_t batches[] = {8, 12, 7, 1, 16};
+    check_batches(strategy, wish, TUTTI_COUNT(batches), batches);
+}
+
 #define FOUR "cpu:0,cpu:1,cpu:2,cpu:3"
 
 TUTTI_TEST(mesh_of_two_data_axes_equals_one_device)
@@ -178,4 +184,49 @@ TUTTI_TEST(mesh_of_two_data_axes_equals_one_device)
     check(tutti_strategy_mirrored(.devices = FOUR, .mesh = "host=2,data=2"), (wishes){0});
     check(tutti_strategy_mirrored(.devices = FOUR, .mesh = "host=2,data=2", .deterministic = true),
           (wishes){0});
+}
+
+/* Along some axes of the mesh devices of one process meet by themselves: blocks of one size. */
+static void check_even(tutti_strategy *strategy, wishes wish)
+{
+    static const int64_t batches[] = {8, 12, 1, 16};
+    check_batches(strategy, wish, TUTTI_COUNT(batches), batches);
+}
+
+TUTTI_TEST(mesh_whose_batch_lies_along_some_axes_equals_one_device)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "8"));
+    check_even(tutti_strategy_mirrored(.devices = FOUR, .mesh = "host=2,data=2",
+                                       .layout = "batch:host"),
+               (wishes){0});
+    check_even(tutti_strategy_mirrored(.devices = FOUR, .mesh = "host=2,data=2",
+                                       .layout = "batch:data*host"),
+               (wishes){0});
+    check_even(tutti_strategy_mirrored(.devices = FOUR ",cpu:4,cpu:5,cpu:6,cpu:7",
+                                       .mesh = "host=2,spare=2,data=2",
+                                       .layout = "batch:host*data"),
+               (wishes){0});
+}
+
+TUTTI_TEST(mesh_constraints_cut_hidden_values_and_weights)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "8"));
+    static const wishes some[] = {
+        {.hidden = "batch,hidden"},
+        {.hidden = "batch,hidden", .kernel = "-,hidden", .bias = "-,hidden", .other = "hidden,-"},
+        {.kernel = "-,model"},
+        {.hidden = "data,-", .other = "model,-"},
+        {.kernel = "embed,hidden"},
+    };
+    for (size_t i = 0; i < TUTTI_COUNT(some); i++)
+        check_even(tutti_strategy_mirrored(.devices = FOUR, .mesh = "data=2,model=2",
+                                           .layout = "batch:data; hidden:model"),
+                   some[i]);
+    check_even(tutti_strategy_mirrored(.devices = FOUR ",cpu:4,cpu:5,cpu:6,cpu:7",
+                                       .mesh = "data=2,model=4",
+                                       .layout = "batch:data; hidden:model"),
+               some[1]);
+    check_even(tutti_strategy_mirrored(.devices = FOUR, .mesh = "model=4",
+                                       .layout = "hidden:model"),
+               some[1]);
 }
