@@ -7,6 +7,36 @@
 
 /* ---- new nodes ---- */
 
+/* `ways` may be NULL. */
+static tutti_status claim(tutti_spmd_rewrite *rewrite, tutti_node *node, const tutti_node *job,
+                          bool copy, const tutti_split *const *ways)
+{
+    tutti_claim *made = tutti__arena_take(rewrite->scratch, sizeof *made);
+    if (!made)
+        return tutti__spmd_no_memory();
+    *made = (tutti_claim){
+        .job = job, .copy = copy, .rule = tutti__rewritten(job)->rule, .replica = rewrite->replica};
+    for (int a = 0; ways && a < rewrite->spmd->layout->count; a++) {
+        tutti_split *way = ways[a] ? tutti__arena_take(rewrite->scratch, sizeof *way) : NULL;
+        if (ways[a] && !way)
+            return tutti__spmd_no_memory();
+        if (way)
+            *way = *ways[a];
+        made->ways[a] = way;
+    }
+    node->scratch = made;
+    return TUTTI_OK;
+}
+
+void tutti__spmd_claim_slice(tutti_node *node, int axes, int dimension, int64_t size)
+{
+    tutti_claim *made = node->scratch;
+    made->slices = true;
+    made->axes = axes;
+    made->dimension = dimension;
+    made->size = size;
+}
+
 static tutti_status enter(tutti_spmd_rewrite *rewrite, const tutti_node *like, tutti_node *node)
 {
     node->id = (uint32_t)rewrite->to->nodes.count;
@@ -35,7 +65,8 @@ tutti_status tutti__spmd_add(tutti_spmd_rewrite *rewrite, const tutti_node *like
     if (!node->origin || !node->device)
         return tutti__spmd_no_memory();
     *ret = node;
-    return TUTTI_OK;
+    bool cut = strcmp(op, "segmented") == 0;
+    return claim(rewrite, node, like, false, cut ? tutti__rewritten(like)->ways : NULL);
 }
 
 tutti_attr *tutti__spmd_attr(tutti_node *node, const char *name)
@@ -185,5 +216,5 @@ tutti_status tutti__spmd_copy(tutti_spmd_rewrite *rewrite, const tutti_node *nod
         TUTTI_TRY(tutti__node_infer_known(copy, copy->types));
     TUTTI_TRY(enter(rewrite, node, copy));
     *ret = copy;
-    return TUTTI_OK;
+    return claim(rewrite, copy, node, true, ways);
 }

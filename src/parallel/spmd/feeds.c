@@ -38,6 +38,7 @@ static tutti_status take_rows(tutti_spmd_rewrite *rewrite, tutti_node *node, int
                               TUTTI_INTS("end", type->rank, end)};
         tutti_node *slice;
         TUTTI_TRY(tutti__spmd_add(rewrite, node, "slice", 1, &own, 2, attrs, &slice));
+        tutti__spmd_claim_slice(slice, spmd->layout->batch, 0, 0);
         own = (tutti_edge){slice, 0};
     }
     rows_split.along[spmd->layout->batch].kind = TUTTI_SPLIT;

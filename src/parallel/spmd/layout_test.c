@@ -196,9 +196,9 @@ static void check_even(tutti_strategy *strategy, wishes wish)
 TUTTI_TEST(mesh_whose_batch_lies_along_some_axes_equals_one_device)
 {
     CHECK_OK(tutti__param_set("CPU_DEVICES", "8"));
-    check_even(tutti_strategy_mirrored(.devices = FOUR, .mesh = "host=2,data=2",
-                                       .layout = "batch:host"),
-               (wishes){0});
+    check_even(
+        tutti_strategy_mirrored(.devices = FOUR, .mesh = "host=2,data=2", .layout = "batch:host"),
+        (wishes){0});
     check_even(tutti_strategy_mirrored(.devices = FOUR, .mesh = "host=2,data=2",
                                        .layout = "batch:data*host"),
                (wishes){0});
@@ -226,7 +226,7 @@ TUTTI_TEST(mesh_constraints_cut_hidden_values_and_weights)
                                        .mesh = "data=2,model=4",
                                        .layout = "batch:data; hidden:model"),
                some[1]);
-    check_even(tutti_strategy_mirrored(.devices = FOUR, .mesh = "model=4",
-                                       .layout = "hidden:model"),
-               some[1]);
+    check_even(
+        tutti_strategy_mirrored(.devices = FOUR, .mesh = "model=4", .layout = "hidden:model"),
+        some[1]);
 }

@@ -194,12 +194,14 @@ static tutti_status slice(tutti_spmd_rewrite *rewrite, tutti_edge edge,
     tutti__spmd_box(rewrite, spec, type, inner, size);
     for (int i = 0; i < type->rank; i++)
         end[i] = end[i] < 0 ? INT64_MAX : end[i]; /* all that there are */
+    int64_t before_size = end[d];
     begin[d] = inner[d] - outer[d];
     end[d] = begin[d] + size[d];
     tutti_attr attrs[] = {TUTTI_INTS("begin", type->rank, begin),
                           TUTTI_INTS("end", type->rank, end)};
     tutti_node *node;
     TUTTI_TRY(tutti__spmd_add(rewrite, edge.node, "slice", 1, &from, 2, attrs, &node));
+    tutti__spmd_claim_slice(node, axes, d, before_size);
     *ret = (tutti_edge){node, 0};
     return TUTTI_OK;
 }

@@ -68,6 +68,19 @@ typedef struct tutti_spmd_rewrite {
     tutti_arena *scratch;
 } tutti_spmd_rewrite;
 
+/* node->scratch of the result's nodes while it is made: what the rewrite says that they are, for
+ * verify.c. Buckets have none. */
+typedef struct tutti_claim {
+    const tutti_node *job; /* the node of the job that it stands for, or beside */
+    bool copy;             /* it does the job's node's work; else it was put in */
+    tutti_rewrite_rule rule;
+    const tutti_split *ways[TUTTI_MESH_AXES];
+    int replica;
+    bool slices; /* takes the rank's block along `axes` of a dimension that has `size` */
+    int axes, dimension;
+    int64_t size;
+} tutti_claim;
+
 static inline tutti_rewritten *tutti__rewritten(const tutti_node *node)
 {
     return node->scratch;
@@ -153,6 +166,18 @@ tutti_attr *tutti__spmd_attr(tutti_node *node, const char *name);
 /* Cuts the sizes among the attributes of a copy, and places its random numbers. */
 tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
                                    const tutti_split *const *ways, tutti_node *copy);
+
+/* Says of a node that was added that it takes the block of its rank. */
+void tutti__spmd_claim_slice(tutti_node *node, int axes, int dimension, int64_t size);
+
+/* ---- spmd.c ---- */
+/* The graph, not yet verified; its nodes' scratch holds claims, which lie in the arena. */
+tutti_status tutti__spmd_make(tutti_graph *job, const tutti_spmd *spmd, tutti_arena *scratch,
+                              tutti_graph **ret);
+
+/* ---- verify.c ---- */
+/* INTERNAL names a node that does not compute its part of what the job asks for. */
+tutti_status tutti__spmd_verify(const tutti_graph *graph, const tutti_spmd *spmd);
 
 /* ---- partial.c ---- */
 /* Whether what goes in partial along axes comes out so. */

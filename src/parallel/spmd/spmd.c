@@ -177,18 +177,16 @@ static tutti_status take_turns(tutti_graph *graph, const tutti_spmd *spmd)
     return tutti__graph_sort(graph);
 }
 
-tutti_status tutti__spmd_rewrite(tutti_graph *job, const tutti_spmd *spmd, tutti_graph **ret)
+tutti_status tutti__spmd_make(tutti_graph *job, const tutti_spmd *spmd, tutti_arena *scratch,
+                              tutti_graph **ret)
 {
     tutti_graph *to;
     TUTTI_TRY(tutti_graph_create(&to));
     to->trace = true;
-    tutti_status status;
     size_t node_count = job->nodes.count;
-    tutti_arena scratch = {0};
-    status = tutti__spmd_propagate(job, spmd, &scratch);
+    tutti_status status = tutti__spmd_propagate(job, spmd, scratch);
     for (int i = 0; status == TUTTI_OK && i < spmd->local; i++)
-        status = rewrite_replica(job, node_count, spmd, i, &scratch, to);
-    tutti__arena_free(&scratch);
+        status = rewrite_replica(job, node_count, spmd, i, scratch, to);
     if (status == TUTTI_OK)
         status = tutti__graph_prune(to);
     if (status == TUTTI_OK && spmd->local < spmd->replicas)
@@ -197,6 +195,23 @@ tutti_status tutti__spmd_rewrite(tutti_graph *job, const tutti_spmd *spmd, tutti
         status = tutti__spmd_buckets(to, spmd);
     if (status == TUTTI_OK && spmd->local > 1)
         status = take_turns(to, spmd);
+    if (status == TUTTI_OK)
+        *ret = to;
+    else
+        tutti_graph_destroy(to);
+    return status;
+}
+
+tutti_status tutti__spmd_rewrite(tutti_graph *job, const tutti_spmd *spmd, tutti_graph **ret)
+{
+    tutti_arena scratch = {0};
+    tutti_graph *to = NULL;
+    tutti_status status = tutti__spmd_make(job, spmd, &scratch, &to);
+    if (status == TUTTI_OK)
+        status = tutti__spmd_verify(to, spmd);
+    for (size_t n = 0; to && n < to->nodes.count; n++)
+        to->nodes.data[n]->scratch = NULL;
+    tutti__arena_free(&scratch);
     if (status == TUTTI_OK)
         *ret = to;
     else
