@@ -411,17 +411,22 @@ static tutti_status constrain_axis(const tutti_spmd *spmd, const tutti_node *nod
                  (long long)(axes == spmd->layout->batch ? spmd->batch : all->size), all->name);
         return refuse_constraint(node, output, why);
     }
-    for (int other = 0; other < spmd->layout->count; other++)
-        if (other != axes && spec->along[other].kind == TUTTI_SPLIT &&
-            spec->along[other].dimension == shard->dimension &&
-            !divides_twice(spmd, axes, other, size)) {
-            snprintf(why, sizeof why,
-                     "dimension %d of %lld does not divide by the %d ranks along '%s' times the %d "
-                     "along '%s'",
-                     shard->dimension, (long long)size, spmd->layout->axes[other].size,
-                     spmd->layout->axes[other].name, all->size, all->name);
-            return refuse_constraint(node, output, why);
+    for (int other = 0; other < spmd->layout->count; other++) {
+        if (other == axes || spec->along[other].kind != TUTTI_SPLIT ||
+            spec->along[other].dimension != shard->dimension ||
+            divides_twice(spmd, axes, other, size))
+            continue;
+        if (!given[other]) { /* what follows from elsewhere gives way */
+            memset(&spec->along[other], 0, sizeof spec->along[other]);
+            continue;
         }
+        snprintf(why, sizeof why,
+                 "dimension %d of %lld does not divide by the %d ranks along '%s' times the %d "
+                 "along '%s'",
+                 shard->dimension, (long long)size, spmd->layout->axes[other].size,
+                 spmd->layout->axes[other].name, all->size, all->name);
+        return refuse_constraint(node, output, why);
+    }
     given[axes] = 1;
     spec->along[axes].kind = TUTTI_SPLIT;
     spec->along[axes].dimension = (int8_t)shard->dimension;
