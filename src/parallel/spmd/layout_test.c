@@ -230,3 +230,54 @@ TUTTI_TEST(mesh_constraints_cut_hidden_values_and_weights)
         tutti_strategy_mirrored(.devices = FOUR, .mesh = "model=4", .layout = "hidden:model"),
         some[1]);
 }
+
+/* ---- what cannot be ---- */
+
+#define REFUSED(part, ...)                                                                         \
+    refuse_strategy(tutti_strategy_mirrored(.devices = FOUR, __VA_ARGS__), part)
+
+static void refuse_strategy(tutti_strategy *strategy, const char *part)
+{
+    CHECK(tutti_strategy_check(strategy) != TUTTI_OK);
+    CHECK_CONTAINS(tutti_error_message(), part);
+    CHECK_OK(tutti_strategy_close(strategy));
+}
+
+TUTTI_TEST(mesh_that_cannot_be_is_refused_with_the_numbers)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "4"));
+    REFUSED("the mesh 'data=2,model=3' has places for 6 devices, and 4 are named",
+            .mesh = "data=2,model=3");
+    REFUSED("the mesh data=2,model=2 has no axis 'host'", .mesh = "data=2,model=2",
+            .layout = "batch:host");
+    REFUSED("no dimension is called 'rows'", .mesh = "data=4", .layout = "rows:data");
+    REFUSED("the mesh batch=4 has no axis 'data'; give it one: --mesh", .layout = "batch:data");
+    REFUSED("deterministic mode cuts the batch along all axes", .mesh = "data=2,model=2",
+            .layout = "batch:data", .deterministic = true);
+}
+
+static void refuse_constraint(wishes wish, const char *part)
+{
+    net n = start(tutti_strategy_mirrored(.devices = FOUR, .mesh = "data=2,model=2",
+                                          .layout = "batch:data; hidden:model; embed:model"),
+                  wish);
+    tutti_tensor *x = numbers(4, INPUTS, 0), *y, *loss;
+    CHECK_OK(tutti_tensor_create(TUTTI_I32, 1, (int64_t[]){4}, &y));
+    CHECK(tutti_run(n.session, .feed = TUTTI_FEED({n.x, x}, {n.y, y}),
+                    .fetch = TUTTI_FETCH({n.loss, &loss}), .target = n.step) != TUTTI_OK);
+    CHECK_CONTAINS(tutti_error_message(), part);
+    CHECK_CONTAINS(tutti_error_message(), "layout_test.c:");
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    finish(&n);
+}
+
+TUTTI_TEST(constraint_that_cannot_be_is_refused_with_the_line)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "4"));
+    refuse_constraint((wishes){.kernel = "embed,hidden"},
+                      "dimensions 0 and 1 both lie along 'model'");
+    refuse_constraint((wishes){.bias = "hidden,-"}, "dimension 0 has 1 for the 2 ranks along");
+    refuse_constraint((wishes){.kernel = "data,-"}, "which is no multiple of the batch of 4");
+    refuse_constraint((wishes){.kernel = "-,pipe"}, "the mesh data=2,model=2 has no axis 'pipe'");
+}
