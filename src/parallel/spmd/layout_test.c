@@ -277,7 +277,7 @@ TUTTI_TEST(constraint_that_cannot_be_is_refused_with_the_line)
     CHECK_OK(tutti__param_set("CPU_DEVICES", "4"));
     refuse_constraint((wishes){.kernel = "embed,hidden"},
                       "dimensions 0 and 1 both lie along 'model'");
-    refuse_constraint((wishes){.bias = "hidden,-"}, "dimension 0 has 1 for the 2 ranks along");
+    refuse_constraint((wishes){.bias = "model,-"}, "dimension 0 has 1 for the 2 ranks along");
     refuse_constraint((wishes){.kernel = "data,-"}, "which is no multiple of the batch of 4");
     refuse_constraint((wishes){.kernel = "-,pipe"}, "the mesh data=2,model=2 has no axis 'pipe'");
 }

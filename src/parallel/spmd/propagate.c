@@ -395,6 +395,9 @@ static tutti_status constrain_axis(const tutti_spmd *spmd, const tutti_node *nod
         return no_such_axis(spmd, node, output, shard->axis);
     if (axes < 0 || (axes == spmd->layout->batch && !tutti__spmd_shares_rows(spmd)))
         return TUTTI_OK; /* the layout has no rule for it, or there is nothing to share */
+    if (axes != spmd->layout->batch && tutti__is_dimension_name(shard->axis) &&
+        !tutti__spmd_divides(spmd, axes, size))
+        return TUTTI_OK; /* shorter than the axis: it stays replicated */
     const tutti_axis_set *all = &spmd->layout->axes[axes];
     if (given[axes] && spec->along[axes].dimension != shard->dimension) {
         snprintf(why, sizeof why,
