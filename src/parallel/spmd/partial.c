@@ -215,6 +215,10 @@ static int meetings_of(const tutti_node *node, uint8_t *seen)
     }
     for (int i = 0; i < node->input_count; i++)
         count += meetings_of(node->inputs[i].node, seen);
+    /* What was left out along another axis waits by control edges. */
+    const tutti_claim *claim = node->scratch;
+    for (int i = 0; claim && !claim->copy && i < node->control_count; i++)
+        count += meetings_of(node->controls[i], seen);
     return count;
 }
 
