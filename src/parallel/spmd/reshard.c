@@ -316,6 +316,7 @@ static reshard_kind to_split(const tutti_spmd_rewrite *rewrite, tutti_edge edge,
     before->along[axes].dimension = 0;
     if (axes == spmd->layout->batch || shares_dimension(spmd, spec, axes, d) ||
         shares_dimension(spmd, made, axes, made->along[axes].dimension) ||
+        shares_dimension(spmd, spec, axes, made->along[axes].dimension) ||
         outer_changes(spmd, made, spec, axes) || !is_even(rewrite, edge, spec, axes, d))
         return SLICE;
     if (from == TUTTI_PARTIAL || from == TUTTI_SPLIT)
