@@ -146,6 +146,7 @@ typedef struct tutti_weight_options {
                                 quarter: of an lstm's bias); default "glorot_uniform" */
     const char *regularizer; /* "l1(0.01)" "l2(0.01)" "l1_l2(0.01,0.01)" "orthogonal(0.01)"; none */
     const char *constraint; /* "max_norm(2)" "unit_norm" "non_negative" "min_max_norm(0,1)"; none */
+    const char *sharding; /* names of its dimensions or mesh axes, "embed,hidden": tutti_sharded */
     bool not_trainable;
     bool full_precision; /* stays f32 where the model computes in less */
 } tutti_weight_options;

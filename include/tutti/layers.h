@@ -40,6 +40,7 @@ typedef struct tutti_dense_settings {
     const char *kernel_initializer, *bias_initializer; /* "glorot_uniform", "zeros" */
     const char *kernel_regularizer, *bias_regularizer;
     const char *kernel_constraint, *bias_constraint;
+    const char *sharding; /* of the kernel, "embed,hidden" or mesh axes: see tutti_sharded */
 } tutti_dense_settings;
 #define tutti_dense(...)                                                                           \
     tutti_layer_make("dense", TUTTI_OPTIONS(tutti_dense_settings, .units = __VA_ARGS__))

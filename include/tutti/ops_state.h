@@ -51,6 +51,15 @@ TUTTI_API tutti_sym tutti_identity(tutti_sym x);
 TUTTI_API tutti_sym tutti_stop_gradient(tutti_sym x);
 #define tutti_stop_gradient(...) TUTTI_AT(tutti_stop_gradient(__VA_ARGS__))
 
+/* How x is to lie over the mesh of the strategy that the graph is run under: for each dimension "-"
+ * or what cuts it, "batch,-,model" or "host*data,-". Names are those of mesh axes (--mesh) or of
+ * dimensions for which the layout has a rule (--layout): batch, sequence, embed, hidden, heads,
+ * vocab, channels, expert; one without a rule, or without a mesh, asks for nothing. Of a variable
+ * it is asked of its value, wherever that is read. The result is the same without it, but for
+ * rounding; it changes who computes it. Returns x. */
+TUTTI_API tutti_sym tutti_sharded(tutti_sym x, const char *sharding);
+#define tutti_sharded(...) TUTTI_AT(tutti_sharded(__VA_ARGS__))
+
 /* ---- initial values ---- */
 
 typedef enum tutti_init_kind {

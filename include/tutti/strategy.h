@@ -49,6 +49,10 @@ typedef struct tutti_strategy_options {
                            table; NULL or "auto": whichever moves fewer bytes */
     int64_t memory_limit; /* bytes of each device whose name says no other; 0: none. A program whose
                              values and variables need more is refused before it runs */
+    const char *mesh;   /* the job's devices in a grid with named axes, "host=2,data=4", process by
+                           process; NULL: one axis, "batch" */
+    const char *layout; /* which axes cut which dimensions, the outermost first: "batch:host*data";
+                           NULL: all of them cut the batch */
 } tutti_strategy_options;
 
 /* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage", or "auto", which

@@ -37,6 +37,8 @@ static const struct flag {
      "one_device, mirrored, multi_worker_mirrored, central_storage; by\n"
      "                         default by the devices and the job's workers; auto: by a forecast"},
     {"devices", "LIST", "devices of the strategy: cpu:0,cpu:1"},
+    {"mesh", "AXES", "the job's devices in a grid with named axes: host=2,data=4"},
+    {"layout", "RULES", "which axes cut which dimensions: batch:host*data; default all the batch"},
     {"precision", "P", "f32, bf16 or f16; default f32", TEXT, 0, 0, "f32|bf16|f16"},
     {"deterministic", NULL, "the same bits for any cut of the batch; slower on some machines"},
     {"inspect", "NAMES", "prints values of a step and outputs of layers; patterns: 'body/*,h?'"},

@@ -24,6 +24,8 @@ static const char usage[] =
     "  --strategy NAME        one_device, mirrored, multi_worker_mirrored, central_storage; by\n"
     "                         default by the devices and the job's workers; auto: by a forecast\n"
     "  --devices LIST         the strategy's: cpu:0,cpu:1 or cpu:*\n"
+    "  --mesh AXES            the devices in a grid with named axes: host=2,data=4\n"
+    "  --layout RULES         which axes cut which dimensions: batch:host*data\n"
     "  --deterministic        the same bits for any number of workers\n"
     "  --inspect NAMES        prints values of a step and outputs of layers: 'body/*,h?'\n"
     "  --inspect-every N      at the first and each N-th step; default 100\n"

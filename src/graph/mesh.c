@@ -165,6 +165,39 @@ int tutti__mesh_rank(const tutti_mesh *mesh, int place, int axis, int *ret_first
     return rank;
 }
 
+bool tutti__mesh_axes_rank(const tutti_mesh *mesh, int place, const char *axes, int *ret_rank,
+                           int *ret_size, int *ret_first)
+{
+    char name[sizeof mesh->axes[0].name];
+    int rank = 0, size = 1, first = place;
+    for (const char *at = axes; *at;) {
+        size_t length = strcspn(at, "*");
+        if (length >= sizeof name)
+            return false;
+        memcpy(name, at, length);
+        name[length] = 0;
+        int axis = tutti__mesh_axis(mesh, name);
+        if (axis < 0)
+            return false;
+        rank = rank * mesh->axes[axis].size + tutti__mesh_rank(mesh, first, axis, &first);
+        size *= mesh->axes[axis].size;
+        at += length + (at[length] == '*');
+    }
+    *ret_rank = rank;
+    *ret_size = size;
+    *ret_first = first;
+    return true;
+}
+
+bool tutti__mesh_axes_span(const tutti_mesh *mesh, const char *axes)
+{
+    int rank, size, first;
+    for (int place = 0; place < mesh->device_count; place++)
+        if (!tutti__mesh_axes_rank(mesh, place, axes, &rank, &size, &first) || rank != place)
+            return false;
+    return true;
+}
+
 void tutti__mesh_print(tutti_text *out, const tutti_mesh *mesh)
 {
     for (int i = 0; i < mesh->axis_count; i++)

@@ -30,6 +30,12 @@ int tutti__mesh_find(const tutti_mesh *mesh, const char *device);
 /* The rank of a place along an axis, and the place of rank 0 of its group: the devices that differ
  * along this axis only. */
 int tutti__mesh_rank(const tutti_mesh *mesh, int place, int axis, int *ret_first);
+/* The same along several axes, "host*data", the first of which moves slowest, and how many ranks
+ * there are; false: the mesh lacks one of them. */
+bool tutti__mesh_axes_rank(const tutti_mesh *mesh, int place, const char *axes, int *ret_rank,
+                           int *ret_size, int *ret_first);
+/* Whether a rank along these axes is a place of the mesh: they are all of them, in its order. */
+bool tutti__mesh_axes_span(const tutti_mesh *mesh, const char *axes);
 /* "data=2,model=4", appended. */
 void tutti__mesh_print(tutti_text *out, const tutti_mesh *mesh);
 
@@ -50,6 +56,8 @@ void tutti__sharding_print(tutti_text *out, const tutti_sharding *sharding, int 
 /* Whether they say the same: axes along which a value is replicated need not be named, and of two
  * axes it matters which comes first only where both cut one dimension. NULL: replicated. */
 bool tutti__sharding_equal(const tutti_sharding *a, const tutti_sharding *b);
+/* Says of a value how it lies; the sharding must live as long as the graph. Returns the symbol. */
+tutti_sym tutti__sharding_mark(tutti_sym value, const tutti_sharding *sharding);
 /* The part of a value that the device at a place of the mesh has: its sizes, and where it begins.
  * A dimension of n is cut at floor(i n / N), unevenly if need be. INVALID names an axis that the
  * mesh lacks. */

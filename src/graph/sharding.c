@@ -6,6 +6,7 @@
 
 #include "base/container.h"
 #include "graph/mesh.h"
+#include "tutti/ops_state.h"
 
 static const char *const reductions[] = {[TUTTI_SUM] = "sum",
                                          [TUTTI_MEAN] = "mean",
@@ -143,6 +144,59 @@ tutti_status tutti__sharding_parse(const char *text, int rank, const tutti_mesh 
     memcpy(shards, r.shards, count * sizeof *shards);
     *ret = (tutti_sharding){r.count, shards};
     return TUTTI_OK;
+}
+
+/* ---- marking ---- */
+
+/* Handles of a trace outlive the step. */
+static tutti_arena *arena_of(tutti_sym value)
+{
+    tutti_graph *graph = value.node->graph;
+    return graph->lasting && value.node->types[value.index].handle ? graph->lasting : &graph->arena;
+}
+
+tutti_sym tutti__sharding_mark(tutti_sym value, const tutti_sharding *sharding)
+{
+    tutti_graph *graph = value.node->graph;
+    const tutti_sharding **all = value.node->shardings;
+    size_t outputs = (size_t)value.node->output_count;
+    if (all && tutti__sharding_equal(all[value.index], sharding))
+        return value;
+    if (!all && (all = tutti__arena_array(arena_of(value), outputs, sizeof *all)))
+        memset((void *)all, 0, outputs * sizeof *all);
+    if (!all)
+        return tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for a sharding");
+    all[value.index] = sharding;
+    value.node->shardings = all;
+    graph->version++;
+    return value;
+}
+
+tutti_sym(tutti_sharded)(tutti_sym x, const char *sharding)
+{
+    if (!x.node || tutti__sym_usable(x.node->graph, x, "tutti_sharded's value", -1) != TUTTI_OK)
+        return x;
+    tutti_graph *graph = x.node->graph;
+    bool brackets = sharding && sharding[0] == '[';
+    tutti_arena *arena = arena_of(x);
+    if (arena == graph->lasting && x.node->shardings && x.node->shardings[x.index])
+        return x; /* a weight that is used again: it is marked once */
+    const char *text =
+        tutti__arena_format(arena, brackets ? "%s" : "[%s]", sharding ? sharding : "");
+    tutti_sharding *parsed = tutti__arena_take(arena, sizeof *parsed);
+    if (!text || !parsed)
+        return tutti__poison(graph, TUTTI_NO_MEMORY, "no memory for a sharding");
+    tutti_status status =
+        tutti__sharding_parse(text, x.node->types[x.index].rank, NULL, arena, parsed);
+    for (int i = 0; status == TUTTI_OK && i < parsed->count; i++)
+        if (parsed->shards[i].kind != TUTTI_SPLIT)
+            status = tutti_fail(TUTTI_INVALID,
+                                "sharding '%s': a value is constrained to be split along its "
+                                "dimensions, and partial or varying follows from what makes it",
+                                text);
+    if (status != TUTTI_OK)
+        return tutti__poison(graph, status, "'%s': %s", x.node->name, tutti_error_message());
+    return tutti__sharding_mark(x, parsed);
 }
 
 /* ---- printing ---- */

@@ -11,6 +11,8 @@ enum { MAX_SLOTS = TUTTI_SPLIT_SLOTS, MAX_WAYS = 64, MAX_PIECES = 3 };
 typedef struct tutti_split_trial {
     const tutti_sample *sample;
     const tutti_split *way;
+    int way_count; /* of `ways`, along which each piece is cut once more; 0: it is not */
+    const tutti_split *ways;
     int pieces;
     int64_t unit;         /* the smallest size that is cut */
     tutti_tensor **whole; /* the uncut outputs */
@@ -149,6 +151,49 @@ static tutti_status cut_attrs(const tutti_split_trial *cut, int piece, tutti_att
     return TUTTI_OK;
 }
 
+static tutti_status check_cut(tutti_split_trial *cut);
+static void find_unit(tutti_split_trial *cut);
+static bool is_large_enough(const tutti_split_trial *cut);
+
+static tutti_status check_again_with(tutti_split_trial *cut, int piece, tutti_tensor **inputs,
+                                     tutti_attr *attrs)
+{
+    tutti_sample sample = *cut->sample;
+    tutti_type types[MAX_SLOTS];
+    for (int i = 0; i < sample.input_count; i++) {
+        types[i] = *tutti_tensor_type(inputs[i]);
+        types[i].handle = sample.types[i].handle;
+    }
+    sample.values = inputs;
+    sample.types = types;
+    sample.attrs = attrs;
+    for (int w = 0; w < cut->way_count; w++) {
+        tutti_split_trial again = {
+            .sample = &sample, .way = &cut->ways[w], .pieces = 2, .whole = cut->outputs[piece]};
+        snprintf(again.what, sizeof again.what, "%s, piece %d, then way %d", cut->what, piece, w);
+        if (!is_large_enough(&again))
+            continue;
+        find_unit(&again);
+        TUTTI_TRY(check_cut(&again));
+    }
+    return TUTTI_OK;
+}
+
+/* Cuts a piece in every way once more, as along a second axis of a mesh. Its inputs are cut anew:
+ * the run has updated handles. */
+static tutti_status check_again(tutti_split_trial *cut, int piece, tutti_attr *attrs)
+{
+    tutti_tensor *inputs[MAX_SLOTS] = {0};
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; status == TUTTI_OK && i < cut->sample->input_count; i++)
+        status = cut_input(cut, i, piece, &inputs[i]);
+    if (status == TUTTI_OK)
+        status = check_again_with(cut, piece, inputs, attrs);
+    for (int i = 0; i < cut->sample->input_count; i++)
+        tutti_tensor_release(inputs[i]);
+    return status;
+}
+
 static tutti_status split_check_run_piece(tutti_split_trial *cut, int piece)
 {
     tutti_tensor *inputs[MAX_SLOTS] = {0};
@@ -162,6 +207,8 @@ static tutti_status split_check_run_piece(tutti_split_trial *cut, int piece)
         if (status != TUTTI_OK)
             tutti__error_prefix(status, "%s: piece %d", cut->what, piece);
     }
+    if (status == TUTTI_OK && cut->way_count > 0)
+        status = check_again(cut, piece, attrs);
     for (int i = 0; i < cut->sample->input_count; i++)
         tutti_tensor_release(inputs[i]);
     return status;
@@ -266,6 +313,10 @@ static tutti_status check_ways(const tutti_sample *sample, tutti_tensor **whole,
                 continue;
             find_unit(&cut);
             TUTTI_TRY(check_cut(&cut));
+            cut.ways = ways;
+            cut.way_count = pieces > 2 ? 0 : count < MAX_WAYS ? count : MAX_WAYS;
+            if (cut.way_count > 0)
+                TUTTI_TRY(check_cut(&cut));
             ++*ret_cuts;
         }
     return TUTTI_OK;

@@ -1,6 +1,8 @@
 /* build.c: the steps of a recipe, one after the other. */
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "builder.h"
 
 enum { OF_RECIPE = 1, OF_STEP, OF_START };
@@ -85,6 +87,27 @@ static tutti_sym kept_small(builder *b, tutti_sym x)
     return x;
 }
 
+/* One or two dimensions, but for the batch, each split along its own axes where the layout has
+ * them. */
+static tutti_sym sharded_at_random(builder *b, tutti_sym x, int step)
+{
+    draws d = draws_of(b->recipe.seed, OF_STEP, 2000 + (uint64_t)step);
+    const char *names[5] = {"-", "-", "-", "-", "-"};
+    char text[64] = "";
+    if (!b->sharded || rank_of(x) < 1 || rank_of(x) > 5 || draw_below(&d, 2) == 0)
+        return x;
+    for (int i = 0; i < 2; i++) {
+        int axis = draw_below(&d, rank_of(x));
+        if (axis >= first_axis(b) && dim_of(x, axis) >= 4 && names[axis][0] == '-')
+            names[axis] = i == 0 ? "hidden" : "heads";
+    }
+    for (int axis = 0; axis < rank_of(x); axis++) {
+        strcat(text, axis > 0 ? "," : "");
+        strcat(text, names[axis]);
+    }
+    return tutti_sharded(x, text);
+}
+
 static void build_step(builder *b, int step, const int *favour)
 {
     b->step = step;
@@ -105,7 +128,8 @@ static void build_step(builder *b, int step, const int *favour)
     draws place = draws_of(b->recipe.seed, OF_STEP, 1000 + (uint64_t)step);
     tutti_device_push(b->graph, b->scattered ? places[draw_below(&place, 4)] : "");
     tutti_name_push(b->graph, kind->name);
-    b->values[present] = kept_small(b, kind->make(b, b->values[source]));
+    b->values[present] =
+        sharded_at_random(b, kept_small(b, kind->make(b, b->values[source])), step);
     tutti_name_pop(b->graph);
     tutti_device_pop(b->graph);
 }

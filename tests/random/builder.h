@@ -33,6 +33,7 @@ typedef struct builder {
     tutti_dtype dtype;  /* that values are computed in */
     bool batched;       /* dimension 0 of every value is the batch, whose size is not known */
     bool scattered;     /* steps stand on devices drawn at random */
+    bool sharded;       /* their values are split along dimensions drawn at random */
     bool again;         /* the variables are those of an earlier build */
     int64_t rows;       /* of the batch; a tape's */
     int round;          /* a tape's */

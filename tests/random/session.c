@@ -112,10 +112,12 @@ void run_session(const run_way *way, random_recipe recipe, results *ret)
     j->b.recipe = recipe;
     j->b.dtype = way->dtype;
     j->b.scattered = way->scattered;
+    j->b.sharded = way->layout != NULL;
     if (way->strategy)
         j->strategy = tutti_strategy_create(
-            way->strategy, TUTTI_OPTIONS(tutti_strategy_options, .devices = way->devices,
-                                         .deterministic = way->deterministic));
+            way->strategy,
+            TUTTI_OPTIONS(tutti_strategy_options, .devices = way->devices, .mesh = way->mesh,
+                          .layout = way->layout, .deterministic = way->deterministic));
     tutti_status status = tutti_graph_create(&j->b.graph);
     if (status == TUTTI_OK)
         status = go(j);

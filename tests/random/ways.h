@@ -25,6 +25,7 @@ typedef struct run_way {
     tutti_dtype dtype;
     const char *device;
     const char *strategy, *devices;
+    const char *mesh, *layout; /* with it, values are split along "hidden" and "heads" at random */
     bool deterministic, serialized, scattered, constants;
     int64_t memory_limit;
     bool batched_only;

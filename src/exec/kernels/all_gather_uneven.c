@@ -51,6 +51,23 @@ static tutti_status all_gather_uneven_gather(const tutti_kernel_call *call,
     return blocks ? put_in_place(call, dim, dims, blocks) : TUTTI_OK;
 }
 
+/* Along some axes of the mesh, between devices of this process. */
+static tutti_status gather_along(const tutti_kernel_call *call, const int64_t *dims)
+{
+    tutti_meeting meeting;
+    tutti_tensor *whole = NULL;
+    int64_t at = 0;
+    int dim = tutti__dim_attr(call, "dim", call->outputs[0].rank);
+    TUTTI_TRY(tutti__meet(call, &meeting));
+    tutti_status status = tutti__borrow_output(call, &whole);
+    for (int r = 0; status == TUTTI_OK && r < meeting.size; at += dims[r++])
+        if (dims[r] > 0)
+            status = tutti__copy_piece(meeting.all[r], dim, 0, dims[r], whole, dim, at);
+    tutti_tensor_release(whole);
+    tutti__meeting_end(&meeting);
+    return status;
+}
+
 static tutti_status all_gather_uneven_run(const tutti_kernel_call *call)
 {
     tutti_axis_group_meeting meeting;
@@ -60,6 +77,8 @@ static tutti_status all_gather_uneven_run(const tutti_kernel_call *call)
     size_t bytes = (size_t)tutti_view_count(out) * tutti_dtype_size(out->dtype);
     if (tutti__call_int(call, "size") == 1)
         return call->op->reference(call);
+    if (!tutti__call_axis_group(call))
+        return gather_along(call, dims);
     TUTTI_TRY(tutti__axis_group_begin(call, &meeting));
     bool first = true; /* nothing but ones before the dimension: blocks lie behind each other */
     for (int i = 0; i < tutti__dim_attr(call, "dim", out->rank); i++)

@@ -16,7 +16,11 @@ tutti_axis_group *tutti__call_axis_group(const tutti_kernel_call *call)
     const tutti_context *context = call->context;
     tutti_axis_group *axis_group = context->run->axis_group;
     const char *axis = tutti_attr_string(call->attrs, call->attr_count, "axis");
-    return axis_group && strcmp(axis, TUTTI_BATCH_AXIS) == 0 ? axis_group : NULL;
+    const tutti_mesh *mesh = context->run->mesh;
+    bool all = strcmp(axis, TUTTI_BATCH_AXIS) == 0 ||
+               (axis_group && mesh && axis_group->size == mesh->device_count &&
+                tutti__mesh_axes_span(mesh, axis));
+    return all ? axis_group : NULL;
 }
 
 tutti_status tutti__axis_group_begin(const tutti_kernel_call *call, tutti_axis_group_meeting *ret)

@@ -14,8 +14,7 @@ static tutti_status find_rank(const tutti_kernel_call *call, const char *axis, i
 {
     const tutti_context *context = call->context;
     const tutti_mesh *mesh = context->run->mesh;
-    int along = mesh ? tutti__mesh_axis(mesh, axis) : -1;
-    if (along < 0)
+    if (!mesh || !tutti__mesh_axes_rank(mesh, 0, axis, ret_rank, ret_size, ret_group))
         return tutti_fail(TUTTI_INVALID,
                           "%s '%s': the session's mesh has no axis '%s'; name it in "
                           "tutti_session_open(.mesh = \"%s=%lld\", .mesh_devices = …)",
@@ -25,8 +24,7 @@ static tutti_status find_rank(const tutti_kernel_call *call, const char *axis, i
     if (place < 0)
         return tutti_fail(TUTTI_INVALID, "%s '%s' runs on %s, which is not in the session's mesh",
                           call->op->name, call->name, context->device->name);
-    *ret_rank = tutti__mesh_rank(mesh, place, along, ret_group);
-    *ret_size = mesh->axes[along].size;
+    (void)tutti__mesh_axes_rank(mesh, place, axis, ret_rank, ret_size, ret_group);
     return TUTTI_OK;
 }
 

@@ -102,14 +102,15 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
 
 static tutti_run new_run(tutti_engine *engine, tutti_plan *plan)
 {
-    return (tutti_run){.id = atomic_fetch_add(&engine->next_run, 1),
-                       .state = engine->state,
-                       .owner = engine,
-                       .plan = plan,
-                       .call_graph = call_graph,
-                       .axis_group =
-                           engine->options.strategy ? engine->options.strategy->axis_group : NULL,
-                       .mesh = engine->options.mesh};
+    return (tutti_run){
+        .id = atomic_fetch_add(&engine->next_run, 1),
+        .state = engine->state,
+        .owner = engine,
+        .plan = plan,
+        .call_graph = call_graph,
+        .axis_group = engine->options.strategy ? engine->options.strategy->axis_group : NULL,
+        .mesh = engine->options.mesh || !engine->options.strategy ? engine->options.mesh
+                                                                  : engine->options.strategy->mesh};
 }
 
 /* A ticket is returned by whoever took it. */

@@ -487,17 +487,8 @@ tutti_sym(tutti_split_batch)(tutti_sym placeholder)
     static const tutti_sharding batch = {1, &rows};
     if (!placeholder.node)
         return placeholder;
-    tutti_graph *graph = placeholder.node->graph;
     if (tutti_sym_type(placeholder).rank == 0)
-        return tutti__poison(graph, TUTTI_INVALID, "'%s' is a scalar: it has no batch to cut",
-                             placeholder.node->name);
-    const tutti_sharding **all = placeholder.node->shardings;
-    if (!all)
-        all =
-            tutti__arena_array(&graph->arena, (size_t)placeholder.node->output_count, sizeof *all);
-    if (!all)
-        return tutti__poison(graph, TUTTI_NO_MEMORY, "no memory to mark a placeholder");
-    all[placeholder.index] = &batch;
-    placeholder.node->shardings = all;
-    return placeholder;
+        return tutti__poison(placeholder.node->graph, TUTTI_INVALID,
+                             "'%s' is a scalar: it has no batch to cut", placeholder.node->name);
+    return tutti__sharding_mark(placeholder, &batch);
 }

@@ -37,6 +37,16 @@ static uint64_t hash_types(uint64_t h, const tutti_node *node)
     return h;
 }
 
+static uint64_t hash_sharding(uint64_t h, const tutti_sharding *sharding)
+{
+    for (int i = 0; sharding && i < sharding->count; i++) {
+        h = tutti__hash_string(h, sharding->shards[i].axis);
+        h = tutti__hash_mix(h, (uint64_t)sharding->shards[i].kind << 8 |
+                                   (uint64_t)sharding->shards[i].dimension);
+    }
+    return h;
+}
+
 static uint64_t hash_node(uint64_t h, const tutti_node *node, bool number)
 {
     h = tutti__hash_mix(h, (uint64_t)(uintptr_t)node->op);
@@ -50,8 +60,8 @@ static uint64_t hash_node(uint64_t h, const tutti_node *node, bool number)
      * from numbers. */
     if (number || (node->op->flags & TUTTI_OP_DYNAMIC))
         h = hash_types(h, node);
-    if (node->shardings)
-        h = tutti__hash_mix(h, 1);
+    for (int i = 0; node->shardings && i < node->output_count; i++)
+        h = hash_sharding(tutti__hash_mix(h, 1), node->shardings[i]);
     if (node->device[0])
         h = tutti__hash_string(h, node->device);
     /* Messages name the line, and another step that does the same may stand elsewhere. */

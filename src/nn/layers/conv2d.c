@@ -22,7 +22,8 @@ static tutti_sym conv2d_call(tutti_layer_call *call)
                    x.dims[3] > 0 ? x.dims[3] / groups : x.dims[3], s->filters);
     tutti_sym kernel =
         tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
-                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint,
+                     .sharding = "-,-,-,channels");
     tutti_sym y = tutti_nn_conv2d(
         call->inputs[0], kernel,
         .strides = {tutti__pair(s->strides, 0, 1), tutti__pair(s->strides, 1, 1)},
@@ -32,7 +33,7 @@ static tutti_sym conv2d_call(tutti_layer_call *call)
         y = tutti_add(y, tutti_weight(call, "bias", TUTTI_TYPE(TUTTI_F32, s->filters),
                                       .initializer = tutti__text_or(s->bias_initializer, "zeros"),
                                       .regularizer = s->bias_regularizer,
-                                      .constraint = s->bias_constraint));
+                                      .constraint = s->bias_constraint, .sharding = "channels"));
     return tutti_nn_activation(y, s->activation);
 }
 

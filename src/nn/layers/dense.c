@@ -15,13 +15,15 @@ static tutti_sym dense_call(tutti_layer_call *call)
     tutti_sym kernel =
         tutti_weight(call, "kernel", TUTTI_TYPE(TUTTI_F32, x.dims[x.rank - 1], s->units),
                      .initializer = s->kernel_initializer, .regularizer = s->kernel_regularizer,
-                     .constraint = s->kernel_constraint);
+                     .constraint = s->kernel_constraint,
+                     .sharding = tutti__text_or(s->sharding, "embed,hidden"));
     tutti_sym y = tutti_matmul(call->inputs[0], kernel);
     if (!s->no_bias)
         y = tutti_add(y, tutti_weight(call, "bias", TUTTI_TYPE(TUTTI_F32, s->units),
                                       .initializer = tutti__text_or(s->bias_initializer, "zeros"),
                                       .regularizer = s->bias_regularizer,
-                                      .constraint = s->bias_constraint));
+                                      .constraint = s->bias_constraint,
+                                      .sharding = s->sharding ? NULL : "hidden"));
     return tutti_nn_activation(y, s->activation);
 }
 
@@ -35,6 +37,7 @@ static const tutti_field fields[] = {
     TUTTI_TEXT_FIELD(tutti_dense_settings, bias_regularizer),
     TUTTI_TEXT_FIELD(tutti_dense_settings, kernel_constraint),
     TUTTI_TEXT_FIELD(tutti_dense_settings, bias_constraint),
+    TUTTI_TEXT_FIELD(tutti_dense_settings, sharding),
     {0},
 };
 

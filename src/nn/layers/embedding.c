@@ -22,11 +22,11 @@ static tutti_sym embedding_call(tutti_layer_call *call)
         return tutti_layer_fail(call, "mask_zero needs ids [batch, time], the input is %s",
                                 tutti_type_text(&type, text));
     /* The table stays f32 and is not cast as a whole: its gradient is sparse. */
-    tutti_sym table =
-        tutti_weight(call, "embeddings", TUTTI_TYPE(TUTTI_F32, s->input_dim, s->output_dim),
-                     .initializer = tutti__text_or(s->embeddings_initializer, "uniform"),
-                     .regularizer = s->embeddings_regularizer,
-                     .constraint = s->embeddings_constraint, .full_precision = true);
+    tutti_sym table = tutti_weight(
+        call, "embeddings", TUTTI_TYPE(TUTTI_F32, s->input_dim, s->output_dim),
+        .initializer = tutti__text_or(s->embeddings_initializer, "uniform"),
+        .regularizer = s->embeddings_regularizer, .constraint = s->embeddings_constraint,
+        .full_precision = true, .sharding = "vocab,embed");
     if (reverse)
         return tutti_matmul(call->inputs[0], tutti_cast(tutti_read(table), building->compute),
                             .transpose_b = true);

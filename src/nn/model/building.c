@@ -75,7 +75,7 @@ static tutti_sym make_variable(tutti_layer_call *call, const char *name, tutti_t
                            .not_trainable = !trainable, .seed = (int64_t)building->seed);
     tutti__scopes_show(call->graph, hidden);
     tutti_tensor_release(init.tensor);
-    return variable;
+    return options->sharding ? (tutti_sharded)(variable, options->sharding) : variable;
 }
 
 /* A layer that stands in several places has one weight, and one penalty for it. */

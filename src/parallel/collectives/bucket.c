@@ -41,12 +41,13 @@ static bool is_collective(const tutti_node *node)
     return (node->op->flags & TUTTI_OP_COLLECTIVE) != 0;
 }
 
-static bool is_sum(const tutti_node *node)
+/* Over all replicas: those along other sets of axes are made one by one. */
+static bool is_sum(const buckets *b, const tutti_node *node)
 {
     if (strcmp(node->op->name, "all_reduce_shards") == 0)
         return true;
     return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0 &&
-           strcmp(tutti__str(node, "axis"), TUTTI_BATCH_AXIS) == 0;
+           tutti__mesh_axes_span(b->spmd->layout->mesh, tutti__str(node, "axis"));
 }
 
 static void follow(buckets *b, const tutti_node *before, const tutti_node *after)
@@ -110,11 +111,11 @@ static const tutti_node *updated_elsewhere(const buckets *b, const tutti_node *n
 static tutti_status find_updated(buckets *b)
 {
     for (size_t n = 0; b->spmd->wire && n < b->found; n++)
-        if (!b->graph->nodes.data[n]->dead && is_sum(b->graph->nodes.data[n]))
+        if (!b->graph->nodes.data[n]->dead && is_sum(b, b->graph->nodes.data[n]))
             TUTTI_TRY(tutti__spmd_updated(b->graph, b->graph->nodes.data[n], &b->updated[n]));
     for (size_t n = 0; b->spmd->wire && n < b->found; n++) {
         const tutti_node *node = b->graph->nodes.data[n];
-        if (!node->dead && is_sum(node) && !b->updated[n])
+        if (!node->dead && is_sum(b, node) && !b->updated[n])
             b->updated[n] = updated_elsewhere(b, node);
     }
     return TUTTI_OK;
@@ -125,7 +126,7 @@ static void collect(buckets *b, const char *device)
     b->count = 0;
     for (size_t n = 0; n < b->found; n++) { /* not those that were joined meanwhile */
         tutti_node *node = b->graph->nodes.data[n];
-        if (node->dead || !is_sum(node) || strcmp(node->device, device) != 0)
+        if (node->dead || !is_sum(b, node) || strcmp(node->device, device) != 0)
             continue;
         int64_t elements = tutti_type_count(&node->types[0]);
         b->sums[b->count++] =
@@ -137,10 +138,13 @@ static void collect(buckets *b, const char *device)
     }
 }
 
-/* By depth, type, form, birth; equal ones as they stand in the graph. */
+/* By axes, depth, type, form, birth; equal ones as they stand in the graph. */
 static int bucket_compare(const void *left, const void *right)
 {
     const sum *a = left, *b = right;
+    int axes = strcmp(tutti__str(a->node, "axis"), tutti__str(b->node, "axis"));
+    if (axes != 0)
+        return axes;
     if (a->depth != b->depth)
         return a->depth < b->depth ? -1 : 1;
     if (a->node->types[0].dtype != b->node->types[0].dtype)
@@ -155,7 +159,8 @@ static int bucket_compare(const void *left, const void *right)
 /* A bucket that is only started: whoever uses it waits for the end. */
 static tutti_status add_wait(buckets *b, tutti_node *many, const char *channel, tutti_node **ret)
 {
-    tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS), TUTTI_INT("size", b->spmd->replicas),
+    tutti_attr attrs[] = {TUTTI_STR("axis", tutti__str(many, "axis")),
+                          TUTTI_INT("size", tutti__int(many, "size")),
                           TUTTI_STR("channel", channel)};
     TUTTI_TRY(tutti__node_add(b->graph, tutti_op_find("all_reduce_wait"), "wait", 1,
                               &(tutti_edge){many, 0}, 3, attrs, ret));
@@ -240,8 +245,8 @@ static tutti_status bucket_join(buckets *b, const char *device, const sum *sums,
     snprintf(channel, sizeof channel, "bucket%d", number);
     snprintf(name, sizeof name, "bucket_%d", number);
     bool shards = b->spmd->shards > 0;
-    tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS),
-                          TUTTI_INT("size", b->spmd->replicas),
+    tutti_attr attrs[] = {TUTTI_STR("axis", tutti__str(sums[0].node, "axis")),
+                          TUTTI_INT("size", tutti__int(sums[0].node, "size")),
                           TUTTI_STR("channel", channel),
                           TUTTI_INT("outputs", count),
                           shards ? TUTTI_INT("shards", b->spmd->shards) : TUTTI_STR("op", "sum"),
@@ -275,7 +280,8 @@ static tutti_status bucket_join(buckets *b, const char *device, const sum *sums,
 
 static bool alike(const sum *a, const sum *b)
 {
-    return a->depth == b->depth && a->narrow == b->narrow &&
+    return strcmp(tutti__str(a->node, "axis"), tutti__str(b->node, "axis")) == 0 &&
+           a->depth == b->depth && a->narrow == b->narrow &&
            a->node->types[0].dtype == b->node->types[0].dtype;
 }
 

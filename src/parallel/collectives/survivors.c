@@ -112,7 +112,7 @@ static tutti_status give_value(const tutti_version_value *value, tutti_channel *
     if (value->variable->type.dtype == TUTTI_STRING)
         TUTTI_TRY(tutti__tensor_pack_strings(value->value, &bytes, &lengths));
     else
-        TUTTI_TRY(tutti_tensor_contiguous(value->value, &bytes));
+        TUTTI_TRY(tutti__tensor_to_host(value->value, &bytes));
     value_head head = {strlen(value->variable->name), tensor_bytes(bytes),
                        lengths ? tensor_bytes(lengths) : 0};
     tutti_status status = survivors_send(channel, &head, sizeof head, until);

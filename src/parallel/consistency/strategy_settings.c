@@ -18,7 +18,7 @@ static const char *choice(int given)
 
 tutti_status tutti__strategy_consistent(const tutti_strategy *s, const char *wire)
 {
-    enum { LINES = 5, LENGTH = 160 };
+    enum { LINES = 7, LENGTH = 160 };
     const tutti_strategy_options *options = &s->options;
     char lines[LINES][LENGTH];
     const char *texts[LINES];
@@ -34,6 +34,8 @@ tutti_status tutti__strategy_consistent(const tutti_strategy *s, const char *wir
     snprintf(lines[3], LENGTH, "bucket=%lld, overlap=%s", (long long)options->bucket_bytes,
              choice(options->overlap));
     snprintf(lines[4], LENGTH, "sparse=%s", or_else(options->sparse, "auto"));
+    snprintf(lines[5], LENGTH, "mesh=%s", or_else(options->mesh, "one axis"));
+    snprintf(lines[6], LENGTH, "layout=%s", or_else(options->layout, "all axes cut the batch"));
     for (int i = 0; i < LINES; i++)
         texts[i] = lines[i];
     return tutti_comm_agree(

@@ -7,6 +7,36 @@
 
 /* ---- new nodes ---- */
 
+/* `ways` may be NULL. */
+static tutti_status claim(tutti_spmd_rewrite *rewrite, tutti_node *node, const tutti_node *job,
+                          bool copy, const tutti_split *const *ways)
+{
+    tutti_claim *made = tutti__arena_take(rewrite->scratch, sizeof *made);
+    if (!made)
+        return tutti__spmd_no_memory();
+    *made = (tutti_claim){
+        .job = job, .copy = copy, .rule = tutti__rewritten(job)->rule, .replica = rewrite->replica};
+    for (int a = 0; ways && a < rewrite->spmd->layout->count; a++) {
+        tutti_split *way = ways[a] ? tutti__arena_take(rewrite->scratch, sizeof *way) : NULL;
+        if (ways[a] && !way)
+            return tutti__spmd_no_memory();
+        if (way)
+            *way = *ways[a];
+        made->ways[a] = way;
+    }
+    node->scratch = made;
+    return TUTTI_OK;
+}
+
+void tutti__spmd_claim_slice(tutti_node *node, int axes, int dimension, int64_t size)
+{
+    tutti_claim *made = node->scratch;
+    made->slices = true;
+    made->axes = axes;
+    made->dimension = dimension;
+    made->size = size;
+}
+
 static tutti_status enter(tutti_spmd_rewrite *rewrite, const tutti_node *like, tutti_node *node)
 {
     node->id = (uint32_t)rewrite->to->nodes.count;
@@ -35,7 +65,8 @@ tutti_status tutti__spmd_add(tutti_spmd_rewrite *rewrite, const tutti_node *like
     if (!node->origin || !node->device)
         return tutti__spmd_no_memory();
     *ret = node;
-    return TUTTI_OK;
+    bool cut = strcmp(op, "segmented") == 0;
+    return claim(rewrite, node, like, false, cut ? tutti__rewritten(like)->ways : NULL);
 }
 
 tutti_attr *tutti__spmd_attr(tutti_node *node, const char *name)
@@ -47,30 +78,44 @@ tutti_attr *tutti__spmd_attr(tutti_node *node, const char *name)
 }
 
 /* A size along the cut is cut too. */
-static tutti_status cut_attr(const tutti_spmd_rewrite *rewrite, const tutti_split *way,
+static tutti_status cut_attr(const tutti_spmd_rewrite *rewrite, const tutti_split *way, int axes,
                              tutti_node *copy)
 {
     tutti_attr *attr = tutti__spmd_attr(copy, way->attr);
-    if (attr->kind == TUTTI_ATTR_INT) {
-        attr->value.i = attr->value.i < 0 ? -1 : tutti__placement_size(rewrite, attr->value.i);
-        return TUTTI_OK;
+    int64_t begin = 0, *size = &attr->value.i;
+    if (attr->kind == TUTTI_ATTR_INTS) {
+        int64_t *ints = (void *)tutti__arena_bytes(&copy->graph->arena, attr->value.ints,
+                                                   (size_t)attr->count * sizeof *ints);
+        if (!ints)
+            return tutti__spmd_no_memory();
+        attr->value.ints = ints;
+        size = &ints[way->attr_index];
     }
-    int64_t *ints = (void *)tutti__arena_bytes(&copy->graph->arena, attr->value.ints,
-                                               (size_t)attr->count * sizeof *ints);
-    if (!ints)
-        return tutti__spmd_no_memory();
-    if (ints[way->attr_index] >= 0)
-        ints[way->attr_index] = tutti__placement_size(rewrite, ints[way->attr_index]);
-    attr->value.ints = ints;
+    if (*size >= 0)
+        tutti__spmd_block(rewrite, axes, rewrite->rank[axes], &begin, size);
     return TUTTI_OK;
+}
+
+/* The sharding of output 0 that ways give. */
+static tutti_partition_spec spec_of_ways(const tutti_spmd_rewrite *rewrite,
+                                         const tutti_split *const *ways)
+{
+    tutti_partition_spec spec = {0};
+    for (int a = 0; a < rewrite->spmd->layout->count; a++)
+        if (ways[a] && ways[a]->outputs[0] >= 0) {
+            spec.along[a].kind = TUTTI_SPLIT;
+            spec.along[a].dimension = ways[a]->outputs[0];
+        }
+    return spec;
 }
 
 /* A dimension that follows from the others (-1) cannot where a replica has no rows: it is given. */
 static tutti_status give_dims(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
-                              const tutti_split *way, tutti_node *copy)
+                              const tutti_partition_spec *spec, tutti_node *copy)
 {
     tutti_attr *attr = tutti__spmd_attr(copy, "dims");
     const tutti_type *type = &node->types[0];
+    int64_t begin[TUTTI_MAX_RANK], size[TUTTI_MAX_RANK];
     bool open = false;
     for (int i = 0; attr && attr->kind == TUTTI_ATTR_INTS && i < attr->count; i++)
         open = open || attr->value.ints[i] == -1;
@@ -80,24 +125,25 @@ static tutti_status give_dims(const tutti_spmd_rewrite *rewrite, const tutti_nod
                                                (size_t)attr->count * sizeof *dims);
     if (!dims)
         return tutti__spmd_no_memory();
+    tutti__spmd_box(rewrite, spec, type, begin, size);
     for (int i = 0; i < attr->count; i++)
         if (dims[i] == -1)
-            dims[i] = way->outputs[0] == i ? tutti__placement_size(rewrite, type->dims[i])
-                                           : type->dims[i];
+            dims[i] = size[i];
     attr->value.ints = dims;
     return TUTTI_OK;
 }
 
 /* A piece of random numbers knows its place in the whole. */
 static tutti_status place_random(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
-                                 int axis, tutti_node *copy)
+                                 const tutti_partition_spec *spec, tutti_node *copy)
 {
+    static const tutti_partition_spec uncut = {0};
     tutti_arena *arena = &copy->graph->arena;
     const tutti_type *type = &node->types[0];
     tutti_attr *whole = tutti__spmd_attr(copy, "global_dims"),
                *start = tutti__spmd_attr(copy, "start");
-    int64_t zeros[TUTTI_MAX_RANK] = {0};
-    if (!whole || !start || axis < 0)
+    int64_t begin[TUTTI_MAX_RANK], size[TUTTI_MAX_RANK], zeros[TUTTI_MAX_RANK] = {0};
+    if (!whole || !start || memcmp(spec, &uncut, sizeof uncut) == 0)
         return TUTTI_OK;
     bool inside = whole->count > 0; /* a piece of a piece */
     int64_t *from = (void *)tutti__arena_bytes(arena, inside ? start->value.ints : zeros,
@@ -106,11 +152,29 @@ static tutti_status place_random(const tutti_spmd_rewrite *rewrite, const tutti_
                                                (size_t)type->rank * sizeof *dims);
     if (!from || !dims)
         return tutti__spmd_no_memory();
-    from[axis] += tutti__placement_start(rewrite, type->dims[axis]);
+    tutti__spmd_box(rewrite, spec, type, begin, size);
+    for (int i = 0; i < type->rank; i++)
+        from[i] += begin[i];
     whole->count = start->count = type->rank;
     whole->value.ints = dims;
     start->value.ints = from;
     return TUTTI_OK;
+}
+
+tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
+                                   const tutti_split *const *ways, tutti_node *copy)
+{
+    bool any = false;
+    for (int a = 0; a < rewrite->spmd->layout->count; a++) {
+        any = any || ways[a];
+        if (ways[a] && ways[a]->attr)
+            TUTTI_TRY(cut_attr(rewrite, ways[a], a, copy));
+    }
+    if (!any || node->output_count == 0)
+        return TUTTI_OK;
+    tutti_partition_spec spec = spec_of_ways(rewrite, ways);
+    TUTTI_TRY(give_dims(rewrite, node, &spec, copy));
+    return node->op->flags & TUTTI_OP_RANDOM ? place_random(rewrite, node, &spec, copy) : TUTTI_OK;
 }
 
 tutti_status tutti__spmd_copy_controls(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
@@ -122,7 +186,7 @@ tutti_status tutti__spmd_copy_controls(const tutti_spmd_rewrite *rewrite, const 
     if (!copy->controls)
         return tutti__spmd_no_memory();
     for (int i = 0; i < node->control_count; i++) {
-        const tutti_rewritten *before = node->controls[i]->scratch;
+        const tutti_rewritten *before = tutti__rewritten(node->controls[i]);
         if (before && before->node)
             copy->controls[copy->control_count++] = before->node;
     }
@@ -130,9 +194,11 @@ tutti_status tutti__spmd_copy_controls(const tutti_spmd_rewrite *rewrite, const 
 }
 
 tutti_status tutti__spmd_copy(tutti_spmd_rewrite *rewrite, const tutti_node *node,
-                              const tutti_edge *inputs, const tutti_split *way, tutti_node **ret)
+                              const tutti_edge *inputs, const tutti_split *const *ways,
+                              tutti_node **ret)
 {
     tutti_node *copy;
+    bool cut = false;
     TUTTI_TRY(tutti__node_copy(rewrite->to, node, &copy));
     copy->shardings = NULL;
     copy->inputs = tutti__arena_array(&rewrite->to->arena, (size_t)node->input_count + 1,
@@ -142,15 +208,13 @@ tutti_status tutti__spmd_copy(tutti_spmd_rewrite *rewrite, const tutti_node *nod
     if (node->input_count > 0)
         memcpy(copy->inputs, inputs, (size_t)node->input_count * sizeof *inputs);
     TUTTI_TRY(tutti__spmd_copy_controls(rewrite, node, copy));
-    if (way && way->attr)
-        TUTTI_TRY(cut_attr(rewrite, way, copy));
-    if (way && node->output_count > 0)
-        TUTTI_TRY(give_dims(rewrite, node, way, copy));
-    if (way && (node->op->flags & TUTTI_OP_RANDOM))
-        TUTTI_TRY(place_random(rewrite, node, way->outputs[0], copy));
-    if (way && node->output_count > 0)
+    for (int a = 0; ways && a < rewrite->spmd->layout->count; a++)
+        cut = cut || ways[a];
+    if (cut)
+        TUTTI_TRY(tutti__spmd_cut_attrs(rewrite, node, ways, copy));
+    if (cut && node->output_count > 0)
         TUTTI_TRY(tutti__node_infer_known(copy, copy->types));
     TUTTI_TRY(enter(rewrite, node, copy));
     *ret = copy;
-    return TUTTI_OK;
+    return claim(rewrite, copy, node, true, ways);
 }

@@ -7,15 +7,19 @@
 #include "ops/comm/segmented.h"
 #include "parallel/spmd/rewrite.h"
 
-bool tutti__spmd_is_deterministic_sum(const tutti_node *node, const tutti_split *way)
+bool tutti__spmd_is_deterministic_sum(const tutti_spmd *spmd, const tutti_node *node)
 {
+    int batch = spmd->layout->batch;
+    const tutti_split *way = batch < 0 ? NULL : tutti__rewritten(node)->ways[batch];
+    if (spmd->shards == 0 || !way)
+        return false;
     for (int i = 0; i < node->output_count; i++)
         if (way->outputs[i] == TUTTI_PARTIAL_SUM)
             return true;
     return false;
 }
 
-/* The node alone, with parameters for its inputs. */
+/* The node alone, with parameters for its inputs, cut along other axes than the batch's. */
 static tutti_status body_of(tutti_spmd_rewrite *rewrite, const tutti_node *node,
                             const tutti_edge *inputs, tutti_graph **ret)
 {
@@ -35,6 +39,12 @@ static tutti_status body_of(tutti_spmd_rewrite *rewrite, const tutti_node *node,
     if (status == TUTTI_OK)
         status = tutti__node_copy(body, node, &copy);
     if (status == TUTTI_OK) {
+        const tutti_split *ways[TUTTI_MESH_AXES];
+        memcpy(ways, tutti__rewritten(node)->ways, sizeof ways);
+        ways[rewrite->spmd->layout->batch] = NULL;
+        status = tutti__spmd_cut_attrs(rewrite, node, ways, copy);
+    }
+    if (status == TUTTI_OK) {
         copy->inputs = (void *)tutti__arena_bytes(
             &body->arena, arguments, ((size_t)node->input_count + 1) * sizeof *arguments);
         copy->controls = NULL;
@@ -46,7 +56,6 @@ static tutti_status body_of(tutti_spmd_rewrite *rewrite, const tutti_node *node,
     }
     for (int i = 0; status == TUTTI_OK && i < node->output_count; i++)
         status = tutti__graph_result(body, (tutti_edge){copy, (uint32_t)i});
-    TUTTI_UNUSED(rewrite);
     if (status != TUTTI_OK)
         tutti_graph_destroy(body);
     else
@@ -71,9 +80,10 @@ static tutti_status add_segmented(tutti_spmd_rewrite *rewrite, const tutti_node 
     for (int i = 0; i < node->output_count; i++) {
         kinds[i] = way->outputs[i];
         types[i] = node->types[i];
-        if (kinds[i] >= 0)
-            types[i].dims[kinds[i]] = tutti__placement_size(rewrite, types[i].dims[kinds[i]]);
-        else if (blocks > 1) {
+        int64_t begin[TUTTI_MAX_RANK];
+        tutti_partition_spec spec = tutti__spmd_spec(spmd, tutti__rewritten(node), i);
+        tutti__spmd_box(rewrite, &spec, &node->types[i], begin, types[i].dims);
+        if (kinds[i] < 0 && blocks > 1) {
             int64_t dims[TUTTI_MAX_RANK + 1] = {blocks};
             if (types[i].rank == TUTTI_MAX_RANK)
                 return tutti_fail(TUTTI_UNSUPPORTED,
@@ -100,27 +110,19 @@ static tutti_status add_segmented(tutti_spmd_rewrite *rewrite, const tutti_node 
 }
 
 tutti_status tutti__spmd_copy_deterministic_sum(tutti_spmd_rewrite *rewrite, tutti_node *node,
-                                                const tutti_split *way, tutti_rewritten *mark)
+                                                tutti_rewritten *mark)
 {
     tutti_edge inputs[TUTTI_SPLIT_SLOTS];
     int blocks;
-    for (int i = 0; i < node->input_count; i++) {
-        int axis = way->inputs[i];
-        TUTTI_TRY(tutti__placement_as(
-            rewrite, node->inputs[i],
-            axis < 0 ? TUTTI_PLACEMENT_REPLICATED : TUTTI_PLACEMENT_SHARDED, axis, &inputs[i]));
-    }
+    const tutti_split *way = mark->ways[rewrite->spmd->layout->batch];
+    TUTTI_TRY(tutti__spmd_inputs(rewrite, node, inputs));
     TUTTI_TRY(add_segmented(rewrite, node, inputs, way, &mark->node, &blocks));
     for (int i = 0; i < node->output_count; i++) {
-        int axis = way->outputs[i];
-        tutti_placement placement = {axis >= 0 ? TUTTI_PLACEMENT_SHARDED
-                                               : TUTTI_PLACEMENT_REPLICATED,
-                                     axis >= 0 ? axis : 0,
-                                     {mark->node, (uint32_t)i}};
-        if (axis < 0 && rewrite->spmd->replicas > 1)
-            TUTTI_TRY(tutti__placement_reduce_shards(rewrite, node, blocks, placement.edge,
-                                                     &placement.edge));
-        tutti__spmd_made(mark, i, placement);
+        tutti_edge edge = {mark->node, (uint32_t)i};
+        if (way->outputs[i] < 0 && tutti__spmd_batch_ranks(rewrite->spmd) > 1)
+            TUTTI_TRY(tutti__reshard_reduce_shards(rewrite, node, blocks, edge, &edge));
+        tutti_partition_spec spec = tutti__spmd_spec(rewrite->spmd, mark, i);
+        tutti__spmd_made(mark, i, &spec, edge);
     }
     return TUTTI_OK;
 }

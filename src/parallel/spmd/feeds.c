@@ -5,12 +5,30 @@
 
 #include "parallel/spmd/rewrite.h"
 
-tutti_status tutti__spmd_take_rows(tutti_spmd_rewrite *rewrite, tutti_node *node, int output,
-                                   tutti_edge own, tutti_rewritten *mark)
+bool tutti__spmd_shares_rows(const tutti_spmd *spmd)
+{
+    return spmd->layout->batch >= 0 && spmd->batch > 1 &&
+           (tutti__spmd_batch_ranks(spmd) > 1 || spmd->shards > 0);
+}
+
+/* Processes. */
+static bool has_others(const tutti_spmd_rewrite *rewrite)
+{
+    return rewrite->spmd->local < rewrite->spmd->replicas;
+}
+
+/* `own` holds this process's rows of the node's output: this replica's part of them. */
+static tutti_status take_rows(tutti_spmd_rewrite *rewrite, tutti_node *node, int output,
+                              tutti_edge own, tutti_rewritten *mark)
 {
     const tutti_spmd *spmd = rewrite->spmd;
     const tutti_type *type = tutti__edge_type(own);
+    tutti_partition_spec rows_split = {0};
     int64_t first, rows;
+    if (!tutti__spmd_shares_rows(spmd) && !has_others(rewrite)) {
+        tutti__spmd_made(mark, output, &mark->specs[output], own);
+        return TUTTI_OK;
+    }
     tutti__spmd_own_rows(spmd, spmd->batch, &first, &rows);
     if (spmd->local > 1) {
         int64_t begin[TUTTI_MAX_RANK] = {rewrite->first - first}, end[TUTTI_MAX_RANK];
@@ -20,15 +38,16 @@ tutti_status tutti__spmd_take_rows(tutti_spmd_rewrite *rewrite, tutti_node *node
                               TUTTI_INTS("end", type->rank, end)};
         tutti_node *slice;
         TUTTI_TRY(tutti__spmd_add(rewrite, node, "slice", 1, &own, 2, attrs, &slice));
+        tutti__spmd_claim_slice(slice, spmd->layout->batch, 0, 0);
         own = (tutti_edge){slice, 0};
     }
-    tutti__spmd_made(mark, output, (tutti_placement){TUTTI_PLACEMENT_SHARDED, 0, own});
-    if (spmd->batch > 1)
+    rows_split.along[spmd->layout->batch].kind = TUTTI_SPLIT;
+    tutti__spmd_made(mark, output, &rows_split, own);
+    if (tutti__spmd_shares_rows(spmd))
         return TUTTI_OK;
     /* One row cannot be shared: every replica works on it. */
-    TUTTI_TRY(tutti__placement_as(rewrite, (tutti_edge){node, (uint32_t)output},
-                                  TUTTI_PLACEMENT_REPLICATED, 0, &own));
-    tutti__spmd_made(mark, output, (tutti_placement){TUTTI_PLACEMENT_REPLICATED, 0, own});
+    TUTTI_TRY(tutti__reshard_whole(rewrite, (tutti_edge){node, (uint32_t)output}, &own));
+    tutti__spmd_made(mark, output, &mark->specs[output], own);
     return TUTTI_OK;
 }
 
@@ -40,8 +59,9 @@ tutti_status tutti__spmd_take_parameter(tutti_spmd_rewrite *rewrite, tutti_node 
     TUTTI_TRY(tutti__spmd_copy(rewrite, node, NULL, NULL, &fed));
     fed->device = "";
     mark->node = fed;
-    tutti__spmd_made(mark, 0, (tutti_placement){TUTTI_PLACEMENT_REPLICATED, 0, {fed, 0}});
-    if (!tutti__is_batch(node, 0) || spmd->batch <= 0 || (spmd->replicas == 1 && spmd->shards == 0))
+    tutti__spmd_made(mark, 0, &(tutti_partition_spec){0}, (tutti_edge){fed, 0});
+    if (!tutti__is_batch(node, 0) || spmd->batch <= 0 || spmd->layout->batch < 0 ||
+        (tutti__spmd_batch_ranks(spmd) == 1 && spmd->shards == 0))
         return TUTTI_OK;
     int64_t first, rows;
     tutti__spmd_own_rows(spmd, spmd->batch, &first, &rows);
@@ -51,7 +71,7 @@ tutti_status tutti__spmd_take_parameter(tutti_spmd_rewrite *rewrite, tutti_node 
         return tutti__spmd_no_memory();
     fed->types[0].dims[0] = dims[0] = rows;
     tutti__spmd_attr(fed, "dims")->value.ints = dims;
-    return tutti__spmd_take_rows(rewrite, node, 0, (tutti_edge){fed, 0}, mark);
+    return take_rows(rewrite, node, 0, (tutti_edge){fed, 0}, mark);
 }
 
 /* Takes values only to wait for them: in the form that they have. */
@@ -63,8 +83,18 @@ tutti_status tutti__spmd_take_group(tutti_spmd_rewrite *rewrite, tutti_node *nod
     if (!inputs)
         return tutti__spmd_no_memory();
     for (int i = 0; i < node->input_count; i++)
-        inputs[i] = tutti__placement_made(node->inputs[i])->edge;
+        inputs[i] = tutti__placement_made(node->inputs[i]);
     return tutti__spmd_copy(rewrite, node, inputs, NULL, &mark->node);
+}
+
+/* The first replica's node stands for this one's. */
+static void follow_first(const tutti_node *node, tutti_rewritten *mark)
+{
+    mark->node = mark->first_node;
+    for (int i = 0; i < node->output_count; i++) {
+        const tutti_placement *made = &mark->first_outputs[i].placements[0];
+        tutti__spmd_made(mark, i, &made->spec, made->edge);
+    }
 }
 
 /* Central storage: variables, their reads and updates are those of the first replica. The others
@@ -73,22 +103,19 @@ bool tutti__spmd_take_central(tutti_spmd_rewrite *rewrite, tutti_node *node, tut
                               tutti_status *ret_status)
 {
     *ret_status = TUTTI_OK;
-    if (!mark->first || !(node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE)))
+    if (!mark->first_outputs || !(node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE)))
         return false;
     for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++) {
         tutti_edge edge;
         if (tutti__edge_type(node->inputs[i])->handle)
             continue;
-        *ret_status =
-            tutti__placement_as(rewrite, node->inputs[i], TUTTI_PLACEMENT_REPLICATED, 0, &edge);
+        *ret_status = tutti__reshard_whole(rewrite, node->inputs[i], &edge);
         if (*ret_status == TUTTI_OK && !TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
             *ret_status = tutti__spmd_no_memory();
         if (*ret_status != TUTTI_OK)
             return true;
     }
-    mark->node = mark->first->node;
-    for (int i = 0; i < node->output_count; i++)
-        tutti__spmd_made(mark, i, mark->first->outputs[i].placements[0]);
+    follow_first(node, mark);
     return true;
 }
 
@@ -98,12 +125,11 @@ tutti_status tutti__spmd_take_print(tutti_spmd_rewrite *rewrite, tutti_node *nod
 {
     for (int i = 0; i < node->input_count; i++) {
         tutti_edge edge;
-        TUTTI_TRY(
-            tutti__placement_as(rewrite, node->inputs[i], TUTTI_PLACEMENT_REPLICATED, 0, &edge));
+        TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[i], &edge));
         if (!TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
             return tutti__spmd_no_memory();
         if (i < node->output_count)
-            tutti__spmd_made(mark, i, (tutti_placement){TUTTI_PLACEMENT_REPLICATED, 0, edge});
+            tutti__spmd_made(mark, i, &(tutti_partition_spec){0}, edge);
         mark->node = edge.node;
     }
     return TUTTI_OK;
@@ -136,11 +162,6 @@ bool tutti__takes_batch(const tutti_node *node)
     return marked && known;
 }
 
-static bool has_others(const tutti_spmd_rewrite *rewrite)
-{
-    return rewrite->spmd->local < rewrite->spmd->replicas;
-}
-
 static tutti_status queues_check(const tutti_spmd_rewrite *rewrite, const tutti_node *node)
 {
     if (!has_others(rewrite) || strncmp(node->op->name, "dequeue", 7) != 0 ||
@@ -155,21 +176,18 @@ static tutti_status queues_check(const tutti_spmd_rewrite *rewrite, const tutti_
 }
 
 /* The first replica's node; others may have to meet to give what goes in whole. */
-static tutti_status follow_first(tutti_spmd_rewrite *rewrite, const tutti_node *node,
+static tutti_status follow_queue(tutti_spmd_rewrite *rewrite, const tutti_node *node,
                                  tutti_rewritten *mark)
 {
     for (int i = 0; i < node->input_count; i++) {
         tutti_edge edge;
         if (tutti__edge_type(node->inputs[i])->handle)
             continue;
-        TUTTI_TRY(
-            tutti__placement_as(rewrite, node->inputs[i], TUTTI_PLACEMENT_REPLICATED, 0, &edge));
+        TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[i], &edge));
         if (!TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
             return tutti__spmd_no_memory();
     }
-    mark->node = mark->first->node;
-    for (int i = 0; i < node->output_count; i++)
-        tutti__spmd_made(mark, i, mark->first->outputs[i].placements[0]);
+    follow_first(node, mark);
     return TUTTI_OK;
 }
 
@@ -190,7 +208,7 @@ static tutti_status add_dequeue(tutti_spmd_rewrite *rewrite, const tutti_node *n
     tutti_attr attrs[] = {*types, TUTTI_INT("n", rows)};
     attrs[0].value.types = more;
     attrs[0].count = node->output_count + 1;
-    TUTTI_TRY(tutti__placement_as(rewrite, node->inputs[0], TUTTI_PLACEMENT_REPLICATED, 0, &queue));
+    TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[0], &queue));
     TUTTI_TRY(tutti__spmd_add(rewrite, node, "dequeue_own", 1, &queue, 2, attrs, ret));
     return tutti__spmd_copy_controls(rewrite, node, *ret);
 }
@@ -204,27 +222,41 @@ static tutti_status agree(tutti_spmd_rewrite *rewrite, const tutti_node *node,
     tutti_edge missing = {mark->node, (uint32_t)node->output_count};
     tutti_node *end;
     tutti_attr batch = TUTTI_INT("batch", rewrite->spmd->batch);
-    TUTTI_TRY(tutti__placement_reduce(rewrite, node, rewrite->spmd->shards > 0 ? "max" : "sum",
-                                      missing, &missing));
+    TUTTI_TRY(tutti__reshard_reduce(rewrite, node, rewrite->spmd->layout->batch,
+                                    rewrite->spmd->shards > 0 ? "max" : "sum", missing, &missing));
     end = missing.node;
-    if (!mark->first) {
+    if (!mark->first_outputs) {
         TUTTI_TRY(tutti__spmd_add(rewrite, node, "need_rows", 1, &missing, 1, &batch, &end));
         end->device = ""; /* not every device can fail */
     }
     return TUTTI_VEC_PUSH(&rewrite->to->targets, end) ? TUTTI_OK : tutti__spmd_no_memory();
 }
 
+static tutti_status take_whole(tutti_spmd_rewrite *rewrite, tutti_node *node, tutti_rewritten *mark)
+{
+    tutti_edge *inputs =
+        tutti__arena_array(rewrite->scratch, (size_t)node->input_count + 1, sizeof *inputs);
+    if (!inputs)
+        return tutti__spmd_no_memory();
+    for (int i = 0; i < node->input_count; i++)
+        TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[i], &inputs[i]));
+    TUTTI_TRY(tutti__spmd_copy(rewrite, node, inputs, NULL, &mark->node));
+    for (int i = 0; i < node->output_count; i++)
+        tutti__spmd_made(mark, i, &(tutti_partition_spec){0},
+                         (tutti_edge){mark->node, (uint32_t)i});
+    return TUTTI_OK;
+}
+
 static tutti_status take_batch(tutti_spmd_rewrite *rewrite, tutti_node *node, tutti_rewritten *mark)
 {
-    if (mark->first)
-        mark->node = mark->first->node;
+    if (mark->first_outputs)
+        mark->node = mark->first_node;
     else if (has_others(rewrite))
         TUTTI_TRY(add_dequeue(rewrite, node, &mark->node));
     else
-        TUTTI_TRY(tutti__spmd_whole(rewrite, node, mark));
+        TUTTI_TRY(take_whole(rewrite, node, mark));
     for (int i = 0; i < node->output_count; i++)
-        TUTTI_TRY(
-            tutti__spmd_take_rows(rewrite, node, i, (tutti_edge){mark->node, (uint32_t)i}, mark));
+        TUTTI_TRY(take_rows(rewrite, node, i, (tutti_edge){mark->node, (uint32_t)i}, mark));
     return has_others(rewrite) ? agree(rewrite, node, mark) : TUTTI_OK;
 }
 
@@ -232,11 +264,11 @@ tutti_status tutti__spmd_take_queue(tutti_spmd_rewrite *rewrite, tutti_node *nod
                                     tutti_rewritten *mark)
 {
     TUTTI_TRY(queues_check(rewrite, node));
-    if (tutti__takes_batch(node))
+    if (tutti__takes_batch(node) && rewrite->spmd->layout->batch >= 0)
         return take_batch(rewrite, node, mark);
-    if (mark->first)
-        return follow_first(rewrite, node, mark);
-    TUTTI_TRY(tutti__spmd_whole(rewrite, node, mark));
+    if (mark->first_outputs)
+        return follow_queue(rewrite, node, mark);
+    TUTTI_TRY(take_whole(rewrite, node, mark));
     if (node->op->flags & TUTTI_OP_HANDLE) /* where its device has no queues, the host's does */
         mark->node->device = "";
     return TUTTI_OK;

@@ -4,41 +4,57 @@
 #include "parallel/spmd/rewrite.h"
 #include "tutti/ops_state.h"
 
-/* A partial value plus a whole one of its shape: the first replica adds it. */
-static bool adds_whole(const tutti_node *node)
+static int kind_of(tutti_edge edge, int axes)
+{
+    return tutti__spec_of(edge)->along[axes].kind;
+}
+
+/* A partial value plus a whole one of its shape. */
+int tutti__spmd_whole_summand(const tutti_node *node, int axes)
 {
     if (!tutti__is(node, "add") || node->input_count != 2 ||
         !tutti_type_equal(tutti__edge_type(node->inputs[0]), tutti__edge_type(node->inputs[1])))
-        return false;
-    tutti_placement_kind a = tutti__placement_made(node->inputs[0])->kind;
-    tutti_placement_kind b = tutti__placement_made(node->inputs[1])->kind;
-    return (a == TUTTI_PLACEMENT_PARTIAL && b == TUTTI_PLACEMENT_REPLICATED) ||
-           (a == TUTTI_PLACEMENT_REPLICATED && b == TUTTI_PLACEMENT_PARTIAL);
+        return -1;
+    int a = kind_of(node->inputs[0], axes), b = kind_of(node->inputs[1], axes);
+    return a == TUTTI_PARTIAL && b == TUTTI_REPLICATED   ? 1
+           : a == TUTTI_REPLICATED && b == TUTTI_PARTIAL ? 0
+                                                         : -1;
+}
+
+/* Of one addition ranks leave out one summand only. */
+static bool leaves_other(const tutti_node *node, int axes)
+{
+    int whole = tutti__spmd_whole_summand(node, axes);
+    for (int a = 0; whole >= 0 && a < axes; a++)
+        if (tutti__rewritten(node)->passes[a] && tutti__spmd_whole_summand(node, a) == 1 - whole)
+            return true;
+    return false;
 }
 
 /* Sums of parts go through linear operators as they are, only to types that hold as much; but for
  * those that are known whole as well, of which none is to be added up again. */
-bool tutti__spmd_passes_partial(const tutti_node *node)
+bool tutti__spmd_passes_partial(const tutti_node *node, int axes)
 {
     int partial = 0, numbers = 0, known = 0;
     bool first = false;
     for (int i = 0; i < node->input_count; i++) {
-        const tutti_placement *placement = tutti__placement_made(node->inputs[i]);
-        const tutti_type *type = tutti__edge_type(node->inputs[i]);
-        if (placement->kind == TUTTI_PLACEMENT_SHARDED || !tutti_dtype_is_float(type->dtype) ||
+        tutti_edge input = node->inputs[i];
+        int kind = kind_of(input, axes);
+        const tutti_type *type = tutti__edge_type(input);
+        if (kind == TUTTI_SPLIT || !tutti_dtype_is_float(type->dtype) ||
             !tutti_dtype_is_float(node->types[0].dtype) ||
             tutti_dtype_size(node->types[0].dtype) < tutti_dtype_size(type->dtype))
             return false;
         numbers++;
-        partial += placement->kind == TUTTI_PLACEMENT_PARTIAL;
-        known += placement->kind == TUTTI_PLACEMENT_PARTIAL &&
-                 tutti__placement_is_known(node->inputs[i]);
-        first = first || (i == 0 && placement->kind == TUTTI_PLACEMENT_PARTIAL);
+        partial += kind == TUTTI_PARTIAL;
+        known +=
+            kind == TUTTI_PARTIAL && (tutti__rewritten(input.node)->known[input.index] >> axes & 1);
+        first = first || (i == 0 && kind == TUTTI_PARTIAL);
     }
     if (node->output_count != 1 || partial == known)
         return false;
-    if (adds_whole(node))
-        return true;
+    if (tutti__spmd_whole_summand(node, axes) >= 0)
+        return !leaves_other(node, axes);
     return ((node->op->flags & TUTTI_OP_LINEAR) && partial == numbers) ||
            ((node->op->flags & TUTTI_OP_LINEAR_EACH) && partial == 1) ||
            ((node->op->flags & TUTTI_OP_LINEAR_FIRST) && partial == 1 && first);
@@ -47,19 +63,26 @@ bool tutti__spmd_passes_partial(const tutti_node *node)
 /* ---- variables of which every replica has a value of its own ---- */
 
 /* What a read puts together; 0: all replicas have the same value. */
-static tutti_aggregation apart(const tutti_spmd_rewrite *rewrite, const tutti_node *node)
+static tutti_aggregation apart(const tutti_spmd *spmd, const tutti_node *node)
 {
-    if (rewrite->spmd->shards > 0 || rewrite->spmd->central || !tutti__is(node, "variable") ||
-        !tutti__int(node, "on_read"))
+    if (spmd->shards > 0 || spmd->central || spmd->layout->batch < 0 ||
+        !tutti__is(node, "variable") || !tutti__int(node, "on_read"))
         return TUTTI_AGGREGATE_AUTO;
     return (tutti_aggregation)tutti__int(node, "aggregation");
 }
 
 /* Reads and updates of such variables. False: the node is none. */
-bool tutti__spmd_takes_partial(const tutti_spmd_rewrite *rewrite, const tutti_node *node)
+bool tutti__spmd_takes_partial(const tutti_spmd *spmd, const tutti_node *node)
 {
     return (node->op->flags & TUTTI_OP_TAKES_HANDLE) && node->input_count > 0 &&
-           apart(rewrite, node->inputs[0].node) > TUTTI_AGGREGATE_NONE;
+           apart(spmd, node->inputs[0].node) > TUTTI_AGGREGATE_NONE;
+}
+
+bool tutti__spmd_accumulates_partial(const tutti_spmd *spmd, const tutti_node *node)
+{
+    return node->input_count == 2 &&
+           kind_of(node->inputs[1], spmd->layout->batch) == TUTTI_PARTIAL &&
+           apart(spmd, node->inputs[0].node) != TUTTI_AGGREGATE_FIRST;
 }
 
 tutti_status tutti__spmd_check_variable(const tutti_node *variable, int replicas)
@@ -75,10 +98,10 @@ tutti_status tutti__spmd_check_variable(const tutti_node *variable, int replicas
                       variable->name, replicas);
 }
 
-tutti_status tutti__spmd_check_read(const tutti_spmd_rewrite *rewrite, const tutti_node *node)
+tutti_status tutti__spmd_check_read(const tutti_spmd *spmd, const tutti_node *node)
 {
     return tutti__is(node, "read")
-               ? tutti__spmd_check_variable(node->inputs[0].node, rewrite->spmd->replicas)
+               ? tutti__spmd_check_variable(node->inputs[0].node, tutti__spmd_batch_ranks(spmd))
                : TUTTI_OK;
 }
 
@@ -86,7 +109,7 @@ void tutti__spmd_keep_whole(const tutti_spmd_rewrite *rewrite, const tutti_node 
                             tutti_node *copy)
 {
     if (tutti__is(node, "variable") && tutti__int(node, "partial") != 0 &&
-        apart(rewrite, node) == TUTTI_AGGREGATE_AUTO)
+        apart(rewrite->spmd, node) == TUTTI_AGGREGATE_AUTO)
         tutti__spmd_attr(copy, "partial")->value.i = 0;
 }
 
@@ -118,20 +141,22 @@ static tutti_status add_scaled(tutti_spmd_rewrite *rewrite, const tutti_node *no
 static tutti_status written(tutti_spmd_rewrite *rewrite, tutti_node *node, tutti_aggregation how,
                             tutti_edge *ret)
 {
-    const tutti_placement *placement = tutti__placement_made(node->inputs[1]);
-    if (placement->kind == TUTTI_PLACEMENT_PARTIAL && how != TUTTI_AGGREGATE_FIRST) {
-        *ret = placement->edge;
+    int batch = rewrite->spmd->layout->batch;
+    tutti_partition_spec spec = {0};
+    if (tutti__spmd_accumulates_partial(rewrite->spmd, node)) {
+        spec.along[batch].kind = TUTTI_PARTIAL;
+        TUTTI_TRY(tutti__reshard(rewrite, node->inputs[1], &spec, ret));
         return how == TUTTI_AGGREGATE_SUM
                    ? TUTTI_OK
-                   : add_scaled(rewrite, node, placement->edge, rewrite->spmd->replicas, ret);
+                   : add_scaled(rewrite, node, *ret, tutti__spmd_batch_ranks(rewrite->spmd), ret);
     }
-    TUTTI_TRY(tutti__placement_as(rewrite, node->inputs[1], TUTTI_PLACEMENT_REPLICATED, 0, ret));
+    TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[1], ret));
     if (how != TUTTI_AGGREGATE_SUM)
         return TUTTI_OK;
     /* Of a sum the first one has it; what the others made is kept: they may have met for it. */
     tutti_edge zeros;
     TUTTI_TRY(add_fill(rewrite, node, tutti__edge_type(node->inputs[1]), 0, &zeros));
-    if (rewrite->replica == 0)
+    if (rewrite->rank[batch] == 0)
         return TUTTI_OK;
     if (!TUTTI_VEC_PUSH(&rewrite->to->targets, ret->node))
         return tutti__spmd_no_memory();
@@ -145,12 +170,12 @@ static tutti_status brought(tutti_spmd_rewrite *rewrite, const tutti_node *node,
 {
     *ret = own;
     if (how == TUTTI_AGGREGATE_MEAN)
-        return add_scaled(rewrite, node, own, 1.0 / rewrite->spmd->replicas, ret);
+        return add_scaled(rewrite, node, own, 1.0 / tutti__spmd_batch_ranks(rewrite->spmd), ret);
     if (how != TUTTI_AGGREGATE_FIRST)
         return TUTTI_OK;
     tutti_edge zeros;
     TUTTI_TRY(add_fill(rewrite, node, tutti__edge_type(own), 0, &zeros));
-    *ret = rewrite->replica > 0 ? zeros : own;
+    *ret = rewrite->rank[rewrite->spmd->layout->batch] > 0 ? zeros : own;
     return TUTTI_OK;
 }
 
@@ -158,19 +183,19 @@ tutti_status tutti__spmd_copy_accumulated(tutti_spmd_rewrite *rewrite, tutti_nod
                                           tutti_rewritten *mark)
 {
     tutti_edge inputs[TUTTI_SPLIT_SLOTS], out;
-    tutti_aggregation how = apart(rewrite, node->inputs[0].node);
+    tutti_aggregation how = apart(rewrite->spmd, node->inputs[0].node);
     if (node->input_count > 2)
         return tutti_fail(TUTTI_UNSUPPORTED,
                           "%s '%s' updates a variable of which every replica has a value of its "
                           "own; that can assign, assign_add and assign_sub",
                           node->op->name, node->name);
-    inputs[0] = tutti__placement_made(node->inputs[0])->edge;
+    inputs[0] = tutti__placement_made(node->inputs[0]);
     if (node->input_count == 2)
         TUTTI_TRY(written(rewrite, node, how, &inputs[1]));
     TUTTI_TRY(tutti__spmd_copy(rewrite, node, inputs, NULL, &mark->node));
     for (int i = 0; i < node->output_count; i++) {
         TUTTI_TRY(brought(rewrite, node, how, (tutti_edge){mark->node, (uint32_t)i}, &out));
-        tutti__spmd_made(mark, i, (tutti_placement){TUTTI_PLACEMENT_PARTIAL, 0, out});
+        tutti__spmd_made(mark, i, &mark->specs[i], out);
     }
     return TUTTI_OK;
 }
@@ -190,6 +215,10 @@ static int meetings_of(const tutti_node *node, uint8_t *seen)
     }
     for (int i = 0; i < node->input_count; i++)
         count += meetings_of(node->inputs[i].node, seen);
+    /* What was left out along another axis waits by control edges. */
+    const tutti_claim *claim = node->scratch;
+    for (int i = 0; claim && !claim->copy && i < node->control_count; i++)
+        count += meetings_of(node->controls[i], seen);
     return count;
 }
 
@@ -208,8 +237,8 @@ static bool by_data(const tutti_graph *graph, size_t nodes, const uint8_t *seen)
  * same way. Where the replicas meet for the whole one, this one meets too, whenever the sum is
  * wanted: it waits for that. Where shapes on the way to the whole one depend on data, it waits for
  * the whole one itself: programs are cut there, those of all processes alike. */
-static tutti_status leave_whole(tutti_spmd_rewrite *rewrite, const tutti_node *node, tutti_edge own,
-                                tutti_edge whole, tutti_edge *ret)
+tutti_status tutti__spmd_leave_whole(tutti_spmd_rewrite *rewrite, const tutti_node *node,
+                                     tutti_edge own, tutti_edge whole, tutti_node **ret)
 {
     size_t nodes = rewrite->to->nodes.count;
     uint8_t *seen = calloc(nodes + 1, 1);
@@ -234,25 +263,6 @@ static tutti_status leave_whole(tutti_spmd_rewrite *rewrite, const tutti_node *n
         wait->controls = controls;
         wait->control_count = count;
     }
-    *ret = (tutti_edge){wait, 0};
-    return TUTTI_OK;
-}
-
-tutti_status tutti__spmd_copy_partial(tutti_spmd_rewrite *rewrite, tutti_node *node,
-                                      tutti_rewritten *mark)
-{
-    tutti_edge inputs[TUTTI_SPLIT_SLOTS];
-    for (int i = 0; i < node->input_count; i++)
-        inputs[i] = tutti__placement_made(node->inputs[i])->edge;
-    if (adds_whole(node) && rewrite->replica > 0) {
-        int own = tutti__placement_made(node->inputs[0])->kind == TUTTI_PLACEMENT_PARTIAL ? 0 : 1;
-        tutti_edge left;
-        TUTTI_TRY(leave_whole(rewrite, node, inputs[own], inputs[1 - own], &left));
-        mark->node = left.node;
-        tutti__spmd_made(mark, 0, (tutti_placement){TUTTI_PLACEMENT_PARTIAL, 0, left});
-        return TUTTI_OK;
-    }
-    TUTTI_TRY(tutti__spmd_copy(rewrite, node, inputs, NULL, &mark->node));
-    tutti__spmd_made(mark, 0, (tutti_placement){TUTTI_PLACEMENT_PARTIAL, 0, {mark->node, 0}});
+    *ret = wait;
     return TUTTI_OK;
 }

@@ -15,7 +15,7 @@ typedef struct rows_of {
 } rows_of;
 
 /* Is it an update by rows that each replica has some of? */
-static bool find_rows(const tutti_node *node, rows_of *ret)
+static bool find_rows(const tutti_spmd *spmd, const tutti_node *node, rows_of *ret)
 {
     size_t length = strlen(node->op->name);
     if (!(node->op->flags & TUTTI_OP_UPDATES) || length < 5 ||
@@ -26,25 +26,37 @@ static bool find_rows(const tutti_node *node, rows_of *ret)
         first++;
     if (first == 0 || first + 1 >= node->input_count || node->input_count > TUTTI_SPLIT_SLOTS)
         return false;
-    const tutti_placement *indices = tutti__placement_made(node->inputs[first]),
-                          *rows = tutti__placement_made(node->inputs[first + 1]);
+    const tutti_partition_spec *indices = tutti__spec_of(node->inputs[first]),
+                               *rows = tutti__spec_of(node->inputs[first + 1]);
     *ret =
         (rows_of){first, first + 1, tutti__edge_type(node->inputs[0]),
                   tutti__edge_type(node->inputs[first]), tutti__edge_type(node->inputs[first + 1])};
-    return indices->kind == TUTTI_PLACEMENT_SHARDED && rows->kind == TUTTI_PLACEMENT_SHARDED &&
-           indices->dim == rows->dim && indices->dim < ret->index_type->rank &&
+    int batch = spmd->layout->batch;
+    for (int a = 0; a < spmd->layout->count; a++)
+        if (a != batch &&
+            (indices->along[a].kind != TUTTI_REPLICATED || rows->along[a].kind != TUTTI_REPLICATED))
+            return false;
+    return batch >= 0 && indices->along[batch].kind == TUTTI_SPLIT &&
+           rows->along[batch].kind == TUTTI_SPLIT &&
+           indices->along[batch].dimension == rows->along[batch].dimension &&
+           indices->along[batch].dimension < ret->index_type->rank &&
            ret->index_type->rank < TUTTI_MAX_RANK;
 }
 
-bool tutti__spmd_makes_dense(const tutti_spmd_rewrite *rewrite, const tutti_node *node)
+bool tutti__spmd_makes_dense(const tutti_spmd *spmd, const tutti_node *node)
 {
     rows_of r;
-    const tutti_spmd *spmd = rewrite->spmd;
-    if (spmd->replicas == 1 || spmd->shards > 0 || spmd->central ||
-        spmd->sparse == TUTTI_SPARSE_GATHER || !find_rows(node, &r))
+    if (tutti__spmd_batch_ranks(spmd) == 1 || spmd->shards > 0 || spmd->central ||
+        spmd->sparse == TUTTI_SPARSE_GATHER || !find_rows(spmd, node, &r))
         return false;
     return spmd->sparse == TUTTI_SPARSE_DENSE ||
            2 * r.variable->dims[0] < tutti_type_count(r.index_type);
+}
+
+int tutti__spmd_dense_rows(const tutti_spmd *spmd, const tutti_node *node)
+{
+    rows_of r;
+    return find_rows(spmd, node, &r) ? r.rows : -1;
 }
 
 /* 1 for the first of equal indices, else 0: [k…, 1, …]. */
@@ -75,11 +87,12 @@ static tutti_status through_table(tutti_spmd_rewrite *rewrite, const tutti_node 
     tutti_attr shape[] = {TUTTI_INT("dtype", r->variable->dtype),
                           TUTTI_INTS("dims", r->variable->rank, r->variable->dims)};
     TUTTI_TRY(tutti__spmd_add(rewrite, node, "fill", 0, NULL, 2, shape, &like));
-    tutti_edge own[] = {tutti__placement_made(node->inputs[r->rows])->edge,
-                        tutti__placement_made(node->inputs[r->indices])->edge,
+    tutti_edge own[] = {tutti__placement_made(node->inputs[r->rows]),
+                        tutti__placement_made(node->inputs[r->indices]),
                         {like, 0}};
     TUTTI_TRY(tutti__spmd_add(rewrite, node, "rows_to_dense", 3, own, 0, NULL, &table));
-    TUTTI_TRY(tutti__placement_reduce(rewrite, node, "sum", (tutti_edge){table, 0}, &all));
+    TUTTI_TRY(tutti__reshard_reduce(rewrite, node, rewrite->spmd->layout->batch, "sum",
+                                    (tutti_edge){table, 0}, &all));
     tutti_edge from[] = {all, indices};
     TUTTI_TRY(tutti__spmd_add(rewrite, node, "gather", 2, from, 1, &TUTTI_INT("axis", 0), &taken));
     TUTTI_TRY(first_of_each(rewrite, node, r, indices, &mask));
@@ -94,17 +107,15 @@ tutti_status tutti__spmd_copy_dense(tutti_spmd_rewrite *rewrite, tutti_node *nod
 {
     tutti_edge inputs[TUTTI_SPLIT_SLOTS];
     rows_of r;
-    if (!find_rows(node, &r))
+    if (!find_rows(rewrite->spmd, node, &r))
         return tutti_fail(TUTTI_INTERNAL, "%s '%s' is no update by rows", node->op->name,
                           node->name);
     for (int i = 0; i < node->input_count; i++)
         if (i != r.rows)
-            TUTTI_TRY(tutti__placement_as(rewrite, node->inputs[i], TUTTI_PLACEMENT_REPLICATED, 0,
-                                          &inputs[i]));
+            TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[i], &inputs[i]));
     TUTTI_TRY(through_table(rewrite, node, &r, inputs[r.indices], &inputs[r.rows]));
     TUTTI_TRY(tutti__spmd_copy(rewrite, node, inputs, NULL, &mark->node));
     for (int i = 0; i < node->output_count; i++)
-        tutti__spmd_made(
-            mark, i, (tutti_placement){TUTTI_PLACEMENT_REPLICATED, 0, {mark->node, (uint32_t)i}});
+        tutti__spmd_made(mark, i, &mark->specs[i], (tutti_edge){mark->node, (uint32_t)i});
     return TUTTI_OK;
 }

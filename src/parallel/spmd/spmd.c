@@ -1,4 +1,4 @@
-/* spmd.c: the rows of replicas, and the walk over a job for each of them. */
+/* spmd.c: the rows of replicas, and their parts of a job in one graph. */
 #include "parallel/spmd/spmd.h"
 
 #include <stdlib.h>
@@ -6,19 +6,31 @@
 
 #include "parallel/spmd/rewrite.h"
 
-int tutti__spmd_shards(const tutti_spmd *spmd, int r, int *ret_first)
+int tutti__spmd_batch_ranks(const tutti_spmd *spmd)
 {
-    int64_t first = (int64_t)r * spmd->shards / spmd->replicas;
-    int64_t end = (int64_t)(r + 1) * spmd->shards / spmd->replicas;
+    int batch = spmd->layout->batch;
+    return batch < 0 ? 1 : spmd->layout->axes[batch].size;
+}
+
+int tutti__spmd_batch_rank(const tutti_spmd *spmd, int replica)
+{
+    int batch = spmd->layout->batch;
+    return batch < 0 ? 0 : tutti__layout_rank(spmd->layout, batch, replica);
+}
+
+int tutti__spmd_shards(const tutti_spmd *spmd, int replica, int *ret_first)
+{
+    int64_t rank = tutti__spmd_batch_rank(spmd, replica), ranks = tutti__spmd_batch_ranks(spmd);
+    int64_t first = rank * spmd->shards / ranks, end = (rank + 1) * spmd->shards / ranks;
     *ret_first = (int)first;
     return (int)(end - first);
 }
 
 /* The same where each process says how many rows it has. */
-static int64_t bound_of_counts(const tutti_spmd *spmd, int r)
+static int64_t bound_of_counts(const tutti_spmd *spmd, int rank)
 {
     int64_t first = 0;
-    int process = r / spmd->local, own = r % spmd->local;
+    int process = rank / spmd->local, own = rank % spmd->local;
     for (int i = 0; i < process; i++)
         first += spmd->counts[i];
     if (own > 0)
@@ -26,29 +38,41 @@ static int64_t bound_of_counts(const tutti_spmd *spmd, int r)
     return first;
 }
 
-/* Where the rows of replica r begin. */
-static int64_t bound(const tutti_spmd *spmd, int64_t batch, int r)
+/* Where the rows of a rank along the batch's axes begin. */
+static int64_t bound(const tutti_spmd *spmd, int64_t batch, int rank)
 {
+    int ranks = tutti__spmd_batch_ranks(spmd);
     if (spmd->counts)
-        return bound_of_counts(spmd, r);
+        return bound_of_counts(spmd, rank);
     if (spmd->shards > 0)
-        return tutti__shard_bound(batch, spmd->shards,
-                                  (int)((int64_t)r * spmd->shards / spmd->replicas));
-    return (batch * r + spmd->replicas - 1) / spmd->replicas;
+        return tutti__shard_bound(batch, spmd->shards, (int)((int64_t)rank * spmd->shards / ranks));
+    return (batch * rank + ranks - 1) / ranks;
 }
 
-void tutti__spmd_rows(const tutti_spmd *spmd, int64_t batch, int r, int64_t *ret_first,
+void tutti__spmd_rank_rows(const tutti_spmd *spmd, int64_t batch, int rank, int64_t *ret_first,
+                           int64_t *ret_rows)
+{
+    *ret_first = bound(spmd, batch, rank);
+    *ret_rows = bound(spmd, batch, rank + 1) - *ret_first;
+}
+
+void tutti__spmd_rows(const tutti_spmd *spmd, int64_t batch, int replica, int64_t *ret_first,
                       int64_t *ret_rows)
 {
-    *ret_first = bound(spmd, batch, r);
-    *ret_rows = bound(spmd, batch, r + 1) - *ret_first;
+    tutti__spmd_rank_rows(spmd, batch, tutti__spmd_batch_rank(spmd, replica), ret_first, ret_rows);
 }
 
 void tutti__spmd_own_rows(const tutti_spmd *spmd, int64_t batch, int64_t *ret_first,
                           int64_t *ret_rows)
 {
-    *ret_first = bound(spmd, batch, spmd->first);
-    *ret_rows = bound(spmd, batch, spmd->first + spmd->local) - *ret_first;
+    int low = tutti__spmd_batch_rank(spmd, spmd->first), high = low;
+    for (int i = 1; i < spmd->local; i++) {
+        int rank = tutti__spmd_batch_rank(spmd, spmd->first + i);
+        low = rank < low ? rank : low;
+        high = rank > high ? rank : high;
+    }
+    *ret_first = bound(spmd, batch, low);
+    *ret_rows = bound(spmd, batch, high + 1) - *ret_first;
 }
 
 bool tutti__is_batch(const tutti_node *node, uint32_t output)
@@ -81,42 +105,40 @@ tutti_status tutti__spmd_batch(const tutti_graph *job, int64_t *batch)
 /* Results come from the first replica; the others make them too, because they may have to meet. In
  * deterministic mode they are results of theirs as well, behind those that are asked for: passes
  * leave targets as they are, and what is fused or lowered on one replica only has other bits. */
-static tutti_status spmd_finish(tutti_spmd_rewrite *rewrite, bool first)
+static tutti_status spmd_finish(tutti_spmd_rewrite *rewrite)
 {
-    bool results = first || rewrite->spmd->shards > 0;
+    bool results = !rewrite->others || rewrite->spmd->shards > 0;
     for (size_t i = 0; i < rewrite->from->results.count; i++) {
         tutti_edge edge;
-        TUTTI_TRY(tutti__placement_as(rewrite, rewrite->from->results.data[i],
-                                      TUTTI_PLACEMENT_REPLICATED, 0, &edge));
+        TUTTI_TRY(tutti__reshard_whole(rewrite, rewrite->from->results.data[i], &edge));
         if (results)
             TUTTI_TRY(tutti__graph_result(rewrite->to, edge));
         else if (!TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
-            return tutti_fail(TUTTI_NO_MEMORY, "no memory to spread a job");
+            return tutti__spmd_no_memory();
     }
     for (size_t i = 0; i < rewrite->from->targets.count; i++) {
-        const tutti_rewritten *mark = rewrite->from->targets.data[i]->scratch;
+        const tutti_rewritten *mark = tutti__rewritten(rewrite->from->targets.data[i]);
         if (mark->node && !TUTTI_VEC_PUSH(&rewrite->to->targets, mark->node))
-            return tutti_fail(TUTTI_NO_MEMORY, "no memory to spread a job");
+            return tutti__spmd_no_memory();
     }
     return TUTTI_OK;
 }
 
-static tutti_status walk_replica(tutti_graph *job, size_t node_count, const tutti_spmd *spmd,
-                                 int local, tutti_arena *scratch, tutti_graph *to)
+static tutti_status rewrite_replica(tutti_graph *job, size_t node_count, const tutti_spmd *spmd,
+                                    int local, tutti_arena *scratch, tutti_graph *to)
 {
     tutti_spmd_rewrite rewrite = {.spmd = spmd,
                                   .scratch = scratch,
                                   .from = job,
                                   .to = to,
                                   .replica = spmd->first + local,
+                                  .others = local > 0,
                                   .device = spmd->devices[local]};
+    for (int a = 0; a < spmd->layout->count; a++)
+        rewrite.rank[a] = tutti__layout_rank(spmd->layout, a, rewrite.replica);
     tutti__spmd_rows(spmd, spmd->batch, rewrite.replica, &rewrite.first, &rewrite.rows);
-    tutti_status status = TUTTI_OK;
-    for (size_t n = 0; status == TUTTI_OK && n < node_count; n++)
-        status = tutti__spmd_node(&rewrite, job->nodes.data[n]);
-    if (status == TUTTI_OK)
-        status = spmd_finish(&rewrite, local == 0);
-    return status;
+    TUTTI_TRY(tutti__spmd_nodes(&rewrite, 0, node_count));
+    return spmd_finish(&rewrite);
 }
 
 /* The replicas' nodes in turn, so that devices come to what they meet in at the same time: else one
@@ -129,7 +151,7 @@ static tutti_status take_turns(tutti_graph *graph, const tutti_spmd *spmd)
     if (!next || !order) {
         free(next);
         free(order);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to spread a job");
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to rewrite a job");
     }
     for (int list = 0, ended = 0; placed < count && ended <= spmd->local;
          list = (list + 1) % (spmd->local + 1)) {
@@ -155,19 +177,16 @@ static tutti_status take_turns(tutti_graph *graph, const tutti_spmd *spmd)
     return tutti__graph_sort(graph);
 }
 
-tutti_status tutti__spmd_rewrite(tutti_graph *job, const tutti_spmd *spmd, tutti_graph **ret)
+tutti_status tutti__spmd_make(tutti_graph *job, const tutti_spmd *spmd, tutti_arena *scratch,
+                              tutti_graph **ret)
 {
     tutti_graph *to;
     TUTTI_TRY(tutti_graph_create(&to));
     to->trace = true;
-    tutti_status status = TUTTI_OK;
     size_t node_count = job->nodes.count;
-    tutti_arena scratch = {0};
-    for (size_t n = 0; n < node_count; n++)
-        job->nodes.data[n]->scratch = NULL;
+    tutti_status status = tutti__spmd_propagate(job, spmd, scratch);
     for (int i = 0; status == TUTTI_OK && i < spmd->local; i++)
-        status = walk_replica(job, node_count, spmd, i, &scratch, to);
-    tutti__arena_free(&scratch);
+        status = rewrite_replica(job, node_count, spmd, i, scratch, to);
     if (status == TUTTI_OK)
         status = tutti__graph_prune(to);
     if (status == TUTTI_OK && spmd->local < spmd->replicas)
@@ -176,6 +195,23 @@ tutti_status tutti__spmd_rewrite(tutti_graph *job, const tutti_spmd *spmd, tutti
         status = tutti__spmd_buckets(to, spmd);
     if (status == TUTTI_OK && spmd->local > 1)
         status = take_turns(to, spmd);
+    if (status == TUTTI_OK)
+        *ret = to;
+    else
+        tutti_graph_destroy(to);
+    return status;
+}
+
+tutti_status tutti__spmd_rewrite(tutti_graph *job, const tutti_spmd *spmd, tutti_graph **ret)
+{
+    tutti_arena scratch = {0};
+    tutti_graph *to = NULL;
+    tutti_status status = tutti__spmd_make(job, spmd, &scratch, &to);
+    if (status == TUTTI_OK)
+        status = tutti__spmd_verify(to, spmd);
+    for (size_t n = 0; to && n < to->nodes.count; n++)
+        to->nodes.data[n]->scratch = NULL;
+    tutti__arena_free(&scratch);
     if (status == TUTTI_OK)
         *ret = to;
     else

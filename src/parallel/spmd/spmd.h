@@ -1,17 +1,19 @@
-/* spmd.h: a job of one device as the job of several replicas, each with its part of the batch.
+/* spmd.h: a job of one device as the job of all devices of a mesh, each with its shards.
  *
- * The graph is written for the whole batch. Every value of it becomes, on a replica, one of three
- * forms: whole (all replicas have the same), cut (each has its rows) or partial (the sum over the
- * replicas is the value). Operators' split rules say which form follows from which; where one form
- * is needed and another is there, a collective turns it. Shapes, counts and random numbers are
- * those of the whole batch, so that the replicas compute what one device would.
+ * The graph is written for the whole batch and whole variables. Along each of the mesh's axes every
+ * value of it is replicated (all ranks have the same), split along a dimension (each has its block)
+ * or partial (the sum over the ranks is the value). Operators' split rules say which sharding
+ * follows from which (propagate.c); where one is needed and another is there, a collective turns it
+ * (reshard.c). Shapes, counts and random numbers are those of the whole, so that the ranks compute
+ * what one device would.
  */
 #ifndef TUTTI_PARALLEL_SPMD_SPMD_H
 #define TUTTI_PARALLEL_SPMD_SPMD_H
 
-#include "graph/graph.h"
+#include "parallel/spmd/layout.h"
 
-/* The mesh axis that batches are cut along. */
+/* The name of the dimension that batches are cut along, and of the one axis that strategies without
+ * a mesh of the user's have. */
 #define TUTTI_BATCH_AXIS "batch"
 
 /* How rows of gradients (of embeddings) come together. */
@@ -22,7 +24,8 @@ typedef enum tutti_sparse_way {
 } tutti_sparse_way;
 
 typedef struct tutti_spmd {
-    int replicas;               /* in the job */
+    const tutti_layout *layout; /* the mesh, and which of its axes cut what */
+    int replicas;               /* in the job: places of the mesh */
     int first, local;           /* those of this process: [first, first + local) */
     const char *const *devices; /* of the local ones */
     int64_t batch;              /* rows of the whole batch; 0: nothing is cut */
@@ -40,15 +43,23 @@ typedef struct tutti_spmd {
  * (.on_read) and nothing says how they are put together. */
 tutti_status tutti__spmd_check_variable(const tutti_node *variable, int replicas);
 
-/* The rows of replica r: without `shards` they differ by at most one, the first ones have more;
- * with them they are the rows of its shards; with `counts` those of its process, cut so. */
-void tutti__spmd_rows(const tutti_spmd *spmd, int64_t batch, int r, int64_t *ret_first,
+/* The rank of a replica along the axes that cut the batch, and how many ranks there are. */
+int tutti__spmd_batch_rank(const tutti_spmd *spmd, int replica);
+int tutti__spmd_batch_ranks(const tutti_spmd *spmd);
+/* The rows of a rank along those axes: without `shards` they differ by at most one, the first ones
+ * have more; with them they are the rows of its shards; with `counts` those of its process, cut so.
+ */
+void tutti__spmd_rank_rows(const tutti_spmd *spmd, int64_t batch, int rank, int64_t *ret_first,
+                           int64_t *ret_rows);
+/* Those of a replica. */
+void tutti__spmd_rows(const tutti_spmd *spmd, int64_t batch, int replica, int64_t *ret_first,
                       int64_t *ret_rows);
-/* Of all replicas of this process together. */
+/* Of all replicas of this process together: their ranks along the batch's axes follow each other.
+ */
 void tutti__spmd_own_rows(const tutti_spmd *spmd, int64_t batch, int64_t *ret_first,
                           int64_t *ret_rows);
-/* The shards of replica r: [*ret_first, *ret_first + count). */
-int tutti__spmd_shards(const tutti_spmd *spmd, int r, int *ret_first);
+/* The shards of a replica: [*ret_first, *ret_first + count). */
+int tutti__spmd_shards(const tutti_spmd *spmd, int replica, int *ret_first);
 /* Where shard s of the batch begins. */
 static inline int64_t tutti__shard_bound(int64_t batch, int shards, int s)
 {

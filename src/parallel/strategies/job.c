@@ -63,6 +63,8 @@ tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
     options.devices = tutti_flag_text(job, "devices", NULL);
     options.reduction = tutti_flag_text(job, "reduction", NULL);
     options.engine = tutti_flag_text(job, "engine", NULL);
+    options.mesh = tutti_flag_text(job, "mesh", NULL);
+    options.layout = tutti_flag_text(job, "layout", NULL);
     options.deterministic = tutti_flag_on(job, "deterministic");
     int64_t shards = tutti_flag_int(job, "shards", 0);
     options.shards = shards < INT_MAX ? (int)shards : INT_MAX; /* which the strategy refuses */

@@ -52,6 +52,8 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
     s->options.engine = keep_text(s, s->options.engine);
     s->options.compression = keep_text(s, s->options.compression);
     s->options.sparse = keep_text(s, s->options.sparse);
+    s->options.mesh = keep_text(s, s->options.mesh);
+    s->options.layout = keep_text(s, s->options.layout);
 }
 
 tutti_status tutti__strategy_take_shards(tutti_strategy *s)
@@ -223,16 +225,19 @@ static tutti_status open_strategy(tutti_strategy *s)
     TUTTI_TRY(
         tutti__axis_group_create(world, s->local, names, algorithm_of(s, world), &s->axis_group));
     TUTTI_TRY(tutti__strategy_consistent(s, wire_name(&s->options)));
+    TUTTI_TRY(tutti__strategy_layout(s));
     TUTTI_TRY(tutti__axis_group_trace_open(s->axis_group));
     s->memory = (tutti_shared_memory){world, strategy_allocate, release};
     if (s->axis_group->size > 1)
         TUTTI_TRY(tutti__strategy_check_wire(s, world ? tutti_comm_hosts(world) : 1));
-    if (s->options.deterministic && s->axis_group->size > s->options.shards)
+    tutti_spmd spmd = tutti__strategy_spmd(s, 0);
+    int ranks = tutti__spmd_batch_ranks(&spmd);
+    if (s->options.deterministic && ranks > s->options.shards)
         return tutti_fail(
             TUTTI_INVALID,
             "deterministic mode cuts a batch into %d shards, which %d replicas cannot "
             "share; give more: --set shards=%d",
-            s->options.shards, s->axis_group->size, s->axis_group->size);
+            s->options.shards, ranks, ranks);
     return TUTTI_OK;
 }
 
@@ -301,6 +306,7 @@ tutti_status tutti_strategy_close(tutti_strategy *strategy)
         return TUTTI_OK;
     tutti_status status = tutti__axis_group_close(strategy->axis_group);
     tutti_cluster_free(strategy->cluster);
+    tutti__mesh_destroy(strategy->mesh);
     free(strategy->counts);
     free(strategy->devices);
     free(strategy->device_names);
@@ -353,7 +359,7 @@ const char *tutti_strategy_device(const tutti_strategy *strategy, int local)
 
 bool tutti__strategy_rewrites(const tutti_strategy *strategy)
 {
-    return strategy && strategy->axis_group &&
+    return strategy && strategy->mesh &&
            (strategy->axis_group->size > 1 || strategy->options.deterministic);
 }
 
@@ -383,7 +389,8 @@ static int64_t bucket_bytes(const tutti_axis_group *axis_group)
 tutti_spmd tutti__strategy_spmd(const tutti_strategy *strategy, int64_t batch)
 {
     const tutti_strategy_options *options = &strategy->options;
-    return (tutti_spmd){.replicas = strategy->axis_group->size,
+    return (tutti_spmd){.layout = &strategy->layout,
+                        .replicas = strategy->axis_group->size,
                         .first = strategy->axis_group->first,
                         .local = strategy->axis_group->local,
                         .devices = strategy->device_names,
@@ -410,7 +417,7 @@ tutti_spmd tutti__strategy_spmd_own(const tutti_strategy *strategy, const int64_
 void tutti_strategy_rows(const tutti_strategy *strategy, int64_t batch, int replica,
                          int64_t *ret_first, int64_t *ret_rows)
 {
-    if (!strategy || !strategy->axis_group) {
+    if (!strategy || !strategy->mesh) {
         *ret_first = 0;
         *ret_rows = batch;
         return;
@@ -424,7 +431,7 @@ void tutti_strategy_own_rows(const tutti_strategy *strategy, int64_t batch, int6
 {
     *ret_first = 0;
     *ret_rows = batch;
-    if (!strategy || !strategy->axis_group)
+    if (!strategy || !strategy->mesh)
         return;
     tutti_spmd spmd = tutti__strategy_spmd(strategy, batch);
     tutti__spmd_own_rows(&spmd, batch, ret_first, ret_rows);

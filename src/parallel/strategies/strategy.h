@@ -28,6 +28,8 @@ struct tutti_strategy {
     tutti_error error;              /* why it cannot be used */
     tutti_cluster *cluster;         /* owned, or NULL */
     tutti_axis_group *axis_group;
+    tutti_mesh *mesh;    /* of all devices of the job */
+    tutti_layout layout; /* what its axes cut */
     char (*devices)[64]; /* of this process */
     const char **device_names;
     int64_t *limits; /* bytes of memory of each device; 0: none */
@@ -86,6 +88,11 @@ bool tutti__strategy_policy(const char *name, tutti_shard_policy *ret);
 /* What the flags of a job ask of its strategy; a wrong word is the job's error. Texts are the
  * job's. */
 tutti_strategy_options tutti__job_strategy_options(tutti_job *job);
+
+/* ---- layout.c ---- */
+/* The mesh of the job's devices and the layout over it, as the options say or with one axis that
+ * cuts the batch; when all have met. */
+tutti_status tutti__strategy_layout(tutti_strategy *s);
 
 /* ---- devices.c ---- */
 /* Those of the options or of the kind, opened. */

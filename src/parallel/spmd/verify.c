@@ -1,0 +1,474 @@
+/* verify.c: whether a rewritten graph computes what its job does, by the types of its values.
+ *
+ * The sharding of every value is worked out anew, from the leaves, by split rules and by what
+ * collectives do. Of the rewrite it takes which node of the job a node stands for, and in which way
+ * it says that it was cut; that the operator can be cut so, that what goes in lies so, and that
+ * blocks begin and end where those of the rank do is checked. So a partial value that is used as a
+ * whole, a sum that is made twice or of what is no part of one, and a collective too few or too
+ * many are found. Wrong counts and factors are not: those are found by comparison with one device.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parallel/spmd/rewrite.h"
+
+/* A partial value's `dimension` says of what it is a part: a tutti_reduction, or a sum as the nodes
+ * of the tree over the shards that the replica has. */
+enum { TREE = 100, MOST_WAYS = 64 };
+/* Of an output: `any`, zeros, which are a part as well as a whole. */
+typedef struct state {
+    tutti_partition_spec spec;
+    bool any, process; /* process: rows of all of this process's replicas */
+} state;
+
+typedef struct verification {
+    const tutti_graph *graph;
+    const tutti_spmd *spmd;
+    state **states; /* by node id, then output */
+} verification;
+
+static const tutti_claim *claim_of(const tutti_node *node)
+{
+    return node->scratch;
+}
+
+static state *state_of(const verification *v, tutti_edge edge)
+{
+    return &v->states[edge.node->id][edge.index];
+}
+
+static void print_spec(const verification *v, const state *s, int rank, char *text, size_t size)
+{
+    tutti_axis_shard shards[TUTTI_MESH_AXES];
+    tutti_text out = {0};
+    for (int a = 0; a < v->spmd->layout->count; a++) {
+        int kind = s->spec.along[a].kind, dimension = s->spec.along[a].dimension;
+        shards[a] = (tutti_axis_shard){
+            v->spmd->layout->axes[a].name, (tutti_shard_kind)kind,
+            kind == TUTTI_SPLIT ? dimension : 0,
+            kind == TUTTI_PARTIAL && dimension != TREE ? (tutti_reduction)dimension : TUTTI_SUM};
+    }
+    tutti__sharding_print(&out, &(tutti_sharding){v->spmd->layout->count, shards}, rank);
+    snprintf(text, size, "%s", out.data ? out.data : "");
+    tutti__text_free(&out);
+}
+
+static tutti_status refuse_input(const verification *v, const tutti_node *node, int input,
+                                 const char *wanted)
+{
+    char place[TUTTI_PLACE_TEXT], text[256];
+    tutti_edge edge = node->inputs[input];
+    print_spec(v, state_of(v, edge), tutti__edge_type(edge)->rank, text, sizeof text);
+    return tutti_fail(TUTTI_INTERNAL, "%s '%s'%s: input %d, '%s', is %s on a rank of the mesh, %s",
+                      node->op->name, node->name, tutti__node_place(node, place), input,
+                      edge.node->name, text, wanted);
+}
+
+static tutti_status refuse_node(const tutti_node *node, const char *why)
+{
+    char place[TUTTI_PLACE_TEXT];
+    return tutti_fail(TUTTI_INTERNAL, "%s '%s'%s: %s", node->op->name, node->name,
+                      tutti__node_place(node, place), why);
+}
+
+/* ---- operators ---- */
+
+static bool is_input(const verification *v, const tutti_node *node, int i, int axes, int kind,
+                     int dimension)
+{
+    const state *s = state_of(v, node->inputs[i]);
+    if (s->any)
+        return kind == TUTTI_REPLICATED || kind == TUTTI_PARTIAL;
+    return s->spec.along[axes].kind == kind && s->spec.along[axes].dimension == dimension;
+}
+
+static bool same_way(const tutti_split *a, const tutti_split *b, const tutti_node *node)
+{
+    return memcmp(a->inputs, b->inputs, (size_t)node->input_count) == 0 &&
+           memcmp(a->outputs, b->outputs, (size_t)node->output_count) == 0;
+}
+
+/* The operator's rule, asked of `rule`, has the way, and the inputs lie so. */
+static tutti_status check_way(const verification *v, const tutti_node *node, const tutti_node *rule,
+                              int axes, const tutti_split *way)
+{
+    tutti_split ways[MOST_WAYS];
+    int count = tutti__spmd_ways(rule, MOST_WAYS, ways);
+    bool found = false;
+    for (int w = 0; w < count; w++)
+        found = found || same_way(&ways[w], way, rule);
+    if (!found)
+        return refuse_node(node, "is cut in a way that its operator's split rule does not have");
+    for (int i = 0; i < node->input_count; i++) {
+        int d = way->inputs[i];
+        if (!is_input(v, node, i, axes, d < 0 ? TUTTI_REPLICATED : TUTTI_SPLIT, d < 0 ? 0 : d))
+            return refuse_input(v, node, i,
+                                d < 0 ? "and the whole is needed; a collective is missing"
+                                      : "and another split is needed");
+    }
+    return TUTTI_OK;
+}
+
+/* Along one rank only its block is all, and a part the whole. */
+static bool is_alone(const verification *v, int axes)
+{
+    return v->spmd->layout->axes[axes].size == 1;
+}
+
+/* Truth travels as 0 and 1. */
+static bool is_of_truth(const tutti_node *node)
+{
+    return tutti__is(node, "cast") && tutti__edge_type(node->inputs[0])->dtype == TUTTI_BOOL;
+}
+
+/* Linear operators may pass on parts of sums. */
+static tutti_status check_partial(const verification *v, const tutti_node *node, int axes,
+                                  bool *ret_partial)
+{
+    int partial = 0, last = 0;
+    for (int i = 0; i < node->input_count; i++) {
+        const state *s = state_of(v, node->inputs[i]);
+        bool part = !s->any && s->spec.along[axes].kind == TUTTI_PARTIAL;
+        if (!part && !is_input(v, node, i, axes, TUTTI_REPLICATED, 0))
+            return refuse_input(v, node, i, "and the whole is needed; a collective is missing");
+        partial += part;
+        last = part ? i : last;
+    }
+    *ret_partial = partial > 0;
+    uint32_t flags = node->op->flags;
+    bool sum =
+        partial > 0 && state_of(v, node->inputs[last])->spec.along[axes].dimension == TUTTI_SUM;
+    bool add = tutti__is(node, "add") && node->input_count == 2;
+    if (partial == 0 || (!sum && is_of_truth(node)) ||
+        (sum && (((flags & TUTTI_OP_LINEAR) && partial == node->input_count) ||
+                 ((flags & TUTTI_OP_LINEAR_EACH) && partial == 1) ||
+                 ((flags & TUTTI_OP_LINEAR_FIRST) && partial == 1 && last == 0))))
+        return TUTTI_OK;
+    /* A whole summand is added on rank 0 only: on others it is zero or left out. */
+    const tutti_claim *claim = claim_of(node);
+    if (sum && add && partial == 1 &&
+        (state_of(v, node->inputs[1 - last])->any ||
+         tutti__layout_rank(v->spmd->layout, axes, claim->replica) == 0))
+        return TUTTI_OK;
+    return refuse_input(v, node, last,
+                        "and the whole is needed; a collective is missing, or comes too late");
+}
+
+/* The reduction is that of the input. */
+static void pass_on(const verification *v, const tutti_node *node, int axes, state *out)
+{
+    for (int i = 0; i < node->input_count; i++) {
+        const state *s = state_of(v, node->inputs[i]);
+        if (s->spec.along[axes].kind == TUTTI_PARTIAL)
+            out->spec.along[axes] = s->spec.along[axes];
+    }
+}
+
+static void note_way(const tutti_node *node, int axes, const tutti_split *way, bool tree,
+                     state *states)
+{
+    for (int i = 0; i < node->output_count; i++) {
+        int d = way->outputs[i];
+        states[i].spec.along[axes].kind = d >= 0            ? TUTTI_SPLIT
+                                          : d < TUTTI_WHOLE ? TUTTI_PARTIAL
+                                                            : TUTTI_REPLICATED;
+        states[i].spec.along[axes].dimension =
+            (int8_t)(d >= 0                    ? d
+                     : d == TUTTI_PARTIAL_SUM  ? (tree ? TREE : TUTTI_SUM)
+                     : d == TUTTI_PARTIAL_MAX  ? TUTTI_MAX
+                     : d == TUTTI_PARTIAL_MIN  ? TUTTI_MIN
+                     : d == TUTTI_PARTIAL_PROD ? TUTTI_PROD
+                                               : 0);
+    }
+}
+
+static tutti_status check_operator(const verification *v, const tutti_node *node)
+{
+    const tutti_claim *claim = claim_of(node);
+    state *states = v->states[node->id];
+    bool tree = tutti__is(node, "segmented");
+    for (int a = 0; a < v->spmd->layout->count; a++) {
+        const tutti_split *way = claim->ways[a];
+        bool partial;
+        if (is_alone(v, a))
+            continue;
+        if (way) {
+            TUTTI_TRY(check_way(v, node, claim->job, a, way));
+            note_way(node, a, way, tree && a == v->spmd->layout->batch, states);
+            continue;
+        }
+        TUTTI_TRY(check_partial(v, node, a, &partial));
+        for (int i = 0; partial && i < node->output_count; i++)
+            pass_on(v, node, a, &states[i]);
+    }
+    return TUTTI_OK;
+}
+
+/* Something that the rewrite put in, which no node of the job stands behind: by its own rule. */
+static tutti_status check_added(const verification *v, const tutti_node *node)
+{
+    state *states = v->states[node->id];
+    tutti_split ways[MOST_WAYS];
+    int count = tutti__spmd_ways(node, MOST_WAYS, ways);
+    if (tutti__is(node, "fill") && tutti__float(node, "value") == 0)
+        states[0].any = true;
+    for (int a = 0; a < v->spmd->layout->count; a++) {
+        bool partial, found = false, split = false;
+        if (is_alone(v, a))
+            continue;
+        for (int i = 0; i < node->input_count; i++)
+            split = split || state_of(v, node->inputs[i])->spec.along[a].kind == TUTTI_SPLIT;
+        for (int w = 0; split && !found && w < count; w++) {
+            found = true;
+            for (int i = 0; found && i < node->input_count; i++)
+                found =
+                    is_input(v, node, i, a, ways[w].inputs[i] < 0 ? TUTTI_REPLICATED : TUTTI_SPLIT,
+                             ways[w].inputs[i] < 0 ? 0 : ways[w].inputs[i]);
+            if (found)
+                note_way(node, a, &ways[w], false, states);
+        }
+        if (found)
+            continue;
+        TUTTI_TRY(check_partial(v, node, a, &partial));
+        for (int i = 0; partial && i < node->output_count; i++)
+            pass_on(v, node, a, &states[i]);
+    }
+    return TUTTI_OK;
+}
+
+/* ---- what moves blocks ---- */
+
+static tutti_spmd_rewrite rank_of(const verification *v, const tutti_node *node)
+{
+    const tutti_spmd *spmd = v->spmd;
+    tutti_spmd_rewrite rank = {.spmd = spmd, .replica = claim_of(node)->replica};
+    for (int a = 0; a < spmd->layout->count; a++)
+        rank.rank[a] = tutti__layout_rank(spmd->layout, a, rank.replica);
+    tutti__spmd_rows(spmd, spmd->batch, rank.replica, &rank.first, &rank.rows);
+    return rank;
+}
+
+/* The rows of the replica out of those of the process, or a block of what is whole. */
+static tutti_status check_slice(const verification *v, const tutti_node *node)
+{
+    const tutti_claim *claim = claim_of(node);
+    const state *in = state_of(v, node->inputs[0]);
+    state *out = &v->states[node->id][0];
+    const int64_t *begin, *end;
+    tutti_spmd_rewrite rank = rank_of(v, node);
+    int a = claim->axes, d = claim->dimension;
+    int64_t first = 0, size = claim->size;
+    (void)tutti_attr_ints(node->attrs, node->attr_count, "begin", &begin);
+    (void)tutti_attr_ints(node->attrs, node->attr_count, "end", &end);
+    *out = *in;
+    out->process = false;
+    if (in->process) {
+        int64_t rows;
+        tutti__spmd_own_rows(v->spmd, v->spmd->batch, &first, &rows);
+        first = rank.first - first;
+        size = rank.rows;
+    } else if (in->spec.along[a].kind != TUTTI_REPLICATED)
+        return refuse_input(v, node, 0, "and the whole is needed to take a block of it");
+    else
+        tutti__spmd_block(&rank, a, rank.rank[a], &first, &size);
+    if (!is_alone(v, a)) {
+        out->spec.along[a].kind = TUTTI_SPLIT;
+        out->spec.along[a].dimension = (int8_t)d;
+    }
+    return begin[d] == first && end[d] - begin[d] == size
+               ? TUTTI_OK
+               : refuse_node(node, "takes a block that is not its rank's");
+}
+
+static int axes_of(const verification *v, const tutti_node *node)
+{
+    for (int a = 0; a < v->spmd->layout->count; a++)
+        if (strcmp(v->spmd->layout->axes[a].name, tutti__str(node, "axis")) == 0)
+            return a;
+    return -1;
+}
+
+static int reduction_of(const tutti_node *node)
+{
+    static const char *const names[] = {"sum", "mean", "min", "max", "prod"};
+    for (int i = 0; i < 5; i++)
+        if (strcmp(tutti__str(node, "op"), names[i]) == 0)
+            return i;
+    return TUTTI_SUM;
+}
+
+/* Parts go in, the whole comes out, of each value. */
+static tutti_status check_reduce(const verification *v, const tutti_node *node, int axes)
+{
+    bool tree = tutti__is(node, "all_reduce_shards");
+    int what = tree ? TREE : reduction_of(node);
+    for (int i = 0; i < node->output_count; i++) {
+        state *out = &v->states[node->id][i];
+        *out = *state_of(v, node->inputs[i]);
+        if (!is_input(v, node, i, axes, TUTTI_PARTIAL, what))
+            return refuse_input(v, node, i,
+                                "and is no part of what is reduced here: it would be "
+                                "counted more than once");
+        out->spec.along[axes].kind = TUTTI_REPLICATED;
+        out->spec.along[axes].dimension = 0;
+        out->any = false;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status check_move(const verification *v, const tutti_node *node, int axes)
+{
+    state *out = &v->states[node->id][0];
+    *out = *state_of(v, node->inputs[0]);
+    if (tutti__is(node, "reduce_scatter")) {
+        if (!is_input(v, node, 0, axes, TUTTI_PARTIAL, reduction_of(node)))
+            return refuse_input(v, node, 0, "and is no part of what is reduced here");
+        out->spec.along[axes].kind = TUTTI_SPLIT;
+        out->spec.along[axes].dimension = (int8_t)tutti__int(node, "dim");
+        return TUTTI_OK;
+    }
+    bool exchanges = tutti__is(node, "all_to_all");
+    int from = (int)tutti__int(node, exchanges ? "concat_dim" : "dim");
+    if (!is_input(v, node, 0, axes, TUTTI_SPLIT, from))
+        return refuse_input(v, node, 0, "and blocks of another split are joined here");
+    out->spec.along[axes].kind = exchanges ? TUTTI_SPLIT : TUTTI_REPLICATED;
+    out->spec.along[axes].dimension = exchanges ? (int8_t)tutti__int(node, "split_dim") : 0;
+    return TUTTI_OK;
+}
+
+static tutti_status check_collective(const verification *v, const tutti_node *node)
+{
+    int axes = axes_of(v, node);
+    if (axes < 0 || tutti__int(node, "size") != v->spmd->layout->axes[axes].size)
+        return refuse_node(node, "meets along axes that the layout does not have");
+    if (is_alone(v, axes)) {
+        for (int i = 0; i < node->output_count; i++)
+            v->states[node->id][i] = *state_of(v, node->inputs[i]);
+        return TUTTI_OK;
+    }
+    if (strncmp(node->op->name, "all_reduce", 10) == 0)
+        return check_reduce(v, node, axes);
+    return check_move(v, node, axes);
+}
+
+/* ---- the walk ---- */
+
+static void leaf(const verification *v, const tutti_node *node, const tutti_claim *claim)
+{
+    state *states = v->states[node->id];
+    int batch = v->spmd->layout->batch;
+    bool own = claim->rule == TUTTI_REWRITE_PARAMETER || claim->rule == TUTTI_REWRITE_QUEUE;
+    bool rows = batch >= 0 && v->spmd->batch > 0 && tutti__spmd_batch_ranks(v->spmd) > 1 &&
+                (tutti__spmd_shares_rows(v->spmd) || v->spmd->local < v->spmd->replicas);
+    for (int i = 0; i < node->output_count; i++) {
+        bool cut = own && rows && i < claim->job->output_count &&
+                   (claim->rule == TUTTI_REWRITE_PARAMETER ? tutti__is_batch(claim->job, 0)
+                                                           : tutti__takes_batch(claim->job));
+        if (cut && v->spmd->local > 1)
+            states[i].process = true;
+        else if (cut)
+            states[i].spec.along[batch].kind = TUTTI_SPLIT;
+        if (claim->rule == TUTTI_REWRITE_ACCUMULATED)
+            states[i].spec.along[batch].kind = TUTTI_PARTIAL;
+        /* Whether this process has its rows: a part of what the processes agree on. */
+        if (tutti__is(node, "dequeue_own") && i == claim->job->output_count) {
+            states[i].spec.along[batch].kind = TUTTI_PARTIAL;
+            states[i].spec.along[batch].dimension =
+                v->spmd->shards > 0 ? (int8_t)TUTTI_MAX : (int8_t)TUTTI_SUM;
+        }
+    }
+}
+
+static tutti_status verify_node(const verification *v, const tutti_node *node)
+{
+    const tutti_claim *claim = claim_of(node);
+    bool collective = (node->op->flags & TUTTI_OP_COLLECTIVE) != 0;
+    if (tutti__is(node, "all_reduce_wait") || tutti__is(node, "need_rows"))
+        return TUTTI_OK;
+    if (collective && (!claim || !claim->copy))
+        return check_collective(v, node);
+    if (!claim || (claim->copy && claim->rule == TUTTI_REWRITE_GROUP))
+        return TUTTI_OK;
+    if (tutti__is(node, "dequeue_own") ||
+        (claim->copy &&
+         (claim->rule == TUTTI_REWRITE_PARAMETER || claim->rule == TUTTI_REWRITE_ACCUMULATED ||
+          (claim->rule == TUTTI_REWRITE_QUEUE && tutti__takes_batch(claim->job))))) {
+        leaf(v, node, claim);
+        return TUTTI_OK;
+    }
+    if (claim->slices)
+        return check_slice(v, node);
+    return claim->copy || tutti__is(node, "segmented") ? check_operator(v, node)
+                                                       : check_added(v, node);
+}
+
+/* All replicas of this process come to the same meetings. (Processes compare their schedules.) */
+static tutti_status verify_meetings(const verification *v)
+{
+    uint64_t first = 0;
+    for (int i = 0; i < v->spmd->local; i++) {
+        uint64_t sum = 0; /* in any order */
+        for (size_t n = 0; n < v->graph->nodes.count; n++) {
+            const tutti_node *node = v->graph->nodes.data[n];
+            if (node->dead || !(node->op->flags & TUTTI_OP_COLLECTIVE) ||
+                strcmp(node->device, v->spmd->devices[i]) != 0)
+                continue;
+            uint64_t hash = tutti__hash_string(0, node->op->name);
+            hash = tutti__hash_string(hash, tutti__str(node, "axis"));
+            sum += tutti__hash_string(hash, tutti__str(node, "channel"));
+        }
+        if (i > 0 && sum != first)
+            return tutti_fail(TUTTI_INTERNAL,
+                              "device %s meets others in other collectives than %s does: one on a "
+                              "rank of the mesh would wait for ever",
+                              v->spmd->devices[i], v->spmd->devices[0]);
+        first = sum;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status verify_results(const verification *v)
+{
+    static const tutti_partition_spec whole = {0};
+    for (size_t i = 0; i < v->graph->results.count; i++) {
+        tutti_edge edge = v->graph->results.data[i];
+        const state *s = state_of(v, edge);
+        char text[256], why[320];
+        if (s->any || memcmp(&s->spec, &whole, sizeof whole) == 0)
+            continue;
+        print_spec(v, s, tutti__edge_type(edge)->rank, text, sizeof text);
+        snprintf(why, sizeof why,
+                 "is a result, and %s on a rank of the mesh: no rank has all of it", text);
+        return refuse_node(edge.node, why);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti__spmd_verify(const tutti_graph *graph, const tutti_spmd *spmd)
+{
+    tutti_arena arena = {0};
+    verification v = {graph, spmd, NULL};
+    tutti_status status = TUTTI_OK;
+    v.states = tutti__arena_array(&arena, graph->nodes.count + 1, sizeof *v.states);
+    for (size_t n = 0; v.states && status == TUTTI_OK && n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        size_t outputs = (size_t)node->output_count + 1;
+        v.states[n] = tutti__arena_array(&arena, outputs, sizeof **v.states);
+        if (!v.states[n]) {
+            status = tutti__spmd_no_memory();
+            break;
+        }
+        memset(v.states[n], 0, outputs * sizeof **v.states);
+        if (!node->dead)
+            status = verify_node(&v, node);
+    }
+    if (!v.states)
+        status = tutti__spmd_no_memory();
+    if (status == TUTTI_OK)
+        status = verify_results(&v);
+    if (status == TUTTI_OK)
+        status = verify_meetings(&v);
+    tutti__arena_free(&arena);
+    return status;
+}
