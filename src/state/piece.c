@@ -140,7 +140,7 @@ tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, boo
     size_t size = (size_t)tutti_type_count(&piece->type) * tutti_dtype_size(piece->type.dtype);
     if (keep && piece->memory->host_visible)
         status = tutti_tensor_copy(copy, from);
-    else if (keep && piece->memory->copy_within)
+    else if (keep && piece->memory->copy_within && from->buffer->memory == piece->memory)
         status = piece->memory->copy_within(piece->memory->self, tutti_tensor_data(copy),
                                             tutti_tensor_data(from), size);
     else if (keep) {

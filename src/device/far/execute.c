@@ -96,12 +96,14 @@ static void await(tutti_far_frame *f, int32_t index, int32_t *known)
     learn_awaited(f, index, known);
 }
 
-/* The host does, until all that stands before the instruction on its stream is done too. */
+/* The host does, until what the run comes after is done, and all that stands before the instruction
+ * on its stream is done too. */
 static tutti_status await_on_host(tutti_far_frame *f, int32_t index, int stream)
 {
     const tutti_instruction *instructions = f->executable->program->instructions;
     int32_t late = -1;
     bool in_time = true;
+    tutti__far_streams_wait(&f->executable->device->streams, &f->fence);
     pthread_mutex_lock(&f->lock);
     for (int i = -1; in_time && i < instructions[index].await_count; i++) {
         int32_t before = i < 0 ? f->last[stream] : instructions[index].awaits[i];

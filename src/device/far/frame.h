@@ -60,7 +60,8 @@ typedef struct tutti_far_frame {
     int32_t last[TUTTI_FAR_STREAMS]; /* by stream: what the host put there last, or -1 */
     tutti_far_pass *passes;          /* by instruction */
     bool passing;                    /* the host is in the kernel of one of them */
-    bool put; /* that stands on its stream already, which has what it passes on */
+    bool put;               /* that stands on its stream already, which has what it passes on */
+    tutti_far_moment fence; /* what the run, or its commit, comes after */
     uint64_t id, seed;
     int64_t delay_ns;  /* the longest before an instruction */
     _Atomic bool stop; /* the run has failed elsewhere */

@@ -44,7 +44,9 @@ static void reset(tutti_far_frame *f, tutti_run *run)
 
 static void far_fence(tutti_drive *drive)
 {
-    tutti__far_streams_fence(&frame_of(drive)->executable->device->streams);
+    tutti_far_frame *f = frame_of(drive);
+    tutti__far_streams_fence(&f->executable->device->streams);
+    f->fence = tutti__far_streams_now(&f->executable->device->streams);
 }
 
 static tutti_status far_bind(tutti_drive *drive, int v, tutti_tensor *value, bool written)

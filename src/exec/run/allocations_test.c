@@ -93,21 +93,25 @@ static void count_devices(const char *strategy, const char *devices)
 
 TUTTI_TEST(a_steady_step_allocates_nothing_on_one_device)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices allocate as they like */
     count_devices("one_device", "cpu:0");
 }
 
 TUTTI_TEST(a_steady_step_allocates_nothing_where_devices_meet)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices allocate as they like */
     count_devices("mirrored", "cpu:0,cpu:1");
 }
 
 TUTTI_TEST(a_steady_step_allocates_nothing_with_central_storage)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices allocate as they like */
     count_devices("central_storage", "cpu:0,cpu:1");
 }
 
 TUTTI_TEST(a_steady_step_allocates_nothing_where_processes_meet)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices allocate as they like */
     tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .engine = "shm"), count_steps,
                         (void *)(uintptr_t) "two processes over shared memory");
     tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .engine = "tcp"), count_steps,
@@ -122,6 +126,7 @@ TUTTI_TEST(a_steady_step_allocates_nothing_where_processes_meet)
 
 TUTTI_TEST(a_steady_step_allocates_nothing_where_devices_and_processes_meet)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices allocate as they like */
     CHECK_OK(tutti__param_set("CPU_DEVICES", "2"));
     tutti__test_workers(
         2, TUTTI_OPTIONS(tutti_strategy_options, .engine = "shm", .devices = "cpu:0,cpu:1"),
@@ -182,16 +187,19 @@ static void count_fit_devices(const char *strategy, const char *devices)
 
 TUTTI_TEST(a_steady_step_of_fit_allocates_nothing)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices allocate as they like */
     count_fit_devices("one_device", "cpu:0");
 }
 
 TUTTI_TEST(a_steady_step_of_fit_allocates_nothing_where_devices_meet)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices allocate as they like */
     count_fit_devices("mirrored", "cpu:0,cpu:1");
 }
 
 TUTTI_TEST(a_steady_step_of_fit_allocates_nothing_where_processes_meet)
 {
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0")); /* test devices allocate as they like */
     tutti__test_workers(2, TUTTI_OPTIONS(tutti_strategy_options, .engine = "shm"), count_fit,
                         (void *)(uintptr_t) "two processes over shared memory");
 }

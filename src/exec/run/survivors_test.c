@@ -89,13 +89,15 @@ static void kill_hold(const kill_net *n, held *ret)
     ret->version = tutti_session_version(n->session);
     for (size_t i = 0; (variable = tutti__state_at(state, i)) != NULL; i++, ret->variables++)
         for (size_t p = 0; p < variable->pieces.count; p++) {
-            const tutti_tensor *value = variable->pieces.data[p]->value;
-            size_t bytes = value ? (size_t)tutti_tensor_count(value) *
-                                       tutti_dtype_size(tutti_tensor_dtype(value))
-                                 : 0;
+            tutti_tensor *value = variable->pieces.data[p]->value;
             ret->values = tutti__hash_string(ret->values, variable->name);
-            if (bytes)
-                ret->values = tutti__hash_bytes(ret->values, tutti_tensor_data(value), bytes);
+            if (!value)
+                continue;
+            CHECK_OK(tutti__tensor_to_host(value, &value));
+            ret->values = tutti__hash_bytes(ret->values, tutti_tensor_data(value),
+                                            (size_t)tutti_tensor_count(value) *
+                                                tutti_dtype_size(tutti_tensor_dtype(value)));
+            tutti_tensor_release(value);
         }
 }
 
