@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/kill.h"
+
 static tutti_status bind_all(tutti_drive *d, tutti_tensor *const *inputs)
 {
     const tutti_program *program = d->program;
@@ -35,6 +37,7 @@ static tutti_status put(tutti_drive *d, size_t from, size_t to, bool committing)
         if (!committing && d->run->cancelled)
             return TUTTI_OK;
         const tutti_instruction *instruction = &d->program->instructions[i];
+        tutti__kill_point();
         if (!instruction->host)
             TUTTI_TRY(d->table->launch(d, i));
         else if (instruction->kernel && (instruction->kernel->flags & TUTTI_KERNEL_TENSORS))
@@ -95,6 +98,7 @@ static tutti_status write_variables(tutti_drive *d)
         TUTTI_TRY(tutti__piece_write(d->run->state, program->variables[v].piece,
                                      program->variables[v].keep, &value));
         TUTTI_TRY(d->table->bind(d, v, value, true));
+        tutti__kill_point();
     }
     return TUTTI_OK;
 }
@@ -122,6 +126,8 @@ tutti_status tutti__drive(tutti_drive *d, tutti_run *run, tutti_tensor *const *i
     if (!d->told)
         status = run->commit_begin(run, status);
     if (status == TUTTI_OK) {
+        if (program->updates && run->numbered && tutti__kill_counts())
+            tutti__kill_begin();
         status = commit(d, inputs, ret_results);
         run->commit_end(run);
     }
