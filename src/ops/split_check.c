@@ -170,7 +170,8 @@ static tutti_status check_again_with(tutti_split_trial *cut, int piece, tutti_te
     for (int w = 0; w < cut->way_count; w++) {
         tutti_split_trial again = {
             .sample = &sample, .way = &cut->ways[w], .pieces = 2, .whole = cut->outputs[piece]};
-        snprintf(again.what, sizeof again.what, "%s, piece %d, then way %d", cut->what, piece, w);
+        snprintf(again.what, sizeof again.what, "%.300s, piece %d, then way %d", cut->what, piece,
+                 w);
         if (!is_large_enough(&again))
             continue;
         find_unit(&again);

@@ -8,6 +8,7 @@
  * whose inputs are replicated is cut where its result will be wanted so.
  *
  * It sees the job, the layout and the batch, and no rank: all ranks decide alike. */
+#include <stdio.h>
 #include <string.h>
 
 #include "parallel/spmd/rewrite.h"
