@@ -46,7 +46,9 @@ static tutti_status imagine_fill(tutti_strategy *s, int replicas, int first)
         return tutti_fail(TUTTI_INVALID,
                           "%d shards cannot be shared by %d replicas; give more: --set shards=%d",
                           s->options.shards, replicas, replicas);
-    return imagine_group(replicas, first, device, &s->axis_group);
+    TUTTI_TRY(imagine_group(replicas, first, device, &s->axis_group));
+    s->options.mesh = s->options.layout = NULL; /* of the job, which may be of another size */
+    return tutti__strategy_layout(s);
 }
 
 tutti_strategy *tutti__strategy_imagine(const char *name, int replicas, int first,
