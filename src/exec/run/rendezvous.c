@@ -7,15 +7,19 @@
 #include "base/pause.h"
 #include "base/work_sharing.h"
 #include "base/world.h"
-#include "parallel/collectives/axis_group.h"
+#include "parallel/collectives/axis_groups.h"
 #include "program/program.h"
 
+/* What was sent on a channel and nobody has received yet; or NULL. */
 typedef struct slot {
-    int size, came, first_rank;
-    const tutti_attr *first_attrs; /* of the node that came first */
-    const char *first_name;
-    tutti_tensor **values; /* by rank */
+    tutti_tensor *value;
 } slot;
+
+static void slot_end(slot *s)
+{
+    tutti_tensor_release(s->value);
+    free(s);
+}
 
 tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions)
 {
@@ -30,50 +34,26 @@ tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions)
     return TUTTI_OK;
 }
 
-static void slot_destroy(slot *s)
-{
-    for (int i = 0; s && s->values && i < s->size; i++)
-        tutti_tensor_release(s->values[i]);
-    if (s)
-        free(s->values);
-    free(s);
-}
-
 void tutti__rendezvous_end(tutti_rendezvous *r)
 {
     for (size_t i = 0; i < r->slots.count; i++)
-        slot_destroy(r->slots.entries[i].value);
+        slot_end(r->slots.entries[i].value);
     tutti__map_free(&r->slots);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
 }
 
-/* Under the lock: what meets on a channel. Whoever came first said how many they are. */
-static tutti_status slot_for(tutti_rendezvous *r, const char *channel, int size, slot **ret)
+/* Under the lock: the channel of a send and its recv. */
+static tutti_status slot_for(tutti_rendezvous *r, const char *channel, slot **ret)
 {
     slot *s = tutti__map_get(&r->slots, channel);
     if (!s) {
         s = calloc(1, sizeof *s);
-        if (s) {
-            s->size = size;
-            s->values = calloc((size_t)size, sizeof *s->values);
-        }
-        if (!s || !s->values || tutti__map_set(&r->slots, channel, s) != TUTTI_OK) {
-            slot_destroy(s);
+        if (!s || tutti__map_set(&r->slots, channel, s) != TUTTI_OK) {
+            free(s);
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for channel '%s'", channel);
         }
     }
-    *ret = s;
-    return TUTTI_OK;
-}
-
-/* Under the lock: the channel of a send and its recv. */
-static tutti_status slot_of_one(tutti_rendezvous *r, const char *channel, slot **ret)
-{
-    slot *s;
-    TUTTI_TRY(slot_for(r, channel, 1, &s));
-    if (s->size != 1)
-        return tutti_fail(TUTTI_INTERNAL, "channel '%s' is used by something else", channel);
     *ret = s;
     return TUTTI_OK;
 }
@@ -149,11 +129,11 @@ tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_t
     tutti_rendezvous *r = run->rendezvous;
     pthread_mutex_lock(&r->lock);
     slot *s = NULL;
-    tutti_status status = slot_of_one(r, channel, &s);
-    if (status == TUTTI_OK && s->values[0])
+    tutti_status status = slot_for(r, channel, &s);
+    if (status == TUTTI_OK && s->value)
         status = tutti_fail(TUTTI_INVALID, "channel '%s' was sent to twice in one run", channel);
     else if (status == TUTTI_OK)
-        s->values[0] = tutti_tensor_retain(value);
+        s->value = tutti_tensor_retain(value);
     tell(r);
     pthread_mutex_unlock(&r->lock);
     return status;
@@ -165,8 +145,8 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
     tutti_rendezvous *r = run->rendezvous;
     slot *s = NULL;
     pthread_mutex_lock(&r->lock);
-    tutti_status status = slot_of_one(r, channel, &s);
-    while (status == TUTTI_OK && !s->values[0]) {
+    tutti_status status = slot_for(r, channel, &s);
+    while (status == TUTTI_OK && !s->value) {
         if (run->cancelled)
             status = tutti__error_restore(&r->error);
         else if (!wait(run))
@@ -177,71 +157,9 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
                            name, from, channel);
     }
     if (status == TUTTI_OK) {
-        *ret = s->values[0];
-        s->values[0] = NULL;
+        *ret = s->value;
+        s->value = NULL;
     }
-    pthread_mutex_unlock(&r->lock);
-    return status;
-}
-
-/* Ranks that do not ask for the same get no answer, rather than different ones. */
-static tutti_status rendezvous_compare(const slot *s, int rank, const tutti_kernel_call *call)
-{
-    for (int i = 0; i < call->attr_count; i++)
-        if (!tutti__attr_equal(&call->attrs[i], &s->first_attrs[i]))
-            return tutti_fail(TUTTI_INVALID, "%s '%s': rank %d and rank %d ('%s') differ in \"%s\"",
-                              call->op->name, call->name, rank, s->first_rank, s->first_name,
-                              call->attrs[i].name);
-    return TUTTI_OK;
-}
-
-static tutti_status missing(const slot *s, const char *channel, const tutti_kernel_call *call)
-{
-    tutti_text text = {0};
-    for (int i = 0; i < s->size; i++)
-        if (!s->values[i])
-            tutti__text_add(&text, " %d", i);
-    tutti_status status = tutti_fail(
-        TUTTI_DEADLINE,
-        "%s '%s': waited for rank%s on '%s' until the deadline; is the %s of each rank "
-        "a fetch or a target of this run?",
-        call->op->name, call->name, text.data ? text.data : "s", channel, call->op->name);
-    tutti__text_free(&text);
-    return status;
-}
-
-tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
-                                    const tutti_kernel_call *call, tutti_tensor *mine,
-                                    tutti_tensor **ret_all)
-{
-    tutti_rendezvous *r = run->rendezvous;
-    slot *s = NULL;
-    pthread_mutex_lock(&r->lock);
-    tutti_status status = slot_for(r, channel, size, &s);
-    if (status == TUTTI_OK && (s->size != size || s->values[rank])) {
-        status = tutti_fail(
-            TUTTI_INVALID,
-            "%s '%s': rank %d came twice to '%s'; give collectives of one run different channels",
-            call->op->name, call->name, rank, channel);
-    } else if (status == TUTTI_OK) {
-        if (s->came == 0) {
-            s->first_attrs = call->attrs;
-            s->first_name = call->name;
-            s->first_rank = rank;
-        }
-        status = rendezvous_compare(s, rank, call);
-        s->values[rank] = tutti_tensor_retain(mine);
-        s->came++;
-        tell(r);
-    }
-    while (status == TUTTI_OK && s->came < size) {
-        if (run->cancelled)
-            status = tutti__error_restore(&r->error);
-        else if (!wait(run))
-            status = missing(s, channel, call);
-    }
-    for (int i = 0; status == TUTTI_OK && i < size; i++)
-        ret_all[i] = tutti_tensor_retain(s->values[i]);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
@@ -255,8 +173,8 @@ static void note_failure(tutti_run *run, tutti_status status)
         tutti__error_capture(status, &r->error);
     run->cancelled = true;
     tutti__run_let_go(run);
-    if (run->axis_group && run->axis_group->inner)
-        tutti__axis_group_cancel(run->axis_group, r->error.message);
+    if (run->groups)
+        tutti__axis_groups_cancel(run->groups, &r->error);
     tell(r);
 }
 

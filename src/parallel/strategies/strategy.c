@@ -219,8 +219,11 @@ static tutti_status open_strategy(tutti_strategy *s)
     for (int i = 0; i < s->local; i++)
         names[i] = s->devices[i];
     s->device_names = names;
-    TUTTI_TRY(
-        tutti__axis_group_create(world, s->local, names, algorithm_of(s, world), &s->axis_group));
+    TUTTI_TRY(tutti__axis_groups_create(NULL, world, true, NULL, &s->groups));
+    s->groups->algorithm = algorithm_of(s, world);
+    TUTTI_TRY(tutti__axis_groups_add(
+        s->groups, TUTTI_BATCH_AXIS, world ? tutti_comm_size(world) : 1,
+        world ? tutti_comm_rank(world) : 0, s->local, names, &s->axis_group));
     TUTTI_TRY(tutti__strategy_consistent(s, wire_name(&s->options)));
     TUTTI_TRY(tutti__axis_group_trace_open(s->axis_group));
     s->memory = (tutti_shared_memory){world, strategy_allocate, release};
@@ -233,6 +236,11 @@ static tutti_status open_strategy(tutti_strategy *s)
             "share; give more: --set shards=%d",
             s->options.shards, s->axis_group->size, s->axis_group->size);
     return TUTTI_OK;
+}
+
+const tutti_cluster *tutti__strategy_cluster(const tutti_strategy *strategy)
+{
+    return strategy->options.cluster ? strategy->options.cluster : strategy->cluster;
 }
 
 const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy)
@@ -298,7 +306,7 @@ tutti_status tutti_strategy_close(tutti_strategy *strategy)
 {
     if (!strategy || atomic_fetch_sub(&strategy->references, 1) != 1)
         return TUTTI_OK;
-    tutti_status status = tutti__axis_group_close(strategy->axis_group);
+    tutti_status status = tutti__axis_groups_close(strategy->groups);
     tutti_cluster_free(strategy->cluster);
     free(strategy->counts);
     free(strategy->devices);
