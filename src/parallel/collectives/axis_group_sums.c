@@ -153,7 +153,7 @@ tutti_status tutti__axis_group_fold_shards(tutti_axis_group *axis_group, int loc
               .bytes = (size_t)piece->count * tutti_dtype_size(dtype),
               .reduction = reduction,
               .add = tutti__fold_find(dtype, reduction)};
-    tutti_comm *inner = axis_group->inner[local];
+    tutti_comm *inner = axis_group->inner ? axis_group->inner[local] : NULL;
     tutti_comm_call plain = {.struct_size = sizeof plain, .timeout = options->timeout};
     if (!t.add)
         return tutti_fail(TUTTI_UNSUPPORTED, "values of %s cannot be added",
