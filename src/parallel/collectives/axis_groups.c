@@ -49,10 +49,10 @@ static tutti_status find_devices(tutti_axis_groups *groups, const tutti_cluster 
         bool tasks = names_task(device);
         if (groups->world && tasks != names_task(&mesh->devices[0]))
             return tutti_fail(TUTTI_INVALID,
-                              "device %d of the mesh %s a task, device 0 %s; name the task of each "
-                              "(/job:worker/task:1/cpu:0), or of none: then the mesh is of this "
-                              "process alone",
-                              i, tasks ? "names" : "names no", tasks ? "none" : "does");
+                              "device %d of the mesh names %s task, and device 0 %s; name the "
+                              "task of each (/job:worker/task:1/cpu:0), or of none: then the mesh "
+                              "is of this process alone",
+                              i, tasks ? "a" : "no", tasks ? "none" : "one");
         int process = !tasks || (!groups->world && device->task < 1)
                           ? groups->process
                           : rank_of_task(cluster, size, device);
