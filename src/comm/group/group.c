@@ -11,6 +11,7 @@
 #include "base/world.h"
 #include "comm/coll/lane.h"
 #include "comm/comm.h"
+#include "comm/cost/description.h"
 
 /* Numbers of groups: 1 is the group of all ranks; the two highest bits are those of its levels. */
 enum { FIRST_CONTEXT = 2, CONTEXT_BITS = 30 };
@@ -56,10 +57,12 @@ tutti_status tutti__comm_check_options(const tutti_comm_options *options)
                           ".arena_bytes of %lld; no process has address space for more than %lld "
                           "for each rank",
                           (long long)options->arena_bytes, (long long)most_arena);
-    for (int link = 0; options->cost && link < TUTTI_LINK_COUNT; link++)
-        if (!(options->cost->link[link].alpha >= 0) || !(options->cost->link[link].beta[0] >= 0))
-            return tutti_fail(TUTTI_INVALID, ".cost has an alpha of %g s and a beta of %g s a byte",
-                              options->cost->link[link].alpha, options->cost->link[link].beta[0]);
+    for (int link = 0; options->cost && link < TUTTI_LINK_COUNT; link++) {
+        TUTTI_TRY(tutti__check_seconds("alpha of .cost", false, options->cost->link[link].alpha));
+        for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+            TUTTI_TRY(
+                tutti__check_seconds("beta of .cost", true, options->cost->link[link].beta[i]));
+    }
     return TUTTI_OK;
 }
 
