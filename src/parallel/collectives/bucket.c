@@ -310,6 +310,7 @@ static tutti_status check_alike(buckets *b)
     uint64_t order = b->count;
     for (size_t i = 0; i < b->count; i++) {
         const tutti_type *type = &b->sums[i].node->types[0];
+        order = tutti__hash_string(order, tutti__str(b->sums[i].node, "axis"));
         order = order * 0x100000001b3u + (uint64_t)type->dtype * 16 + (uint64_t)type->rank;
         for (int k = 0; k < type->rank; k++)
             order = order * 0x100000001b3u + (uint64_t)type->dims[k];
