@@ -34,6 +34,22 @@ static tutti_status find_group(const tutti_engine_options *options, const tutti_
     return TUTTI_OK;
 }
 
+tutti_status tutti__plan_check_tasks(const tutti_engine_options *options, const tutti_graph *graph)
+{
+    const tutti_axis_groups *groups = tutti__engine_groups(options);
+    char place[TUTTI_PLACE_TEXT];
+    for (size_t n = 0; groups && groups->mesh && n < graph->nodes.count; n++) {
+        const tutti_node *node = graph->nodes.data[n];
+        if (!node->dead && tutti__axis_groups_process(groups, node->device) != groups->process)
+            return tutti_fail(TUTTI_INVALID,
+                              "%s '%s'%s is on %s, in another process of the mesh; build it there, "
+                              "and send what goes between with tutti_send and tutti_recv",
+                              node->op->name, node->name, tutti__node_place(node, place),
+                              node->device);
+    }
+    return TUTTI_OK;
+}
+
 /* ---- channels ---- */
 
 static tutti_attr *channel_of(tutti_node *node)

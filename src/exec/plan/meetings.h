@@ -5,6 +5,8 @@
 
 #include "exec/plan/plan.h"
 
+/* Nodes stand on devices of this process, as far as the mesh says which those are. */
+tutti_status tutti__plan_check_tasks(const tutti_engine_options *options, const tutti_graph *graph);
 /* Of a placed graph: collectives without a channel get one for their number in their group, by
  * which they find their peers on other devices of this process. */
 tutti_status tutti__plan_name_channels(const tutti_engine_options *options, tutti_graph *graph);

@@ -262,6 +262,7 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
     TUTTI_TRY(spmd(options, request, batch, graph));
     const char *fallback = request->device ? request->device : options->device;
     TUTTI_TRY(plan_cut(*graph, fallback, plan));
+    TUTTI_TRY(tutti__plan_check_tasks(options, *graph));
     TUTTI_TRY(tutti__place(*graph, fallback));
     TUTTI_TRY(compile_pieces(engine, options, request, batch, *graph, plan));
     plan->trains = plan->trains && plan->updated.count > 0;

@@ -145,8 +145,29 @@ static tutti_status differ_in_step(tutti_strategy *s, void *context)
     _exit(0);
 }
 
+static tutti_status build_elsewhere(tutti_strategy *s, void *context)
+{
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_sym y = TUTTI_NO_SYM;
+    (void)context;
+    TUTTI_TRY(tutti_graph_create(&g));
+    TUTTI_TRY(open_session(g, s, "a=2", two, 10, &session));
+    tutti_sym x = tutti_placeholder(g, TUTTI_F32, 30000);
+    TUTTI_WITH_DEVICE(g, "/job:worker/task:1/far:0")
+        y = tutti_neg(x);
+    tutti_status status = run_once(session, x, y);
+    WORKER_EXPECT(status == (tutti_strategy_rank(s) == 1 ? TUTTI_OK : TUTTI_INVALID));
+    WORKER_EXPECT(status == TUTTI_OK ||
+                  strstr(tutti_error_message(), "in another process of the mesh"));
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    return TUTTI_OK;
+}
+
 TUTTI_TEST(groups_compare_meshes_and_steps)
 {
+    tutti__test_workers(2, NULL, build_elsewhere, NULL);
     tutti__test_workers(2, NULL, differ_in_mesh, NULL);
     tutti__test_workers(2, NULL, differ_in_step, NULL);
 }
