@@ -8,7 +8,7 @@
 
 static const char *const engines[] = {"local", "shm", "tcp"};
 static const tutti_dtype types[] = {TUTTI_F32, TUTTI_F64, TUTTI_F16, TUTTI_BF16,
-                                    TUTTI_I32, TUTTI_I64, TUTTI_U8, TUTTI_I8};
+                                    TUTTI_I32, TUTTI_I64, TUTTI_U8,  TUTTI_I8};
 
 typedef struct plan {
     const char *algorithm;
