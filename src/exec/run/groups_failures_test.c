@@ -86,6 +86,41 @@ TUTTI_TEST(groups_name_a_rank_that_was_killed)
             3, 1, TUTTI_OPTIONS(tutti_strategy_options, .engine = engines[op % 2]), lose_one, &op);
 }
 
+/* Two devices in each of two processes: one of them waits for the other process, and its neighbour
+ * for it. */
+static tutti_status lose_two(tutti_strategy *s, void *context)
+{
+    static const char *const devices = "/job:worker/task:0/far:0,/job:worker/task:1/far:0,"
+                                       "/job:worker/task:0/far:1,/job:worker/task:1/far:1";
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_sym x, y[2] = {TUTTI_NO_SYM, TUTTI_NO_SYM};
+    TUTTI_TRY(tutti_graph_create(&g));
+    TUTTI_TRY(open_session(g, s, "a=4", devices, 30, &session));
+    x = tutti_placeholder(g, TUTTI_F32, 30000);
+    TUTTI_WITH_DEVICE(g, "far:0")
+        y[0] = build(*(int *)context, x, 4);
+    TUTTI_WITH_DEVICE(g, "far:1")
+        y[1] = build(*(int *)context, x, 4);
+    tutti_sym both = tutti_add(tutti_sum(y[0]), tutti_sum(y[1]));
+    TUTTI_TRY(run_once(session, x, both));
+    if (tutti_strategy_rank(s) == 1)
+        kill(getpid(), SIGKILL);
+    int64_t began = tutti__now_ns();
+    tutti_status status = run_once(session, x, both);
+    WORKER_EXPECT(status == TUTTI_CLOSED || status == TUTTI_CANCELLED);
+    if (!strstr(tutti_error_message(), "rank 1 ("))
+        return status;
+    WORKER_EXPECT(tutti__now_ns() - began < (int64_t)1200000000);
+    _exit(0);
+}
+
+TUTTI_TEST(groups_of_two_levels_name_a_process_that_was_killed)
+{
+    for (int op = 0; op < OPS; op++)
+        tutti__test_workers_but(2, 1, NULL, lose_two, &op);
+}
+
 static tutti_status come_late(tutti_strategy *s, void *context)
 {
     tutti_graph *g;

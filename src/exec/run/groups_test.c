@@ -191,14 +191,17 @@ static bool possible(const scene *s, int op, int size)
            !(rows && ROWS % size != 0);
 }
 
-/* ---- one run of all operators, or of one ---- */
+/* ---- one run of all operators along all axes ---- */
+
+enum { SETS = 6, PARTS = MOST * OPS * SETS };
 
 typedef struct part {
+    const char *axes;
     int place, op, size, rank, all[MOST];
     tutti_tensor *value;
 } part;
 
-static tutti_status check_part(const scene *s, const part *p, const char *axes)
+static tutti_status check_part(const scene *s, const part *p)
 {
     int64_t columns = tutti_tensor_dims(p->value)[1];
     for (int64_t i = 0; i < tutti_tensor_count(p->value); i++) {
@@ -207,49 +210,52 @@ static tutti_status check_part(const scene *s, const part *p, const char *axes)
                                (int)(i % columns));
         if (fabs(got - want) > (p->op == MEAN ? 0.02 : 0))
             return tutti_fail(TUTTI_CHECK_FAILED, "%s along %s, operation %d, place %d: %g, not %g",
-                              s->mesh, axes, p->op, p->place, got, want);
+                              s->mesh, p->axes, p->op, p->place, got, want);
     }
     return TUTTI_OK;
 }
 
-static tutti_status run_axes(const scene *s, const char *axes)
+static void add_place(const scene *s, tutti_graph *g, const char *const *axes, int place,
+                      tutti_feed *feed, part *parts, tutti_fetch *fetches, int *count)
+{
+    tutti_type type = tutti_type_make(s->dtype, 2, (int64_t[]){ROWS, COLUMNS});
+    tutti_device_push(g, s->local[place]);
+    feed->sym = (tutti_placeholder)(g, type);
+    CHECK_OK(tutti_tensor_create(s->dtype, 2, type.dims, &feed->value));
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        tutti_tensor_set(feed->value, i, value(place, i / COLUMNS, i % COLUMNS));
+    for (; *axes; axes++)
+        for (int op = 0; op < OPS; op++) {
+            part *p = &parts[*count];
+            *p = (part){.axes = *axes, .place = place, .op = op};
+            p->size = members(s, *axes, place, p->all, &p->rank);
+            if (possible(s, op, p->size))
+                fetches[(*count)++] =
+                    (tutti_fetch){build(g, op, feed->sym, *axes, p->size, p->rank), &p->value};
+        }
+    tutti_device_pop(g);
+}
+
+static tutti_status run_axes(const scene *s, const char *const *axes)
 {
     tutti_graph *g;
     tutti_session *session;
-    part parts[MOST * OPS];
+    static part parts[PARTS];
+    static tutti_fetch fetches[PARTS];
     tutti_feed feeds[MOST];
-    tutti_fetch fetches[MOST * OPS];
     int count = 0, fed = 0;
     TUTTI_TRY(tutti_graph_create(&g));
     TUTTI_TRY(tutti_session_open(&session, g, .deadline_seconds = 30, .mesh = s->mesh,
                                  .mesh_devices = s->devices, .strategy = s->strategy,
                                  .deterministic = s->deterministic));
     for (int place = 0; place < s->count; place++)
-        if (s->homes[place] - '0' == s->process) {
-            tutti_type type = tutti_type_make(s->dtype, 2, (int64_t[]){ROWS, COLUMNS});
-            tutti_device_push(g, s->local[place]);
-            tutti_sym x = (tutti_placeholder)(g, type);
-            TUTTI_TRY(tutti_tensor_create(s->dtype, 2, type.dims, &feeds[fed].value));
-            for (int i = 0; i < ROWS * COLUMNS; i++)
-                tutti_tensor_set(feeds[fed].value, i, value(place, i / COLUMNS, i % COLUMNS));
-            feeds[fed++].sym = x;
-            for (int op = 0; op < OPS; op++) {
-                part *p = &parts[count];
-                *p = (part){.place = place, .op = op};
-                p->size = members(s, axes, place, p->all, &p->rank);
-                if (possible(s, op, p->size))
-                    fetches[count++] =
-                        (tutti_fetch){build(g, op, x, axes, p->size, p->rank), &p->value};
-            }
-            tutti_device_pop(g);
-        }
-    for (int i = 0; i < count; i++)
-        fetches[i].ret_value = &parts[i].value;
+        if (s->homes[place] - '0' == s->process)
+            add_place(s, g, axes, place, &feeds[fed++], parts, fetches, &count);
     tutti_status status = TUTTI_OK;
     for (int round = 0; round < 2 && status == TUTTI_OK; round++) {
         status = tutti_run(session, .feed = {fed, feeds}, .fetch = {count, fetches});
         for (int i = 0; status == TUTTI_OK && i < count; i++) {
-            status = check_part(s, &parts[i], axes);
+            status = check_part(s, &parts[i]);
             tutti_tensor_release(parts[i].value);
         }
     }
@@ -269,9 +275,7 @@ static tutti_status run_scene(tutti_strategy *strategy, void *context)
     scene s = *(scene *)context;
     s.strategy = strategy;
     s.process = strategy ? tutti_strategy_rank(strategy) : 0;
-    for (const char *const *axes = s.axis_count == 2 ? of_two : of_three; *axes; axes++)
-        TUTTI_TRY(run_axes(&s, *axes));
-    return TUTTI_OK;
+    return run_axes(&s, s.axis_count == 2 ? of_two : of_three);
 }
 
 static void run_workers(scene s, int processes)
