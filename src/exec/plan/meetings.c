@@ -1,6 +1,7 @@
 /* meetings.c: see meetings.h. */
 #include "exec/plan/meetings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
