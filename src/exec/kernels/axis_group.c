@@ -14,14 +14,9 @@ tutti_status tutti__axis_group_begin(const tutti_kernel_call *call, tutti_axis_g
 {
     const tutti_context *context = call->context;
     const char *axes = tutti_attr_string(call->attrs, call->attr_count, "axis");
-    int64_t size = tutti__call_int(call, "size");
     tutti_axis_group_meeting meeting = {.start = tutti__now_ns()};
     tutti_status status = tutti__axis_groups_find(context->run->groups, axes, context->device->name,
                                                   &meeting.axis_group, &meeting.local);
-    if (status == TUTTI_OK && meeting.axis_group->size != size)
-        status = tutti_fail(TUTTI_INVALID,
-                            "it was built for %lld devices along axis '%s', the mesh has %d",
-                            (long long)size, axes, meeting.axis_group->size);
     if (status != TUTTI_OK)
         return tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
     double left = 1e-9 * (double)(call->deadline - meeting.start);

@@ -19,6 +19,7 @@ typedef struct tutti_axis_rank {
 } tutti_axis_rank;
 
 typedef struct tutti_axis_group {
+    struct tutti_axis_group *next; /* in the list of the job's */
     char axes[TUTTI_AXES_TEXT]; /* "data*model": ranks are in the order of the first, then the next
                                  */
     int begin;                  /* the place of rank 0 in the mesh */

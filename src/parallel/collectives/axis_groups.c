@@ -1,6 +1,7 @@
 /* axis_groups.c: see axis_groups.h. */
 #include "parallel/collectives/axis_groups.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,12 +123,14 @@ tutti_status tutti__axis_groups_close(tutti_axis_groups *groups)
 {
     if (!groups)
         return TUTTI_OK;
-    for (size_t i = 0; i < groups->made.count; i++) /* messages first: then the group may end */
-        tutti__axis_group_trace_close(groups->made.data[i]);
-    for (size_t i = groups->made.count; i-- > 0;)
-        tutti__axis_group_close(groups->made.data[i]);
+    tutti_axis_group *all = groups->made;
+    for (tutti_axis_group *each = all; each; each = each->next) /* messages first */
+        tutti__axis_group_trace_close(each);
+    for (tutti_axis_group *next; all; all = next) {
+        next = all->next;
+        tutti__axis_group_close(all);
+    }
     tutti_status status = groups->owns ? tutti_comm_close(groups->world) : TUTTI_OK;
-    TUTTI_VEC_FREE(&groups->made);
     pthread_mutex_destroy(&groups->lock);
     pthread_cond_destroy(&groups->over);
     free(groups->devices);
@@ -143,11 +146,10 @@ static tutti_status keep(tutti_axis_groups *groups, const char *axes, int size,
     tutti_axis_group *group;
     TUTTI_TRY(tutti__axis_group_create(axes, size, homes, groups->process, devices,
                                        groups->algorithm, &group));
-    if (!TUTTI_VEC_PUSH(&groups->made, group)) {
-        tutti__axis_group_close(group);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of devices");
-    }
+    group->begin = groups->mesh ? homes[0].place : 0;
     group->deterministic = groups->deterministic;
+    group->next = groups->made;
+    atomic_store_explicit(&groups->made, group, memory_order_release);
     *ret = group;
     return TUTTI_OK;
 }
@@ -205,8 +207,6 @@ static tutti_status make(tutti_axis_groups *groups, const char *axes, int place,
             names[i] = groups->devices[i].name;
         status = keep(groups, axes, size, homes, names, ret);
     }
-    if (status == TUTTI_OK)
-        (*ret)->begin = places[0];
     free(places);
     free(homes);
     free(names);
@@ -216,10 +216,11 @@ static tutti_status make(tutti_axis_groups *groups, const char *axes, int place,
 static tutti_axis_group *find_made(const tutti_axis_groups *groups, const char *axes,
                                    const char *device, int *ret_local)
 {
-    for (size_t i = 0; i < groups->made.count; i++)
-        if (strcmp(groups->made.data[i]->axes, axes) == 0 &&
-            (*ret_local = tutti__axis_group_find(groups->made.data[i], device)) >= 0)
-            return groups->made.data[i];
+    tutti_axis_group *each = atomic_load_explicit(&groups->made, memory_order_acquire);
+    for (; each; each = each->next)
+        if (strcmp(each->axes, axes) == 0 &&
+            (*ret_local = tutti__axis_group_find(each, device)) >= 0)
+            return each;
     return NULL;
 }
 
@@ -251,6 +252,13 @@ tutti_status tutti__axis_groups_find(tutti_axis_groups *groups, const char *axes
                           "the session has no mesh with an axis '%s'; name it in "
                           "tutti_session_open(.mesh = \"%s=…\", .mesh_devices = …)",
                           axes, axes);
+    int local;
+    tutti_axis_group *made = find_made(groups, axes, device, &local);
+    if (made) {
+        *ret = made;
+        *ret_local = local;
+        return TUTTI_OK;
+    }
     pthread_mutex_lock(&groups->lock);
     tutti_status status = find_or_make(groups, axes, device, ret, ret_local);
     pthread_mutex_unlock(&groups->lock);
@@ -298,9 +306,9 @@ static bool is_told(tutti_status status)
 void tutti__axis_groups_cancel(tutti_axis_groups *groups, const tutti_error *why)
 {
     pthread_mutex_lock(&groups->lock);
-    for (size_t i = 0; !groups->cancelled && i < groups->made.count; i++)
-        if (groups->made.data[i]->inner)
-            tutti_comm_abort(groups->made.data[i]->inner[0], why->message);
+    for (tutti_axis_group *each = groups->made; !groups->cancelled && each; each = each->next)
+        if (each->inner)
+            tutti_comm_abort(each->inner[0], why->message);
     groups->cancelled = true;
     if (groups->world && groups->spans && is_told(why->status) &&
         why->status != TUTTI_OUT_OF_RANGE) /* of queues, as it may be */
@@ -318,8 +326,8 @@ void tutti__axis_groups_leave(tutti_axis_groups *groups, bool meets)
     }
     if (--groups->runs == 0 && groups->cancelled) {
         tutti__error_capture(TUTTI_OK, &before);
-        for (size_t i = 0; i < groups->made.count; i++)
-            tutti__axis_group_renew(groups->made.data[i]);
+        for (tutti_axis_group *each = groups->made; each; each = each->next)
+            tutti__axis_group_renew(each);
         groups->cancelled = false;
         tutti__error_restore(&before);
     }

@@ -22,12 +22,12 @@ typedef struct tutti_axis_groups {
     const char *algorithm;     /* of all_reduce, NULL: by cost */
     bool deterministic;        /* sums of floats run over one tree of ranks */
     pthread_mutex_t lock;      /* of what follows */
-    TUTTI_VEC(tutti_axis_group *) made;
-    int runs;            /* that use `inner` */
-    bool cancelled;      /* `inner` has ended in all groups */
-    bool meeting;        /* a run whose devices meet is under way */
-    bool spans;          /* that one meets other processes */
-    pthread_cond_t over; /* it is over */
+    _Atomic(tutti_axis_group *) made; /* the last one first; read without the lock, too */
+    int runs;                         /* that use `inner` */
+    bool cancelled;                   /* `inner` has ended in all groups */
+    bool meeting;                     /* a run whose devices meet is under way */
+    bool spans;                       /* that one meets other processes */
+    pthread_cond_t over;              /* it is over */
 } tutti_axis_groups;
 
 /* Both may be NULL; the mesh must outlive the groups, and so must `world`, unless `owns`: then it
