@@ -108,7 +108,8 @@ static void start_node(int rank)
 {
     node *n = &nodes[rank];
     static int processes = 1000;
-    tutti_roster_ways ways = {n, node_send, node_drop, node_where, NULL, NULL, node_call};
+    tutti_roster_ways ways = {
+        .context = n, .send = node_send, .drop = node_drop, .where = node_where, .call = node_call};
     tutti_roster_options options = {
         .rank = rank, .size = size, .job = seed + 1, .silence_ns = 5 * SECOND, .open = true};
     tutti_peer self = {.pid = ++processes, .port = 100 + rank, .machine = (uint64_t)rank};

@@ -30,6 +30,14 @@ int tutti__mesh_find(const tutti_mesh *mesh, const char *device);
 /* The rank of a place along an axis, and the place of rank 0 of its group: the devices that differ
  * along this axis only. */
 int tutti__mesh_rank(const tutti_mesh *mesh, int place, int axis, int *ret_first);
+/* "data*model" as axes: how many. INVALID names one that the mesh lacks, or that stands there
+ * twice. */
+tutti_status tutti__mesh_axes(const tutti_mesh *mesh, const char *text,
+                              int ret_axes[TUTTI_MESH_AXES], int *ret_count);
+/* The devices that differ from one at a place along these axes only, by rank: the last axis moves
+ * first. How many they are; ret_places (optional) has room for as many. */
+int tutti__mesh_group(const tutti_mesh *mesh, int place, const int *axes, int count,
+                      int *ret_places);
 /* "data=2,model=4", appended. */
 void tutti__mesh_print(tutti_text *out, const tutti_mesh *mesh);
 

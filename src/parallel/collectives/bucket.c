@@ -1,4 +1,4 @@
-/* bucket.c: sums over the replicas that need not be apart are made together.
+/* bucket.c: sums along the same axes that need not be apart are made together.
  *
  * A sum whose value no other collective waits for (a gradient, a metric) may go with any other such
  * sum; they are joined in the order in which they are born, up to a size. Those that others wait
@@ -45,8 +45,7 @@ static bool is_sum(const tutti_node *node)
 {
     if (strcmp(node->op->name, "all_reduce_shards") == 0)
         return true;
-    return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0 &&
-           strcmp(tutti__str(node, "axis"), TUTTI_BATCH_AXIS) == 0;
+    return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0;
 }
 
 static void follow(buckets *b, const tutti_node *before, const tutti_node *after)
@@ -137,10 +136,19 @@ static void collect(buckets *b, const char *device)
     }
 }
 
-/* By depth, type, form, birth; equal ones as they stand in the graph. */
+/* The axes that a sum is made along. */
+static int compare_axes(const sum *a, const sum *b)
+{
+    return strcmp(tutti__str(a->node, "axis"), tutti__str(b->node, "axis"));
+}
+
+/* By axes, depth, type, form, birth; equal ones as they stand in the graph. */
 static int bucket_compare(const void *left, const void *right)
 {
     const sum *a = left, *b = right;
+    int axes = compare_axes(a, b);
+    if (axes != 0)
+        return axes;
     if (a->depth != b->depth)
         return a->depth < b->depth ? -1 : 1;
     if (a->node->types[0].dtype != b->node->types[0].dtype)
@@ -155,7 +163,8 @@ static int bucket_compare(const void *left, const void *right)
 /* A bucket that is only started: whoever uses it waits for the end. */
 static tutti_status add_wait(buckets *b, tutti_node *many, const char *channel, tutti_node **ret)
 {
-    tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS), TUTTI_INT("size", b->spmd->replicas),
+    tutti_attr attrs[] = {TUTTI_STR("axis", tutti__str(many, "axis")),
+                          TUTTI_INT("size", tutti__int(many, "size")),
                           TUTTI_STR("channel", channel)};
     TUTTI_TRY(tutti__node_add(b->graph, tutti_op_find("all_reduce_wait"), "wait", 1,
                               &(tutti_edge){many, 0}, 3, attrs, ret));
@@ -240,8 +249,8 @@ static tutti_status bucket_join(buckets *b, const char *device, const sum *sums,
     snprintf(channel, sizeof channel, "bucket%d", number);
     snprintf(name, sizeof name, "bucket_%d", number);
     bool shards = b->spmd->shards > 0;
-    tutti_attr attrs[] = {TUTTI_STR("axis", TUTTI_BATCH_AXIS),
-                          TUTTI_INT("size", b->spmd->replicas),
+    tutti_attr attrs[] = {TUTTI_STR("axis", tutti__str(sums[0].node, "axis")),
+                          TUTTI_INT("size", tutti__int(sums[0].node, "size")),
                           TUTTI_STR("channel", channel),
                           TUTTI_INT("outputs", count),
                           shards ? TUTTI_INT("shards", b->spmd->shards) : TUTTI_STR("op", "sum"),
@@ -275,7 +284,7 @@ static tutti_status bucket_join(buckets *b, const char *device, const sum *sums,
 
 static bool alike(const sum *a, const sum *b)
 {
-    return a->depth == b->depth && a->narrow == b->narrow &&
+    return compare_axes(a, b) == 0 && a->depth == b->depth && a->narrow == b->narrow &&
            a->node->types[0].dtype == b->node->types[0].dtype;
 }
 
@@ -301,6 +310,7 @@ static tutti_status check_alike(buckets *b)
     uint64_t order = b->count;
     for (size_t i = 0; i < b->count; i++) {
         const tutti_type *type = &b->sums[i].node->types[0];
+        order = tutti__hash_string(order, tutti__str(b->sums[i].node, "axis"));
         order = order * 0x100000001b3u + (uint64_t)type->dtype * 16 + (uint64_t)type->rank;
         for (int k = 0; k < type->rank; k++)
             order = order * 0x100000001b3u + (uint64_t)type->dims[k];
