@@ -232,6 +232,8 @@ done
 expect 2 "a wrong flag of a plan" "$tutti" plan collectives --ranks 8 --alpha 1us --beta 1ns --bytes 1m
 holds "does not know '--bytes'"
 expect 2 "a bandwidth for a latency" "$tutti" plan collectives --ranks 8 --alpha 10GB/s --beta 10GB/s
+expect 2 "a bandwidth of ten bytes" "$tutti" plan collectives --ranks 8 --alpha 1us --beta 0.1
+holds "is a link of 10 bytes a second"
 expect 2 "a latency without end" "$tutti" plan collectives --ranks 8 --alpha inf --beta 10GB/s
 expect 2 "an option without a value" "$tutti" bench collectives --bytes
 holds "--bytes needs a value"

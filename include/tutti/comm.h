@@ -180,7 +180,7 @@ typedef struct tutti_comm_call {
 } tutti_comm_call;
 #define TUTTI_CALL(...) TUTTI_OPTIONS(tutti_comm_call, __VA_ARGS__)
 
-/* The collectives. f32 f64 f16 bf16 i32 i64 u8; those that add nothing take every data type but
+/* The collectives. f32 f64 f16 bf16 i32 i64 i8 u8; those that add nothing take every data type but
  * strings. `call` may be NULL. Sizes are in elements. Memory belongs to the caller and must stay
  * until the call, or its request, is done; only outputs change. Inputs and outputs that overlap are
  * refused, unless it says otherwise. Ranks get the same bits; of a NaN, "native" may give each its

@@ -1,8 +1,9 @@
-/* ops_comm.h: communication between the devices along a named axis of the device mesh. Every device
- * of the axis (`size` of them) runs the same node; "rank" is its place along the axis. An axis of
- * size 1 makes each of them the identity.
+/* ops_comm.h: communication between the devices along named axes of the device mesh, of one process
+ * or several. Every device of the axis (`size` of them) runs the same node; "rank" is its place
+ * along the axis. An axis of size 1 makes each of them the identity.
  *
- * `axis` names the axis, `size` is the number of devices along it. */
+ * `axis` names the axis, or several: "data*model" are the devices that differ along these only,
+ * ranks in the order of the first, then the next. `size` is the number of devices along them. */
 #ifndef TUTTI_OPS_COMM_H
 #define TUTTI_OPS_COMM_H
 
@@ -38,9 +39,11 @@ TUTTI_API tutti_sym tutti_all_to_all(tutti_sym x, const char *axis, int64_t size
 #define tutti_all_to_all(...) TUTTI_AT(tutti_all_to_all(__VA_ARGS__))
 
 /* A value to another device: `channel` names the pair of send and recv, one of each in a step. `to`
- * and `from` name the devices for whoever reads the graph or a message; where both run is what
- * their own device scopes say. Send has no output; recv's type is what send's input is. Gradients
- * flow from recv back to what is sent, where the send was built first. */
+ * and `from` name the devices: where they are of another process of the session's mesh
+ * ("/job:worker/task:1/cpu:0") the value is a message to that process, else they are for whoever
+ * reads the graph, and where both run is what their own device scopes say. Send has no output;
+ * recv's type is what send's input is. Gradients flow from recv back to what is sent, where the
+ * send was built first. */
 TUTTI_API tutti_sym tutti_send(tutti_sym x, const char *channel, const char *to);
 #define tutti_send(...) TUTTI_AT(tutti_send(__VA_ARGS__))
 TUTTI_API tutti_sym tutti_recv(tutti_graph *graph, const char *channel, const char *from,

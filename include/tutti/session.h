@@ -30,8 +30,12 @@ typedef struct tutti_session_options {
     const char *mesh; /* "data=2,model=4": devices in a grid with named axes, for collectives, which
                          name an axis; NULL: none */
     const char *mesh_devices; /* "cpu:0,cpu:1,…": as many as the sizes multiply to; the last axis
-                                 moves first */
-    tutti_strategy *strategy; /* how runs are spread; NULL: not at all. Must outlive the session */
+                                 moves first. With "/job:worker/task:1/cpu:0" they may be of several
+                                 processes, those of the strategy; then each names its task, all
+                                 processes open the session, with the same mesh, and each builds
+                                 what stands on its own devices */
+    tutti_strategy *strategy; /* how runs are spread; NULL: not at all, nor with a mesh, for which
+                                 it says who the processes are. Must outlive the session */
     int64_t memory_limit; /* bytes that the values of a run with gradients may take on each device
                              beside variables; 0: any number. Forward values are computed again
                              where that is needed; TOO_LARGE says what is needed at least. A body of

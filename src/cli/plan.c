@@ -42,8 +42,12 @@ static const char usage[] =
  * byte. */
 static bool read_seconds(const char *name, const char *text, bool bandwidth, double *ret)
 {
-    if (tutti__read_seconds(text, bandwidth, ret))
-        return true;
+    if (tutti__read_seconds(text, bandwidth, ret)) {
+        if (tutti__check_seconds(name, bandwidth, *ret) == TUTTI_OK)
+            return true;
+        tutti__complain("%s", tutti_error_message());
+        return false;
+    }
     tutti__complain("%s takes a time (20us, 0.8ns)%s, not '%s'", name,
                     bandwidth ? " or a bandwidth (10GB/s, 25Gbit/s)" : "", text);
     return false;

@@ -58,6 +58,12 @@ tutti_status tutti__comm_create(tutti_fabric *fabric, int size, const int *membe
 /* Sets up what needs all ranks to talk: shared areas, groups within and between machines. */
 tutti_status tutti__comm_set_up(tutti_comm *comm, const tutti_comm_options *options);
 void tutti__comm_destroy(tutti_comm *comm); /* NULL is fine */
+/* A group of these members (ranks of `comm`, all different, this one too) in this order, made by
+ * them alone: the others need not know. All that two ranks are both in they make in the same order.
+ * `name` stands for what it is for, and is compared. */
+enum { TUTTI_SUBGROUP_TAG = (1 << 20) + 16 };
+tutti_status tutti__comm_subgroup(tutti_comm *comm, int size, const int *members, uint64_t name,
+                                  const tutti_comm_call *call, tutti_comm **ret_comm);
 /* From now on messages of this rank's collectives are for ranks that have marked the group alike:
  * with the same number behind the same call. Between two collectives; sends nothing. */
 void tutti__comm_mark(tutti_comm *comm, uint64_t number);

@@ -15,12 +15,25 @@ typedef struct tutti_engine_options {
     const char *device; /* for nodes without a wish */
     bool deterministic;
     int cache_limit;
-    int64_t deadline_ns;      /* of a run, relative */
-    size_t memory_limit;      /* of a run's values on each device, bytes; 0: none */
-    bool keeps_all;           /* nothing is computed again for gradients */
-    tutti_mesh *mesh;         /* or NULL; the engine takes it over, also when it fails */
-    tutti_strategy *strategy; /* NULL: one device; retained by the engine */
+    int64_t deadline_ns;       /* of a run, relative */
+    size_t memory_limit;       /* of a run's values on each device, bytes; 0: none */
+    bool keeps_all;            /* nothing is computed again for gradients */
+    tutti_mesh *mesh;          /* or NULL; the engine takes it over, also when it fails */
+    tutti_axis_groups *groups; /* of the mesh; the engine makes them */
+    tutti_strategy *strategy;  /* NULL: one device; retained by the engine */
 } tutti_engine_options;
+
+/* Whether runs are spread by the strategy: a graph for a mesh of the user's runs as it is written.
+ */
+static inline bool tutti__engine_rewrites(const tutti_engine_options *options)
+{
+    return !options->mesh && tutti__strategy_rewrites(options->strategy);
+}
+/* In which devices meet; NULL: there are none. */
+static inline tutti_axis_groups *tutti__engine_groups(const tutti_engine_options *options)
+{
+    return options->groups ? options->groups : options->strategy ? options->strategy->groups : NULL;
+}
 
 /* Seconds from a user, infinity and nonsense too; a century is for ever. */
 static inline int64_t tutti__engine_ns(double seconds)

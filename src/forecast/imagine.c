@@ -10,25 +10,6 @@
 static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0", "the device of programs that name none");
 
-static tutti_status imagine_group(int size, int first, const char *device, tutti_axis_group **ret)
-{
-    tutti_axis_group *axis_group = calloc(1, sizeof *axis_group);
-    if (axis_group) {
-        tutti__axis_group_runs_init(axis_group);
-        axis_group->size = size;
-        axis_group->first = first;
-        axis_group->local = 1;
-        axis_group->devices = calloc(1, sizeof *axis_group->devices);
-    }
-    if (!axis_group || !axis_group->devices) {
-        tutti__axis_group_close(axis_group);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a strategy");
-    }
-    snprintf(axis_group->devices[0], sizeof axis_group->devices[0], "%s", device);
-    *ret = axis_group;
-    return TUTTI_OK;
-}
-
 static tutti_status imagine_fill(tutti_strategy *s, int replicas, int first)
 {
     const char *device = s->options.devices ? s->options.devices : tutti__param_text(&device_param);
@@ -46,7 +27,9 @@ static tutti_status imagine_fill(tutti_strategy *s, int replicas, int first)
         return tutti_fail(TUTTI_INVALID,
                           "%d shards cannot be shared by %d replicas; give more: --set shards=%d",
                           s->options.shards, replicas, replicas);
-    TUTTI_TRY(imagine_group(replicas, first, device, &s->axis_group));
+    TUTTI_TRY(tutti__axis_groups_create(NULL, NULL, false, NULL, &s->groups));
+    TUTTI_TRY(tutti__axis_groups_add(s->groups, TUTTI_BATCH_AXIS, replicas, first, 1,
+                                     s->device_names, &s->axis_group));
     s->options.mesh = s->options.layout = NULL; /* of the job, which may be of another size */
     return tutti__strategy_layout(s);
 }

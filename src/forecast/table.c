@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/world.h"
+#include "comm/cost/description.h"
 #include "forecast/forecast.h"
 #include "io/json.h"
 #include "tutti/tutti.h"
@@ -216,6 +217,9 @@ static tutti_status fill_table(table *t)
     double here = tutti__measured_flops();
     t->speed = c->flops > 0 ? c->flops : here;
     TUTTI_TRY(tutti_job_check(t->asked->job));
+    const tutti_comm_cost *cost = &c->cost;
+    TUTTI_TRY(tutti__check_seconds("plan-alpha", false, cost->link[TUTTI_LINK_BETWEEN].alpha));
+    TUTTI_TRY(tutti__check_seconds("plan-beta", true, cost->link[TUTTI_LINK_BETWEEN].beta[0]));
     TUTTI_TRY(
         forecast_table_fill(t->asked, c, c->flops > 0 && here > 0 ? here / c->flops : 1, t->rows));
     for (int i = 0; i < STRATEGIES; i++) {

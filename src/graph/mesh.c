@@ -2,6 +2,7 @@
 #include "graph/mesh.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +197,58 @@ bool tutti__mesh_axes_span(const tutti_mesh *mesh, const char *axes)
         if (!tutti__mesh_axes_rank(mesh, place, axes, &rank, &size, &first) || rank != place)
             return false;
     return true;
+}
+
+tutti_status tutti__mesh_axes(const tutti_mesh *mesh, const char *text,
+                              int ret_axes[TUTTI_MESH_AXES], int *ret_count)
+{
+    int count = 0, axes[TUTTI_MESH_AXES];
+    for (const char *at = text;; at++) {
+        char name[sizeof mesh->axes[0].name];
+        size_t size = strcspn(at, "*");
+        snprintf(name, sizeof name, "%.*s", (int)size, at);
+        int axis = size < sizeof name ? tutti__mesh_axis(mesh, name) : -1;
+        for (int i = 0; axis >= 0 && i < count; i++)
+            if (axes[i] == axis)
+                return tutti_fail(TUTTI_INVALID, "'%s' names the axis '%s' twice", text, name);
+        if (axis < 0) {
+            tutti_text all = {0};
+            tutti__mesh_print(&all, mesh);
+            tutti_status status = tutti_fail(TUTTI_INVALID, "the mesh has no axis '%.*s'; it is %s",
+                                             (int)size, at, all.data ? all.data : "");
+            tutti__text_free(&all);
+            return status;
+        }
+        axes[count++] = axis;
+        at += size;
+        if (!*at)
+            break;
+    }
+    memcpy(ret_axes, axes, (size_t)count * sizeof *axes);
+    *ret_count = count;
+    return TUTTI_OK;
+}
+
+int tutti__mesh_group(const tutti_mesh *mesh, int place, const int *axes, int count,
+                      int *ret_places)
+{
+    int size = 1;
+    for (int i = 0; i < count; i++)
+        size *= mesh->axes[axes[i]].size;
+    for (int i = 0; i < count; i++)
+        (void)tutti__mesh_rank(mesh, place, axes[i], &place); /* down to rank 0 */
+    for (int r = 0; ret_places && r < size; r++) {
+        int rest = r;
+        ret_places[r] = place;
+        for (int i = count - 1; i >= 0; i--) {
+            int stride = 1;
+            for (int k = mesh->axis_count - 1; k > axes[i]; k--)
+                stride *= mesh->axes[k].size;
+            ret_places[r] += rest % mesh->axes[axes[i]].size * stride;
+            rest /= mesh->axes[axes[i]].size;
+        }
+    }
+    return size;
 }
 
 void tutti__mesh_print(tutti_text *out, const tutti_mesh *mesh)

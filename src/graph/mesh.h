@@ -36,6 +36,14 @@ bool tutti__mesh_axes_rank(const tutti_mesh *mesh, int place, const char *axes, 
                            int *ret_size, int *ret_first);
 /* Whether a rank along these axes is a place of the mesh: they are all of them, in its order. */
 bool tutti__mesh_axes_span(const tutti_mesh *mesh, const char *axes);
+/* "data*model" as axes: how many. INVALID names one that the mesh lacks, or that stands there
+ * twice. */
+tutti_status tutti__mesh_axes(const tutti_mesh *mesh, const char *text,
+                              int ret_axes[TUTTI_MESH_AXES], int *ret_count);
+/* The devices that differ from one at a place along these axes only, by rank: the last axis moves
+ * first. How many they are; ret_places (optional) has room for as many. */
+int tutti__mesh_group(const tutti_mesh *mesh, int place, const int *axes, int count,
+                      int *ret_places);
 /* "data=2,model=4", appended. */
 void tutti__mesh_print(tutti_text *out, const tutti_mesh *mesh);
 

@@ -151,3 +151,30 @@ TUTTI_TEST(pieces_begin_where_the_floor_of_their_share_is)
     }
     tutti__mesh_destroy(mesh);
 }
+
+TUTTI_TEST(meshes_have_groups_along_any_axes)
+{
+    tutti_mesh *mesh;
+    int axes[TUTTI_MESH_AXES], count, places[6];
+    CHECK_OK(tutti__mesh_create("a=2,b=3,c=2",
+                                "far:0,far:1,far:2,far:3,far:4,far:5,far:6,far:7,far:8,far:9,"
+                                "far:10,far:11",
+                                &mesh));
+    CHECK_OK(tutti__mesh_axes(mesh, "c*a", axes, &count));
+    CHECK_INT(count, 2);
+    CHECK_INT(tutti__mesh_group(mesh, 9, axes, count, NULL), 4); /* a=1, b=1, c=1 */
+    CHECK_INT(tutti__mesh_group(mesh, 9, axes, count, places), 4);
+    CHECK_INT(places[0], 2); /* c=0, a=0; then a=1; then c=1 */
+    CHECK_INT(places[1], 8);
+    CHECK_INT(places[2], 3);
+    CHECK_INT(places[3], 9);
+    CHECK_OK(tutti__mesh_axes(mesh, "a*b", axes, &count));
+    CHECK_INT(tutti__mesh_group(mesh, 3, axes, count, places), 6);
+    for (int r = 0; r < 6; r++)
+        CHECK_INT(places[r], 2 * r + 1);
+    CHECK_STATUS(tutti__mesh_axes(mesh, "a*d", axes, &count), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "no axis 'd'; it is a=2,b=3,c=2");
+    CHECK_STATUS(tutti__mesh_axes(mesh, "a*a", axes, &count), TUTTI_INVALID);
+    CHECK_STATUS(tutti__mesh_axes(mesh, "", axes, &count), TUTTI_INVALID);
+    tutti__mesh_destroy(mesh);
+}

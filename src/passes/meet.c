@@ -4,6 +4,9 @@
  * A collective that devices of this process wait in comes when there is nothing else to do: one
  * that stood before work of its device that another device does first would have them take turns.
  *
+ * Collectives of one device keep the graph's order where that is possible: devices of other
+ * processes, whose peers are elsewhere, keep it too.
+ *
  * Peers are nodes of one operator, axis and channel (or number) on different devices. A mesh of
  * several axes has several groups of such peers, which this file cannot tell apart and which may
  * need each other: when nothing is ready, peers are allowed to stand apart. */
@@ -20,8 +23,10 @@ typedef struct meeting {
     int *number;
     const tutti_node *
         *partner; /* by id: of a recv its send, of a collective the next peer of a ring */
-    bool *placed; /* by id */
-    bool *apart;  /* by id: a collective whose peers do not wait for each other here */
+    const tutti_node **previous; /* by id: the last collective before it on its device, or NULL */
+    bool unordered;              /* devices have them in different orders */
+    bool *placed;                /* by id */
+    bool *apart; /* by id: a collective whose peers do not wait for each other here */
     const tutti_node **order;
     size_t count;
 } meeting;
@@ -55,6 +60,9 @@ static void meet_join(meeting *m, const tutti_node *node)
     for (size_t n = 0; n < node->id; n++) {
         const tutti_node *before = m->job->nodes.data[n];
         if (is_collective(before) && m->home[n] == m->home[node->id] &&
+            !tutti__is(before, "all_reduce_wait") && !tutti__is(node, "all_reduce_wait"))
+            m->previous[node->id] = before;
+        if (is_collective(before) && m->home[n] == m->home[node->id] &&
             strcmp(tutti__str(before, "axis"), tutti__str(node, "axis")) == 0)
             m->number[node->id]++;
     }
@@ -79,6 +87,12 @@ static bool has_what_it_needs(const meeting *m, const tutti_node *node)
     return true;
 }
 
+static bool is_next(const meeting *m, const tutti_node *node)
+{
+    const tutti_node *previous = m->unordered ? NULL : m->previous[node->id];
+    return !previous || m->placed[previous->id];
+}
+
 static bool is_ready(const meeting *m, const tutti_node *node)
 {
     const tutti_node *partner = m->partner[node->id];
@@ -88,9 +102,9 @@ static bool is_ready(const meeting *m, const tutti_node *node)
     if (!is_collective(node) || m->apart[node->id])
         return true;
     for (; partner && partner != node; partner = m->partner[partner->id])
-        if (!has_what_it_needs(m, partner))
+        if (!has_what_it_needs(m, partner) || !is_next(m, partner))
             return false;
-    return true;
+    return is_next(m, node);
 }
 
 static void meet_put(meeting *m, const tutti_node *node)
@@ -175,8 +189,11 @@ static tutti_status arrange(meeting *m)
             m->partner[n] = tutti__matching_send(m->job, node);
     }
     while (m->count < total) {
-        if (!put_others(m) && !put_first_collective(m))
+        if (put_others(m) || put_first_collective(m))
+            continue;
+        if (m->unordered)
             TUTTI_TRY(go_apart(m));
+        m->unordered = true;
     }
     return TUTTI_OK;
 }
@@ -190,7 +207,8 @@ tutti_status tutti__meeting_order(const tutti_graph *job, const int *home,
         .job = job, .home = home, .number = ret_number, .order = ret_order, .partner = ret_partner};
     m.placed = calloc(count, sizeof *m.placed);
     m.apart = calloc(count, sizeof *m.apart);
-    tutti_status status = m.placed && m.apart
+    m.previous = calloc(count, sizeof *m.previous);
+    tutti_status status = m.placed && m.apart && m.previous
                               ? arrange(&m)
                               : tutti_fail(TUTTI_NO_MEMORY, "no memory to partition a graph");
     for (size_t n = 0; n < job->nodes.count; n++)
@@ -198,6 +216,7 @@ tutti_status tutti__meeting_order(const tutti_graph *job, const int *home,
             ret_partner[n] = NULL;
     free(m.placed);
     free(m.apart);
+    free(m.previous);
     return status;
 }
 

@@ -140,10 +140,9 @@ struct tutti_run {
     const _Atomic bool *watched; /* what waiting kernels look at: `cancelled`, or in a run inside
                                     another one the flag of that one; NULL: nothing */
     tutti_state *state;
-    tutti_ticket ticket;                 /* of a run that draws from a counter */
-    tutti_between between;               /* of a rehearsal */
-    const tutti_mesh *mesh;              /* or NULL */
-    struct tutti_axis_group *axis_group; /* the replicas of the job, or NULL */
+    tutti_ticket ticket;              /* of a run that draws from a counter */
+    tutti_between between;            /* of a rehearsal */
+    struct tutti_axis_groups *groups; /* in which devices of the job meet, or NULL */
     struct tutti_rendezvous *rendezvous;
     bool numbered;      /* its commit makes the next version of the state (tutti__state_count) */
     _Atomic int taking; /* partitions that have yet to take their values; the last one ends the

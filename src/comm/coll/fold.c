@@ -101,6 +101,7 @@ FOLDS(f64, double, double)
 FOLDS(i32, int32_t, uint32_t)
 FOLDS(i64, int64_t, uint64_t)
 FOLDS(u8, uint8_t, uint8_t)
+FOLDS(i8, int8_t, uint8_t)
 
 /* Bits of an f32. */
 static inline float from_bits(uint32_t bits)
@@ -208,6 +209,7 @@ const tutti_comm_fold TUTTI_ISA_NAME(tutti_comm_fold) = {
             [TUTTI_I32] = ROW(i32),
             [TUTTI_I64] = ROW(i64),
             [TUTTI_U8] = ROW(u8),
+            [TUTTI_I8] = ROW(i8),
         },
     .divide =
         {
@@ -218,6 +220,7 @@ const tutti_comm_fold TUTTI_ISA_NAME(tutti_comm_fold) = {
             [TUTTI_I32] = i32_divide,
             [TUTTI_I64] = i64_divide,
             [TUTTI_U8] = u8_divide,
+            [TUTTI_I8] = i8_divide,
         },
     .widen = {[TUTTI_F16] = f16_widen_all, [TUTTI_BF16] = bf16_widen_all},
     .narrow = {[TUTTI_F16] = f16_narrow_all, [TUTTI_BF16] = bf16_narrow_all},

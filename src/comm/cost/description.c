@@ -32,6 +32,21 @@ static const struct {
                     {"move", offsetof(tutti_comm_lane, move)},
                     {"into", offsetof(tutti_comm_lane, into)}};
 
+tutti_status tutti__check_seconds(const char *what, bool per_byte, double seconds)
+{
+    /* A message of a minute, a byte of a millisecond (1 kB/s): nobody trains over that. */
+    double most = per_byte ? 1e-3 : 60;
+    if (seconds >= 0 && seconds <= most)
+        return TUTTI_OK;
+    if (per_byte)
+        return tutti_fail(TUTTI_INVALID,
+                          "%s of %g s a byte is a link of %g bytes a second; give seconds a byte "
+                          "(0.1ns) or a bandwidth (10GB/s)",
+                          what, seconds, 1 / seconds);
+    return tutti_fail(TUTTI_INVALID, "%s of %g s; a message takes 0 to %g s (20us)", what, seconds,
+                      most);
+}
+
 bool tutti__read_seconds(const char *text, bool bandwidth, double *ret)
 {
     static const struct {
@@ -65,7 +80,7 @@ static tutti_status read_value(tutti_json_reader *reader, const char *what, bool
     char text[64];
     TUTTI_TRY(tutti__json_read_text(reader, text, sizeof text));
     if (tutti__read_seconds(text, bandwidth, ret))
-        return TUTTI_OK;
+        return tutti__check_seconds(what, bandwidth, *ret);
     return tutti_fail(TUTTI_INVALID, "%s is '%s', not a time (\"20us\", \"0.8ns\")%s", what, text,
                       bandwidth ? " or a bandwidth (\"10GB/s\", \"25Gbit/s\")" : "");
 }

@@ -28,6 +28,9 @@ void tutti__description_apply(const tutti_description *description, tutti_comm_c
 /* What a group has measured, of messages up to `most` bytes, as a file that can be read. */
 tutti_status tutti__description_write(const tutti_comm_cost *cost, int64_t most, const char *path);
 
+/* INVALID for what no link costs: `what` is for the message. `per_byte`: seconds a byte, which are
+ * often meant as nanoseconds. */
+tutti_status tutti__check_seconds(const char *what, bool per_byte, double seconds);
 /* "20us", "0.8ns"; of a `bandwidth` also "10GB/s", "25Gbit/s", which gives seconds a byte. */
 bool tutti__read_seconds(const char *text, bool bandwidth, double *ret);
 

@@ -142,6 +142,7 @@ TUTTI_TEST(description_that_is_none_says_why)
         {"{\"within\": {\"lanes\": {\"count\": 4, \"alpha\": \"1us\"}}}", "not \"alpha\""},
         {"{\"within\": {\"lanes\": {\"count\": 99}}}", "whole number"},
         {"{\"within\": {\"beta\": {\"1m\": \"1GB/s\", \"64k\": \"2GB/s\"}}}", "'64k' is no size"},
+        {"{\"within\": {\"beta\": \"0.1\"}}", "a link of 10 bytes a second"},
         {"{\"gamma\": \"1GB/s\"} x", "expected the end"},
     };
     tutti_description d;

@@ -343,7 +343,7 @@ static tutti_status call_check(const tutti_collective *c, bool folds)
     if (folds && !c->fold)
         return tutti_fail(TUTTI_INVALID,
                           "%s: reduction %d of %s is not defined; types are f32 f64 f16 bf16 i32 "
-                          "i64 u8",
+                          "i64 i8 u8",
                           name, (int)c->reduction, tutti_dtype_name(c->dtype));
     if (c->root < 0 || c->root >= c->size)
         return tutti_fail(TUTTI_OUT_OF_RANGE, "%s: root is %d; ranks are 0 to %d", name, c->root,

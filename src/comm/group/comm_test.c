@@ -8,7 +8,7 @@
 
 static const char *const engines[] = {"local", "shm", "tcp"};
 static const tutti_dtype types[] = {TUTTI_F32, TUTTI_F64, TUTTI_F16, TUTTI_BF16,
-                                    TUTTI_I32, TUTTI_I64, TUTTI_U8};
+                                    TUTTI_I32, TUTTI_I64, TUTTI_U8,  TUTTI_I8};
 
 typedef struct plan {
     const char *algorithm;
@@ -216,7 +216,7 @@ static tutti_status all_types(tutti_comm *comm, void *context)
             for (int reduction = TUTTI_SUM; reduction <= TUTTI_PROD; reduction++) {
                 plan p = {*names, TUTTI_ALL_REDUCE, types[t], (tutti_reduction)reduction,
                           123,    reduction % 2};
-                if (types[t] == TUTTI_U8 && reduction == TUTTI_PROD)
+                if ((types[t] == TUTTI_U8 || types[t] == TUTTI_I8) && reduction == TUTTI_PROD)
                     continue; /* it wraps */
                 TUTTI_TRY(run_plan(comm, &p));
             }

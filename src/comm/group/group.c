@@ -5,11 +5,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/container.h"
 #include "base/params.h"
 #include "base/require.h"
 #include "base/world.h"
 #include "comm/coll/lane.h"
 #include "comm/comm.h"
+#include "comm/cost/description.h"
 
 /* Numbers of groups: 1 is the group of all ranks; the two highest bits are those of its levels. */
 enum { FIRST_CONTEXT = 2, CONTEXT_BITS = 30 };
@@ -55,10 +57,12 @@ tutti_status tutti__comm_check_options(const tutti_comm_options *options)
                           ".arena_bytes of %lld; no process has address space for more than %lld "
                           "for each rank",
                           (long long)options->arena_bytes, (long long)most_arena);
-    for (int link = 0; options->cost && link < TUTTI_LINK_COUNT; link++)
-        if (!(options->cost->link[link].alpha >= 0) || !(options->cost->link[link].beta[0] >= 0))
-            return tutti_fail(TUTTI_INVALID, ".cost has an alpha of %g s and a beta of %g s a byte",
-                              options->cost->link[link].alpha, options->cost->link[link].beta[0]);
+    for (int link = 0; options->cost && link < TUTTI_LINK_COUNT; link++) {
+        TUTTI_TRY(tutti__check_seconds("alpha of .cost", false, options->cost->link[link].alpha));
+        for (int i = 0; i < TUTTI_COMM_SIZES; i++)
+            TUTTI_TRY(
+                tutti__check_seconds("beta of .cost", true, options->cost->link[link].beta[i]));
+    }
     return TUTTI_OK;
 }
 
@@ -273,6 +277,14 @@ static uint32_t new_context(tutti_fabric *fabric)
     return 0;
 }
 
+static tutti_status no_context(const tutti_comm *comm, int rank)
+{
+    return tutti_fail(TUTTI_TOO_LARGE,
+                      "rank %d has split %u times, more than groups of %d ranks have numbers for; "
+                      "keep groups and use them again",
+                      rank, atomic_load(&comm->fabric->contexts), comm->fabric->size);
+}
+
 static int by_key(const void *a, const void *b)
 {
     const ballot *x = a, *y = b;
@@ -314,6 +326,34 @@ static tutti_status settle_split(tutti_comm *part, const tutti_comm_options *opt
     return TUTTI_OK;
 }
 
+/* Those members of a group, by their ranks in it, as a group of their own; on each of them. */
+static tutti_status make_part(tutti_comm *comm, int size, const int *members, int rank,
+                              uint32_t context, tutti_comm **ret_part)
+{
+    tutti_comm_options options = tutti__comm_defaults(TUTTI_COMM_OPTIONS(.timeout = comm->timeout));
+    int *of_fabric = malloc((size_t)size * sizeof *of_fabric);
+    tutti_comm *part = NULL;
+    if (!of_fabric)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a group of %d ranks", size);
+    for (int i = 0; i < size; i++)
+        of_fabric[i] = comm->members[members[i]];
+    tutti_status status =
+        tutti__comm_create(comm->fabric, size, of_fabric, rank, context, &options, &part);
+    free(of_fabric);
+    if (status == TUTTI_OK) {
+        tutti__comm_take_cost(part, &comm->cost);
+        part->spec = comm->spec;
+        part->inherited = true;
+        name_part(part);
+        status = settle_split(part, &options);
+    }
+    if (status != TUTTI_OK)
+        tutti__comm_destroy(part);
+    else
+        *ret_part = part;
+    return status;
+}
+
 tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm **ret_comm)
 {
     TUTTI_REQUIRE(comm);
@@ -331,35 +371,63 @@ tutti_status tutti_comm_split(tutti_comm *comm, int color, int key, tutti_comm *
                                        TUTTI_CALL(.label = "of tutti_comm_split"));
     uint32_t context = status == TUTTI_OK ? all[0].context : 0;
     if (status == TUTTI_OK && context == 0)
-        status = tutti_fail(TUTTI_TOO_LARGE,
-                            "rank %d has split %u times, more than groups of %d ranks have numbers "
-                            "for; keep groups and use them again",
-                            comm->members[0], atomic_load(&fabric->contexts), fabric->size);
+        status = no_context(comm, comm->members[0]);
     if (status == TUTTI_OK && color >= 0) {
         qsort(all, (size_t)comm->size, sizeof *all, by_key);
         for (int i = 0; i < comm->size; i++)
             if (all[i].color == color) {
                 rank = all[i].rank == comm->rank ? size : rank;
-                members[size++] = comm->members[all[i].rank];
+                members[size++] = all[i].rank;
             }
-        tutti_comm_options options =
-            tutti__comm_defaults(TUTTI_COMM_OPTIONS(.timeout = comm->timeout));
-        status = tutti__comm_create(fabric, size, members, rank, context, &options, &part);
-        if (status == TUTTI_OK) {
-            tutti__comm_take_cost(part, &comm->cost);
-            part->spec = comm->spec;
-            part->inherited = true;
-            name_part(part);
-            status = settle_split(part, &options);
-        }
+        status = make_part(comm, size, members, rank, context, &part);
     }
     free(all);
     free(members);
-    if (status != TUTTI_OK)
-        tutti__comm_destroy(part);
-    else
+    if (status == TUTTI_OK)
         *ret_comm = part;
     return status;
+}
+
+/* What the first member tells the others. */
+typedef struct invitation {
+    uint64_t name;
+    uint32_t context;
+} invitation;
+
+static tutti_status invite(tutti_comm *comm, int size, const int *members, int rank, uint64_t name,
+                           const tutti_comm_call *call, uint32_t *ret_context)
+{
+    invitation first = {name, rank == 0 ? new_context(comm->fabric) : 0};
+    if (rank > 0)
+        TUTTI_TRY(
+            tutti_comm_recv(comm, members[0], TUTTI_SUBGROUP_TAG, &first, sizeof first, call));
+    for (int i = 1; rank == 0 && i < size; i++)
+        TUTTI_TRY(
+            tutti_comm_send(comm, members[i], TUTTI_SUBGROUP_TAG, &first, sizeof first, call));
+    if (first.context == 0)
+        return no_context(comm, comm->members[members[0]]);
+    *ret_context = first.context;
+    return first.name == name
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_INVALID,
+                            "rank %d makes another group than rank %d; ranks must make the same "
+                            "groups in the same order",
+                            comm->members[members[0]], comm->fabric->rank);
+}
+
+tutti_status tutti__comm_subgroup(tutti_comm *comm, int size, const int *members, uint64_t name,
+                                  const tutti_comm_call *call, tutti_comm **ret_comm)
+{
+    uint32_t context = 0;
+    int rank = 0;
+    while (rank < size && members[rank] != comm->rank)
+        rank++;
+    if (rank == size)
+        return tutti_fail(TUTTI_INTERNAL, "rank %d is not in the group that it makes", comm->rank);
+    name = tutti__hash_mix(tutti__hash_bytes(name, members, (size_t)size * sizeof *members),
+                           (uint64_t)size);
+    TUTTI_TRY(invite(comm, size, members, rank, name, call, &context));
+    return make_part(comm, size, members, rank, context, ret_comm);
 }
 
 /* Waits for a child: its process, 0 when it has not ended, -1 when somebody else has waited. */

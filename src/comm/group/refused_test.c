@@ -48,7 +48,10 @@ TUTTI_TEST(comm_options_that_cannot_be_are_refused)
             CHECK_CONTAINS(tutti_error_message(), "arena");
         }
     CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.cost = &cost), comms), TUTTI_INVALID);
-    CHECK_CONTAINS(tutti_error_message(), ".cost has an alpha of");
+    CHECK_CONTAINS(tutti_error_message(), "alpha of .cost of nan s");
+    cost = (tutti_comm_cost){.link[0].beta[3] = 0.1};
+    CHECK_STATUS(tutti_comm_local(2, TUTTI_COMM_OPTIONS(.cost = &cost), comms), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "beta of .cost of 0.1 s a byte is a link of 10 bytes");
     CHECK_STATUS(tutti_comm_local(2, &(tutti_comm_options){.engine = "tcp"}, comms), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "TUTTI_COMM_OPTIONS");
     CHECK_STATUS(tutti_comm_local(2, NULL, NULL), TUTTI_INVALID);

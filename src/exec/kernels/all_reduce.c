@@ -1,24 +1,9 @@
-/* all_reduce.c: everybody gets the reduction of all inputs. */
+/* all_reduce.c: everybody gets the reduction of all inputs; of one value, or of a bucket of them.
+ */
 #include "exec/kernels/axis_group.h"
-#include "exec/kernels/collective.h"
-
-static tutti_status all_reduce_run(const tutti_kernel_call *call)
-{
-    tutti_meeting meeting;
-    tutti_tensor *sum = NULL;
-    if (tutti__call_axis_group(call))
-        return tutti__call_reduce(call);
-    TUTTI_TRY(tutti__meet(call, &meeting));
-    tutti_status status = tutti__meeting_reduce(call, &meeting, &sum);
-    if (status == TUTTI_OK)
-        status = tutti__fill_output(call, 0, sum);
-    tutti_tensor_release(sum);
-    tutti__meeting_end(&meeting);
-    return status;
-}
 
 const tutti_kernel tutti_kernel_all_reduce = {
-    .name = "all_reduce.local",
+    .name = "all_reduce.group",
     .version = 1,
     .op = "all_reduce",
     .target = "cpu",
@@ -26,5 +11,16 @@ const tutti_kernel tutti_kernel_all_reduce = {
     .inplace = 1,
     .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
     .score = tutti__host_score,
-    .run = all_reduce_run,
+    .run = tutti__call_reduce,
+};
+
+const tutti_kernel tutti_kernel_all_reduce_many = {
+    .name = "all_reduce_many.group",
+    .version = 1,
+    .op = "all_reduce_many",
+    .target = "cpu",
+    .isa = "base",
+    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_INPLACE_EACH | TUTTI_KERNEL_ROW_INVARIANT,
+    .score = tutti__host_score,
+    .run = tutti__call_reduce,
 };

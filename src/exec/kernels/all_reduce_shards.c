@@ -54,7 +54,7 @@ static tutti_status all_reduce_shards_run(const tutti_kernel_call *call)
 }
 
 const tutti_kernel tutti_kernel_all_reduce_shards = {
-    .name = "all_reduce_shards.team",
+    .name = "all_reduce_shards.group",
     .version = 1,
     .op = "all_reduce_shards",
     .target = "cpu",

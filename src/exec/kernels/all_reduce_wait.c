@@ -13,7 +13,7 @@ static tutti_status all_reduce_wait_run(const tutti_kernel_call *call)
 }
 
 const tutti_kernel tutti_kernel_all_reduce_wait = {
-    .name = "all_reduce_wait.team",
+    .name = "all_reduce_wait.group",
     .version = 1,
     .op = "all_reduce_wait",
     .target = "cpu",

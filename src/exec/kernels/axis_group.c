@@ -9,34 +9,22 @@
 #include "base/world.h"
 #include "ops/comm/comm.h"
 #include "parallel/collectives/account.h"
-#include "parallel/spmd/spmd.h"
-
-tutti_axis_group *tutti__call_axis_group(const tutti_kernel_call *call)
-{
-    const tutti_context *context = call->context;
-    tutti_axis_group *axis_group = context->run->axis_group;
-    const char *axis = tutti_attr_string(call->attrs, call->attr_count, "axis");
-    const tutti_mesh *mesh = context->run->mesh;
-    bool all = strcmp(axis, TUTTI_BATCH_AXIS) == 0 ||
-               (axis_group && mesh && axis_group->size == mesh->device_count &&
-                tutti__mesh_axes_span(mesh, axis));
-    return all ? axis_group : NULL;
-}
 
 tutti_status tutti__axis_group_begin(const tutti_kernel_call *call, tutti_axis_group_meeting *ret)
 {
     const tutti_context *context = call->context;
-    tutti_axis_group *axis_group = tutti__call_axis_group(call);
-    *ret = (tutti_axis_group_meeting){.axis_group = axis_group, .start = tutti__now_ns()};
-    if (!axis_group)
-        return tutti_fail(TUTTI_INVALID, "%s '%s' meets replicas, but the session has no strategy",
-                          call->op->name, call->name);
-    ret->local = tutti__axis_group_find(axis_group, context->device->name);
-    if (ret->local < 0)
-        return tutti_fail(TUTTI_INVALID, "%s '%s' runs on %s, which is no device of the strategy",
-                          call->op->name, call->name, context->device->name);
-    double left = 1e-9 * (double)(call->deadline - ret->start);
-    ret->call = (tutti_axis_group_call){.name = call->name, .timeout = left > 1e-3 ? left : 1e-3};
+    const char *axes = tutti_attr_string(call->attrs, call->attr_count, "axis");
+    tutti_axis_group_meeting meeting = {.start = tutti__now_ns()};
+    tutti_status status = tutti__axis_groups_find(context->run->groups, axes, context->device->name,
+                                                  &meeting.axis_group, &meeting.local);
+    if (status != TUTTI_OK)
+        return tutti__error_prefix(status, "%s '%s'", call->op->name, call->name);
+    double left = 1e-9 * (double)(call->deadline - meeting.start);
+    meeting.call =
+        (tutti_axis_group_call){.name = call->name, .timeout = left > 1e-3 ? left : 1e-3};
+    meeting.rank = meeting.axis_group->ranks[meeting.local];
+    meeting.size = meeting.axis_group->size;
+    *ret = meeting;
     return TUTTI_OK;
 }
 
@@ -100,6 +88,53 @@ static tutti_status reduce_compressed(const tutti_kernel_call *call, tutti_bucke
         at += tutti__bucket_bytes(out);
     }
     return TUTTI_OK;
+}
+
+void tutti__turn_blocks(const void *from, void *to, size_t outer, size_t parts, size_t bytes,
+                        bool back)
+{
+    const char *in = from;
+    char *out = to;
+    for (size_t o = 0; bytes > 0 && o < outer; o++)
+        for (size_t p = 0; p < parts; p++) {
+            size_t mixed = (o * parts + p) * bytes, apart = (p * outer + o) * bytes;
+            memcpy(out + (back ? mixed : apart), in + (back ? apart : mixed), bytes);
+        }
+}
+
+size_t tutti__blocks_of(const tutti_kernel_call *call, const char *name, const tutti_view *view,
+                        int *ret_dim, size_t *ret_inner)
+{
+    int64_t given = tutti__call_int(call, name);
+    int dim = (int)(given < 0 ? given + view->rank : given);
+    size_t outer = 1, inner = tutti_dtype_size(view->dtype);
+    for (int i = 0; i < view->rank; i++) {
+        outer *= i < dim ? (size_t)view->dims[i] : 1;
+        inner *= i > dim ? (size_t)view->dims[i] : 1;
+    }
+    *ret_dim = dim;
+    *ret_inner = inner;
+    return outer;
+}
+
+void tutti__call_copy(const tutti_kernel_call *call)
+{
+    const tutti_view *out = &call->outputs[0];
+    size_t bytes = (size_t)tutti_view_count(out) * tutti_dtype_size(out->dtype);
+    if (bytes > 0 && out->data != call->inputs[0].data)
+        memcpy(out->data, call->inputs[0].data, bytes);
+}
+
+size_t tutti__blocks_workspace(const tutti_kernel_query *query)
+{
+    size_t bytes = 64;
+    for (int i = 0; i < query->node.input_count; i++)
+        bytes += (size_t)tutti_type_count(&query->node.inputs[i]) *
+                 tutti_dtype_size(query->node.inputs[i].dtype);
+    for (int i = 0; i < query->node.output_count; i++)
+        bytes += (size_t)tutti_type_count(&query->node.outputs[i]) *
+                 tutti_dtype_size(query->node.outputs[i].dtype);
+    return bytes;
 }
 
 tutti_status tutti__call_reduce(const tutti_kernel_call *call)

@@ -1,14 +1,10 @@
-/* axis_group.h: collectives between the replicas of a strategy: nodes whose mesh axis is the
- * batch's. */
+/* axis_group.h: collectives between devices of a job: along axes of the session's mesh, or between
+ * the replicas of a strategy. */
 #ifndef TUTTI_EXEC_KERNELS_AXIS_GROUP_H
 #define TUTTI_EXEC_KERNELS_AXIS_GROUP_H
 
 #include "exec/kernels/host.h"
-#include "parallel/collectives/axis_group.h"
-
-/* The axis group that a node of the batch's axis meets; NULL: it meets along an axis of the
- * session's mesh. */
-tutti_axis_group *tutti__call_axis_group(const tutti_kernel_call *call);
+#include "parallel/collectives/axis_groups.h"
 
 /* Inputs to outputs, reduced as attribute "op" says. */
 tutti_status tutti__call_reduce(const tutti_kernel_call *call);
@@ -28,10 +24,22 @@ tutti_status tutti__bucket_open(int count, const tutti_view *inputs, const tutti
                                 tutti_bucket *ret);
 void tutti__bucket_close(tutti_bucket *bucket);
 
+/* [outer][parts][bytes] as [parts][outer][bytes], and `back`. */
+void tutti__turn_blocks(const void *from, void *to, size_t outer, size_t parts, size_t bytes,
+                        bool back);
+/* Elements before dimension "dim" (by that name) of a view; *ret_dim, and the bytes behind it. */
+size_t tutti__blocks_of(const tutti_kernel_call *call, const char *name, const tutti_view *view,
+                        int *ret_dim, size_t *ret_inner);
+/* Input 0 to output 0, where they are not the same memory. */
+void tutti__call_copy(const tutti_kernel_call *call);
+/* Room for as much as goes in and comes out. */
+size_t tutti__blocks_workspace(const tutti_kernel_query *query);
+
 /* What the axis group is told of a call; counts the time until tutti__axis_group_done. */
 typedef struct tutti_axis_group_meeting {
     tutti_axis_group *axis_group;
-    int local; /* the replica */
+    int local; /* which of this process's devices there it is */
+    int rank, size;
     tutti_axis_group_call call;
     int64_t start;
 } tutti_axis_group_meeting;

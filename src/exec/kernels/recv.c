@@ -1,6 +1,9 @@
-/* recv.c: waits for what the send of the same channel leaves. */
+/* recv.c: waits for what the send of the same channel leaves, on another device of this process or
+ * of another one. */
+#include "base/world.h"
 #include "exec/kernels/host.h"
 #include "exec/run/rendezvous.h"
+#include "parallel/collectives/axis_groups.h"
 
 /* What was sent must be what is expected, as far as that is known. */
 static tutti_status check_type(const tutti_kernel_call *call, const tutti_type *sent)
@@ -20,12 +23,24 @@ static tutti_status check_type(const tutti_kernel_call *call, const tutti_type *
                       tutti_type_text(sent, there), tutti_type_text(&expected, here));
 }
 
+static tutti_status take(const tutti_kernel_call *call, tutti_tensor **ret)
+{
+    tutti_run *run = tutti__context(call)->run;
+    const char *channel = tutti_attr_string(call->attrs, call->attr_count, "channel"),
+               *from = tutti_attr_string(call->attrs, call->attr_count, "from");
+    int process = tutti__axis_groups_process(run->groups, from);
+    if (!run->groups || process == run->groups->process)
+        return tutti__rendezvous_recv(run, channel, from, call->name, ret);
+    tutti_status status = tutti__axis_groups_recv(
+        run->groups, process, channel, 1e-9 * (double)(call->deadline - tutti__now_ns()), ret);
+    return status == TUTTI_OK ? TUTTI_OK
+                              : tutti__error_prefix(status, "recv '%s' from %s", call->name, from);
+}
+
 static tutti_status recv_run(const tutti_kernel_call *call)
 {
     tutti_tensor *value;
-    TUTTI_TRY(tutti__rendezvous_recv(
-        tutti__context(call)->run, tutti_attr_string(call->attrs, call->attr_count, "channel"),
-        tutti_attr_string(call->attrs, call->attr_count, "from"), call->name, &value));
+    TUTTI_TRY(take(call, &value));
     tutti_status status = check_type(call, tutti_tensor_type(value));
     if (status == TUTTI_OK)
         status = tutti__fill_output(call, 0, value);

@@ -8,6 +8,7 @@
 #include "base/pointers.h"
 #include "exec/plan/cache.h"
 #include "exec/plan/fed_rows.h"
+#include "exec/plan/meetings.h"
 #include "exec/plan/segment.h"
 #include "program/program.h"
 
@@ -144,13 +145,21 @@ static void add_memory(tutti_plan *plan, const tutti_executable *executable)
     plan->arena_bound += table->memory_bound ? table->memory_bound(executable) : bytes;
 }
 
+static bool is_spread(const tutti_engine_options *options, const tutti_run_request *request)
+{
+    return !request->rewritten_already && !request->device && tutti__engine_rewrites(options);
+}
+
 static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_options *options,
+                                   const tutti_run_request *request, int64_t batch,
                                    tutti_graph *graph, tutti_plan *plan)
 {
     int count;
     tutti_piece_graph *pieces;
     tutti_pointers known = {0};
     TUTTI_TRY(check_channels(graph));
+    if (!request->device)
+        TUTTI_TRY(tutti__plan_name_channels(options, graph));
     TUTTI_TRY(tutti__partition(graph, &count, &pieces));
     plan->pieces = calloc((size_t)count, sizeof *plan->pieces);
     tutti_status status =
@@ -159,6 +168,9 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
         status = rewrite_piece(options, &pieces[i], &plan->pieces[i]);
     if (status == TUTTI_OK)
         status = tutti__partition_agree(count, pieces);
+    if (status == TUTTI_OK && !request->device)
+        status =
+            tutti__plan_meetings(options, is_spread(options, request), batch, count, pieces, plan);
     for (int i = 0; status == TUTTI_OK && i < count; i++) {
         status = compile_piece(engine, options, &pieces[i], &plan->pieces[i], plan);
         plan->piece_count = i + 1;
@@ -198,12 +210,6 @@ static tutti_status plan_cut(tutti_graph *graph, const char *fallback, tutti_pla
     plan->rest_target_count = c.target_count;
     plan->fetches = c.fetch_map;
     return status;
-}
-
-static bool is_spread(const tutti_engine_options *options, const tutti_run_request *request)
-{
-    return !request->rewritten_already && !request->device &&
-           tutti__strategy_rewrites(options->strategy);
 }
 
 /* The job of one device as the job of its strategy's replicas; *graph changes. */
@@ -256,8 +262,9 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
     TUTTI_TRY(spmd(options, request, batch, graph));
     const char *fallback = request->device ? request->device : options->device;
     TUTTI_TRY(plan_cut(*graph, fallback, plan));
+    TUTTI_TRY(tutti__plan_check_tasks(options, *graph));
     TUTTI_TRY(tutti__place(*graph, fallback));
-    TUTTI_TRY(compile_pieces(engine, options, *graph, plan));
+    TUTTI_TRY(compile_pieces(engine, options, request, batch, *graph, plan));
     plan->trains = plan->trains && plan->updated.count > 0;
     return TUTTI_OK;
 }
@@ -303,47 +310,6 @@ static tutti_status read_handles(tutti_graph *job)
     return TUTTI_OK;
 }
 
-/* "all_reduce of 'loss', value 1 of 1: f32[]", or NULL without memory. */
-static const char *collective_text(tutti_arena *arena, const tutti_node *node, int value)
-{
-    char type[TUTTI_TYPE_TEXT];
-    /* Buckets have names of their own making, which other nodes of a replica may change. */
-    bool bucket = strncmp(node->origin, "bucket_", 7) == 0;
-    return tutti__arena_format(arena, "%s of '%s', value %d of %d: %s", node->op->name,
-                               bucket ? tutti__str(node, "channel") : node->origin, value + 1,
-                               node->output_count, tutti_type_text(&node->types[value], type));
-}
-
-/* What the processes of the job meet in, for tutti__axis_group_agree: device by device, since each has an
- * order of its own, and what of two devices stands first depends on the process. */
-static tutti_status note_schedule(const tutti_engine_options *options,
-                                  const tutti_run_request *request, int64_t batch,
-                                  const tutti_graph *graph, tutti_plan *plan)
-{
-    const tutti_strategy *strategy = options->strategy;
-    bool several =
-             strategy && strategy->axis_group && strategy->axis_group->world && !request->device,
-         ok = true;
-    for (size_t n = 0; n < graph->nodes.count; n++)
-        plan->joins = plan->joins || (graph->nodes.data[n]->op->flags & TUTTI_OP_COLLECTIVE);
-    for (int i = 0; several && i < strategy->local; i++)
-        for (size_t n = 0; n < graph->nodes.count; n++) {
-            const tutti_node *node = graph->nodes.data[n];
-            plan->dries = plan->dries || tutti__is(node, "need_rows");
-            if (!(node->op->flags & TUTTI_OP_COLLECTIVE) ||
-                strcmp(node->device, strategy->devices[i]) != 0)
-                continue;
-            for (int value = 0; ok && value < node->output_count; value++) {
-                const char *text = collective_text(&plan->arena, node, value);
-                ok = text && TUTTI_VEC_PUSH(&plan->schedule, text);
-            }
-        }
-    plan->meets = plan->schedule.count > 0;
-    const char *rows = tutti__arena_format(&plan->arena, "batch of %lld rows", (long long)batch);
-    ok = ok && rows && TUTTI_VEC_PUSH(&plan->schedule, rows);
-    return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
-}
-
 static tutti_status create(tutti_engine *engine, const tutti_engine_options *options,
                            tutti_graph *graph, const tutti_run_request *request,
                            const tutti_type *types, int64_t batch, tutti_plan **ret)
@@ -366,13 +332,11 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
     }
     if (status == TUTTI_OK && is_spread(options, request))
         status = tutti__spmd_batch(job, &batch);
-    if (status == TUTTI_OK && request->constants && !tutti__strategy_rewrites(options->strategy))
+    if (status == TUTTI_OK && request->constants && !tutti__engine_rewrites(options))
         status = tutti__plan_constants(tutti__engine_state(engine),
                                        request->device ? request->device : options->device, job);
     if (status == TUTTI_OK)
         status = compile(engine, options, request, batch, &job, plan);
-    if (status == TUTTI_OK)
-        status = note_schedule(options, request, batch, job, plan);
     tutti_graph_destroy(job);
     if (status != TUTTI_OK)
         tutti__plan_release(plan);
@@ -434,7 +398,9 @@ void tutti__plan_release(tutti_plan *plan)
     }
     free(plan->pieces);
     TUTTI_VEC_FREE(&plan->updated);
-    TUTTI_VEC_FREE(&plan->schedule);
+    for (size_t i = 0; i < plan->schedules.count; i++)
+        TUTTI_VEC_FREE(&plan->schedules.data[i].texts);
+    TUTTI_VEC_FREE(&plan->schedules);
     tutti__arena_free(&plan->arena);
     tutti__bodies_free(plan->bodies);
     tutti_graph_destroy(plan->rest);

@@ -17,6 +17,12 @@ typedef struct tutti_plan_piece {
 
 typedef struct tutti_bodies tutti_bodies;
 
+/* The collectives of a plan in one group, in words that are the same on all its ranks. */
+typedef struct tutti_group_schedule {
+    tutti_axis_group *group;
+    TUTTI_VEC(const char *) texts;
+} tutti_group_schedule;
+
 typedef struct tutti_plan {
     _Atomic int references;
     int piece_count;
@@ -28,11 +34,11 @@ typedef struct tutti_plan {
     bool shadows;
     /* That it draws from, and which it or its rest advances, or NULL: each run has a ticket. */
     tutti_state_variable *counter;
-    bool trains;                      /* it takes gradients, and updates variables */
-    bool meets;                       /* other processes, in collectives */
-    TUTTI_VEC(const char *) schedule; /* these, in words that are the same on all processes */
-    tutti_arena arena;                /* of the words */
-    bool joins;                       /* its devices meet each other, in collectives */
+    bool trains;                               /* it takes gradients, and updates variables */
+    bool meets;                                /* other processes, in collectives and transfers */
+    TUTTI_VEC(tutti_group_schedule) schedules; /* of groups with other processes, in one order */
+    tutti_arena arena;                         /* of their words */
+    bool joins;                                /* its devices meet each other, in collectives */
     bool dries; /* it ends in all of them, OUT_OF_RANGE, when a queue has too few rows */
     /* Rest of a graph whose shapes depend on data; rest NULL: there is none. The rest is fed with
      * the first segment's results (rest_feeds[i] takes result i) and gives some of the fetches. */

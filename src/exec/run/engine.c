@@ -20,18 +20,20 @@ static const char *device_of(const tutti_engine_options *options)
     return device ? device : tutti__param_text(&device_param);
 }
 
-static tutti_status share_state(tutti_state *state, const tutti_strategy *strategy)
+static tutti_status share_state(tutti_state *state, const tutti_engine_options *options)
 {
+    const tutti_strategy *strategy = options->strategy;
     int workers = tutti_strategy_workers(strategy);
+    if (options->mesh)
+        return TUTTI_OK; /* each process has its own values */
     tutti__state_mirror(state, tutti__strategy_rewrites(strategy));
     if (strategy && strategy->options.compression && tutti_strategy_replicas(strategy) > 1)
         tutti__state_compress(state, workers > 1 ? workers : tutti_strategy_local(strategy),
                               workers > 1 ? tutti_strategy_rank(strategy) : 0);
     if (workers > 1)
         tutti__state_share(state, tutti_strategy_rank(strategy) == 0);
-    return workers > 1 && strategy->axis_group
-               ? tutti__axis_group_add_state(strategy->axis_group, state)
-               : TUTTI_OK;
+    return workers > 1 && strategy->groups ? tutti__axis_groups_add_state(strategy->groups, state)
+                                           : TUTTI_OK;
 }
 
 /* A wish may be "" or "/job:ps/task:1"; nodes go to the device that was opened for it. */
@@ -43,6 +45,19 @@ static tutti_status take_name(tutti_engine *engine, const tutti_device *device)
     free(engine->device);
     engine->options.device = engine->device = name;
     return TUTTI_OK;
+}
+
+/* Of the session's mesh: processes have the same, or none of them opens it. */
+static tutti_status make_groups(tutti_engine *engine)
+{
+    const tutti_strategy *strategy = engine->options.strategy;
+    tutti_comm *world = strategy && strategy->axis_group ? strategy->axis_group->world : NULL;
+    const tutti_cluster *cluster = strategy ? tutti__strategy_cluster(strategy) : NULL;
+    tutti_axis_groups *groups;
+    TUTTI_TRY(tutti__axis_groups_create(engine->options.mesh, world, false, cluster, &groups));
+    engine->options.groups = groups;
+    groups->deterministic = engine->options.deterministic;
+    return tutti__axis_groups_compare(groups);
 }
 
 tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_engine **ret)
@@ -68,7 +83,9 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
     if (status == TUTTI_OK && tutti_strategy_workers(options->strategy) > 1)
         tutti__state_leave_queues(engine->state);
     if (status == TUTTI_OK)
-        status = share_state(engine->state, options->strategy);
+        status = share_state(engine->state, options);
+    if (status == TUTTI_OK && options->mesh)
+        status = make_groups(engine);
     tutti_device *device;
     if (status == TUTTI_OK)
         status = tutti__device_open(engine->device, &device);
@@ -85,11 +102,12 @@ void tutti__engine_destroy(tutti_engine *engine)
 {
     if (!engine)
         return;
-    if (engine->options.strategy && engine->options.strategy->axis_group)
-        tutti__axis_group_remove_state(engine->options.strategy->axis_group, engine->state);
+    if (!engine->options.mesh && engine->options.strategy && engine->options.strategy->groups)
+        tutti__axis_groups_remove_state(engine->options.strategy->groups, engine->state);
     tutti__cache_free(&engine->cache);
     tutti__plan_release(engine->last);
     tutti__state_destroy(engine->state);
+    tutti__axis_groups_close(engine->options.groups);
     tutti_strategy_close(engine->options.strategy);
     pthread_mutex_destroy(&engine->lock);
     tutti__mesh_destroy(engine->options.mesh);
@@ -195,7 +213,7 @@ tutti_status tutti__engine_set_strategy(tutti_engine *engine, tutti_strategy *st
     engine->options.device = engine->device = device;
     forget_programs(engine); /* of one device */
     pthread_mutex_unlock(&engine->lock);
-    TUTTI_TRY(share_state(engine->state, strategy));
+    TUTTI_TRY(share_state(engine->state, &engine->options));
     return tutti__strategy_rewrites(strategy) ? move_state(engine, strategy)
                                               : lift_state(engine->state);
 }

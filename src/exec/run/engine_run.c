@@ -102,15 +102,12 @@ static tutti_status call_graph(tutti_run *run, const tutti_device *device, tutti
 
 static tutti_run new_run(tutti_engine *engine, tutti_plan *plan)
 {
-    return (tutti_run){
-        .id = atomic_fetch_add(&engine->next_run, 1),
-        .state = engine->state,
-        .owner = engine,
-        .plan = plan,
-        .call_graph = call_graph,
-        .axis_group = engine->options.strategy ? engine->options.strategy->axis_group : NULL,
-        .mesh = engine->options.mesh || !engine->options.strategy ? engine->options.mesh
-                                                                  : engine->options.strategy->mesh};
+    return (tutti_run){.id = atomic_fetch_add(&engine->next_run, 1),
+                       .state = engine->state,
+                       .owner = engine,
+                       .plan = plan,
+                       .call_graph = call_graph,
+                       .groups = tutti__engine_groups(&engine->options)};
 }
 
 /* A ticket is returned by whoever took it. */
@@ -179,7 +176,8 @@ static tutti_status take_rows(tutti_engine *engine, const tutti_run_request *req
     tutti_tensor *value = request->values[i];
     tutti_strategy *strategy = engine->options.strategy;
     bool cuts = request->batch == 0 && !request->rewritten_already && !request->device &&
-                tutti_strategy_workers(strategy) > 1 && tutti_tensor_rank(value) > 0 &&
+                !engine->options.mesh && tutti_strategy_workers(strategy) > 1 &&
+                tutti_tensor_rank(value) > 0 &&
                 tutti__is_batch(request->feeds[i].node, request->feeds[i].index);
     if (!cuts)
         return tutti_tensor_contiguous(value, ret);

@@ -7,18 +7,16 @@
 #include "base/recycle.h"
 #include "base/work_sharing.h"
 #include "base/world.h"
-#include "parallel/collectives/axis_group.h"
+#include "parallel/collectives/axis_groups.h"
 #include "program/program.h"
 
-/* One block: the struct, the values, the channel's name. */
+/* What was sent on a channel and nobody has received yet; or NULL. One block: the struct and the
+ * channel's name. */
 typedef struct tutti_rendezvous_slot {
     struct tutti_rendezvous_slot *next; /* of the same list */
     size_t bytes;                       /* of the block */
     const char *channel;
-    int size, came, first_rank;
-    const tutti_attr *first_attrs; /* of the node that came first */
-    const char *first_name;
-    tutti_tensor **values; /* by rank */
+    tutti_tensor *value;
 } slot;
 
 tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions)
@@ -34,64 +32,46 @@ tutti_status tutti__rendezvous_init(tutti_rendezvous *r, int partitions)
     return TUTTI_OK;
 }
 
-static slot *slot_create(const char *channel, int size)
+static slot *slot_create(const char *channel)
 {
-    size_t length = strlen(channel) + 1, values = (size_t)size * sizeof(tutti_tensor *);
-    size_t bytes = sizeof(slot) + values + length;
+    size_t length = strlen(channel) + 1, bytes = sizeof(slot) + length;
     slot *s = tutti__recycle_take(bytes);
     if (!s)
         return NULL;
-    memset(s, 0, sizeof *s + values);
-    s->bytes = bytes;
-    s->size = size;
-    s->values = (tutti_tensor **)(void *)(s + 1);
-    s->channel = memcpy((char *)(s + 1) + values, channel, length);
+    *s = (slot){.bytes = bytes, .channel = memcpy(s + 1, channel, length)};
     return s;
 }
 
-static void slots_destroy(slot *s)
+static void slots_end(slot *s)
 {
-    while (s) {
-        slot *next = s->next;
-        for (int i = 0; i < s->size; i++)
-            tutti_tensor_release(s->values[i]);
+    for (slot *next; s; s = next) {
+        next = s->next;
+        tutti_tensor_release(s->value);
         tutti__recycle_give(s, s->bytes);
-        s = next;
     }
 }
 
 void tutti__rendezvous_end(tutti_rendezvous *r)
 {
     for (size_t i = 0; i < TUTTI_COUNT(r->slots); i++)
-        slots_destroy(r->slots[i]);
+        slots_end(r->slots[i]);
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
 }
 
-/* Under the lock: what meets on a channel. Whoever came first said how many they are. */
-static tutti_status slot_for(tutti_rendezvous *r, const char *channel, int size, slot **ret)
+/* Under the lock: the channel of a send and its recv. */
+static tutti_status slot_for(tutti_rendezvous *r, const char *channel, slot **ret)
 {
     slot **list = &r->slots[tutti__hash_string(0, channel) % TUTTI_COUNT(r->slots)], *s = *list;
     while (s && strcmp(s->channel, channel) != 0)
         s = s->next;
     if (!s) {
-        s = slot_create(channel, size);
+        s = slot_create(channel);
         if (!s)
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for channel '%s'", channel);
         s->next = *list;
         *list = s;
     }
-    *ret = s;
-    return TUTTI_OK;
-}
-
-/* Under the lock: the channel of a send and its recv. */
-static tutti_status slot_of_one(tutti_rendezvous *r, const char *channel, slot **ret)
-{
-    slot *s;
-    TUTTI_TRY(slot_for(r, channel, 1, &s));
-    if (s->size != 1)
-        return tutti_fail(TUTTI_INTERNAL, "channel '%s' is used by something else", channel);
     *ret = s;
     return TUTTI_OK;
 }
@@ -167,11 +147,11 @@ tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_t
     tutti_rendezvous *r = run->rendezvous;
     pthread_mutex_lock(&r->lock);
     slot *s = NULL;
-    tutti_status status = slot_of_one(r, channel, &s);
-    if (status == TUTTI_OK && s->values[0])
+    tutti_status status = slot_for(r, channel, &s);
+    if (status == TUTTI_OK && s->value)
         status = tutti_fail(TUTTI_INVALID, "channel '%s' was sent to twice in one run", channel);
     else if (status == TUTTI_OK)
-        s->values[0] = tutti_tensor_retain(value);
+        s->value = tutti_tensor_retain(value);
     tell(r);
     pthread_mutex_unlock(&r->lock);
     return status;
@@ -183,8 +163,8 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
     tutti_rendezvous *r = run->rendezvous;
     slot *s = NULL;
     pthread_mutex_lock(&r->lock);
-    tutti_status status = slot_of_one(r, channel, &s);
-    while (status == TUTTI_OK && !s->values[0]) {
+    tutti_status status = slot_for(r, channel, &s);
+    while (status == TUTTI_OK && !s->value) {
         if (run->cancelled)
             status = tutti__error_restore(&r->error);
         else if (!wait(run))
@@ -195,71 +175,9 @@ tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const c
                            name, from, channel);
     }
     if (status == TUTTI_OK) {
-        *ret = s->values[0];
-        s->values[0] = NULL;
+        *ret = s->value;
+        s->value = NULL;
     }
-    pthread_mutex_unlock(&r->lock);
-    return status;
-}
-
-/* Ranks that do not ask for the same get no answer, rather than different ones. */
-static tutti_status rendezvous_compare(const slot *s, int rank, const tutti_kernel_call *call)
-{
-    for (int i = 0; i < call->attr_count; i++)
-        if (!tutti__attr_equal(&call->attrs[i], &s->first_attrs[i]))
-            return tutti_fail(TUTTI_INVALID, "%s '%s': rank %d and rank %d ('%s') differ in \"%s\"",
-                              call->op->name, call->name, rank, s->first_rank, s->first_name,
-                              call->attrs[i].name);
-    return TUTTI_OK;
-}
-
-static tutti_status missing(const slot *s, const char *channel, const tutti_kernel_call *call)
-{
-    tutti_text text = {0};
-    for (int i = 0; i < s->size; i++)
-        if (!s->values[i])
-            tutti__text_add(&text, " %d", i);
-    tutti_status status = tutti_fail(
-        TUTTI_DEADLINE,
-        "%s '%s': waited for rank%s on '%s' until the deadline; is the %s of each rank "
-        "a fetch or a target of this run?",
-        call->op->name, call->name, text.data ? text.data : "s", channel, call->op->name);
-    tutti__text_free(&text);
-    return status;
-}
-
-tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
-                                    const tutti_kernel_call *call, tutti_tensor *mine,
-                                    tutti_tensor **ret_all)
-{
-    tutti_rendezvous *r = run->rendezvous;
-    slot *s = NULL;
-    pthread_mutex_lock(&r->lock);
-    tutti_status status = slot_for(r, channel, size, &s);
-    if (status == TUTTI_OK && (s->size != size || s->values[rank])) {
-        status = tutti_fail(
-            TUTTI_INVALID,
-            "%s '%s': rank %d came twice to '%s'; give collectives of one run different channels",
-            call->op->name, call->name, rank, channel);
-    } else if (status == TUTTI_OK) {
-        if (s->came == 0) {
-            s->first_attrs = call->attrs;
-            s->first_name = call->name;
-            s->first_rank = rank;
-        }
-        status = rendezvous_compare(s, rank, call);
-        s->values[rank] = tutti_tensor_retain(mine);
-        s->came++;
-        tell(r);
-    }
-    while (status == TUTTI_OK && s->came < size) {
-        if (run->cancelled)
-            status = tutti__error_restore(&r->error);
-        else if (!wait(run))
-            status = missing(s, channel, call);
-    }
-    for (int i = 0; status == TUTTI_OK && i < size; i++)
-        ret_all[i] = tutti_tensor_retain(s->values[i]);
     pthread_mutex_unlock(&r->lock);
     return status;
 }
@@ -273,8 +191,8 @@ static void note_failure(tutti_run *run, tutti_status status)
         tutti__error_capture(status, &r->error);
     run->cancelled = true;
     tutti__run_let_go(run);
-    if (run->axis_group && run->axis_group->inner)
-        tutti__axis_group_cancel(run->axis_group, r->error.message);
+    if (run->groups)
+        tutti__axis_groups_cancel(run->groups, &r->error);
     tell(r);
 }
 

@@ -1,5 +1,5 @@
-/* rendezvous.h: where the partitions of one run meet: sends with recvs, collectives with each
- * other, and all of them at the commit point. */
+/* rendezvous.h: where the partitions of one run meet: sends with recvs, and all
+ * of them at the commit point. */
 #ifndef TUTTI_EXEC_RUN_RENDEZVOUS_H
 #define TUTTI_EXEC_RUN_RENDEZVOUS_H
 
@@ -31,11 +31,6 @@ tutti_status tutti__rendezvous_send(tutti_run *run, const char *channel, tutti_t
  * messages. */
 tutti_status tutti__rendezvous_recv(tutti_run *run, const char *channel, const char *from,
                                     const char *name, tutti_tensor **ret);
-/* Gives a value as member `rank` of `size` and gets everybody's (retained). Blocks until all have
- * come. The operator's attributes must be the same for all. */
-tutti_status tutti__rendezvous_meet(tutti_run *run, const char *channel, int rank, int size,
-                                    const tutti_kernel_call *call, tutti_tensor *mine,
-                                    tutti_tensor **ret_all);
 /* Ends all waiting with the first error. */
 void tutti__rendezvous_fail(tutti_run *run, tutti_status status);
 

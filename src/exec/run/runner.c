@@ -12,9 +12,9 @@
 #include "base/pause.h"
 #include "base/work_sharing.h"
 #include "exec/plan/fed_rows.h"
-#include "exec/plan/plan.h"
+#include "exec/plan/meetings.h"
 #include "exec/run/rendezvous.h"
-#include "parallel/collectives/axis_group.h"
+#include "parallel/collectives/axis_groups.h"
 #include "program/program.h"
 
 typedef struct driver {
@@ -145,24 +145,23 @@ static tutti_status run_claiming(const tutti_plan *plan, tutti_run *run,
 }
 
 /* Before it claims anything: who is in already may have to wait for claims. */
-static tutti_status run_in_axis_group(const tutti_plan *plan, tutti_run *run,
-                                      tutti_tensor *const *values, tutti_tensor **results)
+static tutti_status run_in_groups(const tutti_plan *plan, tutti_run *run,
+                                  tutti_tensor *const *values, tutti_tensor **results)
 {
-    tutti_axis_group *axis_group =
-        run->axis_group && run->axis_group->inner && plan->piece_count > 1 ? run->axis_group : NULL;
-    if (axis_group)
-        TUTTI_TRY(tutti__axis_group_enter(axis_group, plan->joins, run->deadline));
+    tutti_axis_groups *groups = plan->piece_count > 1 ? run->groups : NULL;
+    if (groups)
+        TUTTI_TRY(tutti__axis_groups_enter(groups, plan->joins, plan->meets, run->deadline));
     tutti_status status = run_claiming(plan, run, values, results);
-    if (axis_group)
-        tutti__axis_group_leave(axis_group, plan->joins);
+    if (groups)
+        tutti__axis_groups_leave(groups, plan->joins);
     return status;
 }
 
 /* Who is left holds one version before the run returns its error. */
 static tutti_status fail(const tutti_run *run, tutti_status status)
 {
-    tutti__axis_group_fail(run->axis_group, status);
-    return tutti__axis_group_survive(run->axis_group, status);
+    tutti__axis_groups_fail(run->groups, status);
+    return tutti__axis_groups_survive(run->groups, status);
 }
 
 tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tensor *const *values,
@@ -176,10 +175,9 @@ tutti_status tutti__plan_run(const tutti_plan *plan, tutti_run *run, tutti_tenso
     memset(results, 0, count * sizeof *results);
     tutti_status status = TUTTI_OK;
     if (plan->meets)
-        status = tutti__axis_group_agree(run->axis_group, (int64_t)plan->schedule.count,
-                                         plan->schedule.data, run->deadline);
+        status = tutti__plan_agree(plan, run);
     if (status == TUTTI_OK)
-        status = run_in_axis_group(plan, run, values, results);
+        status = run_in_groups(plan, run, values, results);
     if (status != TUTTI_OK && plan->meets && !(plan->dries && status == TUTTI_OUT_OF_RANGE))
         status = fail(run, status);
     for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
-/* axis_group_sums.c: the deterministic sum of several devices in several processes. The shards of
- * a process's replicas follow one another, so its first replica folds their nodes of the tree to
- * those of the process (base/shards.h), and the processes fold these. */
+/* axis_group_sums.c: the deterministic sum of several devices in several processes. Where the
+ * shards of a process's replicas follow one another, and all processes have as many, its first
+ * replica folds their nodes of the tree to those of the process (base/shards.h), and the processes
+ * fold these. Else all replicas get all nodes, and each folds the tree. */
 #include "parallel/collectives/axis_group_sums.h"
 
 #include <stdlib.h>
@@ -14,9 +15,11 @@
 typedef struct tree {
     const tutti_axis_group *axis_group;
     int shards;
+    tutti_reduction reduction;
     int64_t count;   /* elements of a node */
     size_t bytes;    /* of a node */
-    char **given;    /* [local]: the nodes of each replica, one behind the other */
+    int first;       /* the replica of given[0] */
+    char **given;    /* the nodes of each replica, one behind the other */
     char *temporary; /* two nodes for each level */
     tutti_fold_function *add;
 } tree;
@@ -35,12 +38,12 @@ static int node_count(const tree *t, int first, int end)
 /* The node [a, b) of this process. */
 static const void *axis_group_shards_fold(const tree *t, int a, int b, int level, int side)
 {
-    int replica = t->axis_group->first;
+    int replica = t->first;
     while (first_shard(t, replica + 1) <= a)
         replica++;
     int low = first_shard(t, replica), high = first_shard(t, replica + 1);
     if (b <= high)
-        return t->given[replica - t->axis_group->first] +
+        return t->given[replica - t->first] +
                (size_t)tutti__shard_nodes(low, high, 0, t->shards, a) * t->bytes;
     int middle = (a + b) / 2;
     const void *halves[] = {axis_group_shards_fold(t, a, middle, level + 1, 0),
@@ -91,10 +94,11 @@ static tutti_status speak(tree *t, tutti_axis_group *axis_group, tutti_dtype dty
     }
     if (status == TUTTI_OK) {
         t->given = given;
+        t->first = axis_group->first;
         t->temporary = at + (own + 1) * t->bytes;
         write_nodes(t, 0, t->shards, at);
-        status =
-            tutti_comm_all_reduce(axis_group->world, at, at, t->count, dtype, TUTTI_SUM, options);
+        status = tutti_comm_all_reduce(axis_group->world, at, at, t->count, dtype, t->reduction,
+                                       options);
     }
     if (status == TUTTI_OK)
         memcpy(data, at, t->bytes);
@@ -103,21 +107,61 @@ static tutti_status speak(tree *t, tutti_axis_group *axis_group, tutti_dtype dty
     return status;
 }
 
+/* Of all replicas' nodes, side by side. */
+static tutti_status fold_everywhere(tree *t, tutti_axis_group *axis_group, int local,
+                                    tutti_dtype dtype, void *data, const tutti_comm_call *options)
+{
+    size_t size = (size_t)axis_group->size, levels = 2;
+    int64_t total = 0, *counts = tutti__recycle_zeros(size, sizeof *counts);
+    for (int r = 0; counts && r < axis_group->size; r++)
+        total += counts[r] = t->count * node_count(t, r, r + 1);
+    while (1 << levels < t->shards)
+        levels++;
+    size_t bytes = (size_t)total * tutti_dtype_size(dtype) + (2 * levels + 2) * t->bytes + 1;
+    char *memory = tutti__recycle_take(bytes), *at = memory;
+    char **given = tutti__recycle_zeros(size, sizeof *given);
+    tutti_status status = counts && memory && given
+                              ? TUTTI_OK
+                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for a sum over shards");
+    if (status == TUTTI_OK)
+        status =
+            tutti__axis_group_all_gather(axis_group, local, data, counts, memory, dtype,
+                                         &(tutti_axis_group_call){.timeout = options->timeout});
+    for (int r = 0; status == TUTTI_OK && r < axis_group->size; r++) {
+        given[r] = at;
+        at += (size_t)counts[r] * tutti_dtype_size(dtype);
+    }
+    if (status == TUTTI_OK) {
+        t->given = given;
+        t->first = 0;
+        t->temporary = at;
+        memcpy(data, axis_group_shards_fold(t, 0, t->shards, 0, 0), t->bytes);
+    }
+    tutti__recycle_free(counts);
+    tutti__recycle_give(memory, bytes);
+    tutti__recycle_free(given);
+    return status;
+}
+
 tutti_status tutti__axis_group_fold_shards(tutti_axis_group *axis_group, int local,
                                            const tutti_comm_piece *piece, tutti_dtype dtype,
+                                           tutti_reduction reduction,
                                            const tutti_comm_call *options)
 {
     tree t = {.axis_group = axis_group,
               .shards = options->shards,
               .count = piece->count,
               .bytes = (size_t)piece->count * tutti_dtype_size(dtype),
-              .add = tutti__fold_find(dtype, TUTTI_SUM)};
-    tutti_comm *inner = axis_group->inner[local];
+              .reduction = reduction,
+              .add = tutti__fold_find(dtype, reduction)};
+    tutti_comm *inner = axis_group->inner ? axis_group->inner[local] : NULL;
     tutti_comm_call plain = {.struct_size = sizeof plain, .timeout = options->timeout};
     if (!t.add)
         return tutti_fail(TUTTI_UNSUPPORTED, "values of %s cannot be added",
                           tutti_dtype_name(dtype));
     int nodes = node_count(&t, axis_group->first + local, axis_group->first + local + 1);
+    if (!axis_group->even)
+        return fold_everywhere(&t, axis_group, local, dtype, piece->data, options);
     if (local > 0 && nodes > 0)
         TUTTI_TRY(
             tutti_comm_send(inner, 0, 0, piece->data, (int64_t)((size_t)nodes * t.bytes), &plain));

@@ -1,4 +1,4 @@
-/* bucket.c: sums over the replicas that need not be apart are made together.
+/* bucket.c: sums along the same axes that need not be apart are made together.
  *
  * A sum whose value no other collective waits for (a gradient, a metric) may go with any other such
  * sum; they are joined in the order in which they are born, up to a size. Those that others wait
@@ -46,8 +46,7 @@ static bool is_sum(const buckets *b, const tutti_node *node)
 {
     if (strcmp(node->op->name, "all_reduce_shards") == 0)
         return true;
-    return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0 &&
-           tutti__mesh_axes_span(b->spmd->layout->mesh, tutti__str(node, "axis"));
+    return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0;
 }
 
 static void follow(buckets *b, const tutti_node *before, const tutti_node *after)
@@ -138,11 +137,17 @@ static void collect(buckets *b, const char *device)
     }
 }
 
+/* The axes that a sum is made along. */
+static int compare_axes(const sum *a, const sum *b)
+{
+    return strcmp(tutti__str(a->node, "axis"), tutti__str(b->node, "axis"));
+}
+
 /* By axes, depth, type, form, birth; equal ones as they stand in the graph. */
 static int bucket_compare(const void *left, const void *right)
 {
     const sum *a = left, *b = right;
-    int axes = strcmp(tutti__str(a->node, "axis"), tutti__str(b->node, "axis"));
+    int axes = compare_axes(a, b);
     if (axes != 0)
         return axes;
     if (a->depth != b->depth)
@@ -280,8 +285,7 @@ static tutti_status bucket_join(buckets *b, const char *device, const sum *sums,
 
 static bool alike(const sum *a, const sum *b)
 {
-    return strcmp(tutti__str(a->node, "axis"), tutti__str(b->node, "axis")) == 0 &&
-           a->depth == b->depth && a->narrow == b->narrow &&
+    return compare_axes(a, b) == 0 && a->depth == b->depth && a->narrow == b->narrow &&
            a->node->types[0].dtype == b->node->types[0].dtype;
 }
 
@@ -307,6 +311,7 @@ static tutti_status check_alike(buckets *b)
     uint64_t order = b->count;
     for (size_t i = 0; i < b->count; i++) {
         const tutti_type *type = &b->sums[i].node->types[0];
+        order = tutti__hash_string(order, tutti__str(b->sums[i].node, "axis"));
         order = order * 0x100000001b3u + (uint64_t)type->dtype * 16 + (uint64_t)type->rank;
         for (int k = 0; k < type->rank; k++)
             order = order * 0x100000001b3u + (uint64_t)type->dims[k];

@@ -22,7 +22,7 @@
 #include "base/world.h"
 #include "cluster/channel.h"
 #include "comm/comm.h"
-#include "parallel/collectives/axis_group.h"
+#include "parallel/collectives/axis_groups.h"
 
 static const tutti_param patience_param =
     TUTTI_PARAM("SURVIVE_MS", "10000",
@@ -49,7 +49,7 @@ typedef struct outcome {
 } outcome;
 
 typedef struct survival {
-    tutti_axis_group *group;
+    tutti_axis_groups *groups;
     tutti_membership *members;
     tutti_verdict verdict;
     int64_t until;
@@ -213,9 +213,9 @@ static tutti_status get_state(tutti_state *state, tutti_channel *channel, int64_
 
 static versions own_versions(const survival *s)
 {
-    versions own = {.count = s->group->states.count < STATES ? s->group->states.count : STATES};
+    versions own = {.count = s->groups->states.count < STATES ? s->groups->states.count : STATES};
     for (size_t i = 0; i < own.count; i++)
-        own.of[i] = tutti__state_version(s->group->states.data[i]);
+        own.of[i] = tutti__state_version(s->groups->states.data[i]);
     return own;
 }
 
@@ -231,12 +231,12 @@ static bool holds(const versions *a, const versions *best)
 static void do_duty(survival *s, tutti_channel *channel, const duties *given, tutti_status *status)
 {
     for (size_t i = 0; i < given->best.count && i < STATES && *status == TUTTI_OK; i++)
-        if (given->duty[i] != DUTY_NONE && i >= s->group->states.count)
+        if (given->duty[i] != DUTY_NONE && i >= s->groups->states.count)
             *status = tutti_fail(TUTTI_CORRUPT, "there is no state %zu here", i);
         else if (given->duty[i] == DUTY_GIVE)
-            *status = give_state(s->group->states.data[i], channel, s->until);
+            *status = give_state(s->groups->states.data[i], channel, s->until);
         else if (given->duty[i] == DUTY_GET)
-            *status = get_state(s->group->states.data[i], channel, s->until);
+            *status = get_state(s->groups->states.data[i], channel, s->until);
 }
 
 /* ---- ranks that follow the chief ---- */
@@ -342,7 +342,7 @@ static void pass_values(survival *s, const int *giver)
 {
     int own = s->members->rank;
     for (size_t i = 0; i < s->result.best.count; i++) {
-        tutti_state *state = s->group->states.data[i];
+        tutti_state *state = s->groups->states.data[i];
         if (giver[i] != own && s->channels[giver[i]] &&
             get_state(state, s->channels[giver[i]], s->until) != TUTTI_OK)
             lose(s, giver[i]);
@@ -480,58 +480,57 @@ static tutti_status survivors_compare(survival *s, const tutti_error *cause)
     return survivors_tell(s, came, cause);
 }
 
-/* The membership of a group whose verdict is there, or will be; else NULL. */
-static tutti_membership *judged(const tutti_axis_group *axis_group)
+/* The membership of groups whose verdict is there, or will be; else NULL. */
+static tutti_membership *judged(const tutti_axis_groups *groups)
 {
     const int64_t soon_ns = INT64_C(1500000000);
-    tutti_membership *members =
-        axis_group && axis_group->world ? axis_group->world->fabric->membership : NULL;
+    tutti_membership *members = groups && groups->world ? groups->world->fabric->membership : NULL;
     if (!members || members->size < 2 || !tutti__membership_deciding(members) ||
         !tutti__membership_await_verdict(members, tutti__now_ns() + soon_ns))
         return NULL;
     return members;
 }
 
-tutti_status tutti__axis_group_survive(tutti_axis_group *axis_group, tutti_status status)
+tutti_status tutti__axis_groups_survive(tutti_axis_groups *groups, tutti_status status)
 {
     tutti_error cause;
     tutti__error_capture(status, &cause);
-    tutti_membership *members = judged(axis_group);
+    tutti_membership *members = judged(groups);
     if (!members)
         return tutti__error_restore(&cause);
-    pthread_mutex_lock(&axis_group->surviving);
-    survival s = {.group = axis_group, .members = members};
+    pthread_mutex_lock(&groups->surviving);
+    survival s = {.groups = groups, .members = members};
     tutti__membership_verdict(members, &s.verdict);
-    bool first = !axis_group->survived && axis_group->states.count > 0 &&
-                 s.verdict.why != TUTTI_FAILURE_LAUNCHER;
+    bool first =
+        !groups->survived && groups->states.count > 0 && s.verdict.why != TUTTI_FAILURE_LAUNCHER;
     status = first ? survivors_compare(&s, &cause) : tutti__error_restore(&cause);
-    axis_group->survived = true;
-    pthread_mutex_unlock(&axis_group->surviving);
+    groups->survived = true;
+    pthread_mutex_unlock(&groups->surviving);
     return status;
 }
 
-tutti_status tutti__axis_group_add_state(tutti_axis_group *axis_group, tutti_state *state)
+tutti_status tutti__axis_groups_add_state(tutti_axis_groups *groups, tutti_state *state)
 {
-    pthread_mutex_lock(&axis_group->surviving);
-    bool ok = TUTTI_VEC_PUSH(&axis_group->states, state);
-    pthread_mutex_unlock(&axis_group->surviving);
+    pthread_mutex_lock(&groups->surviving);
+    bool ok = TUTTI_VEC_PUSH(&groups->states, state);
+    pthread_mutex_unlock(&groups->surviving);
     return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
 }
 
-void tutti__axis_group_remove_state(tutti_axis_group *axis_group, tutti_state *state)
+void tutti__axis_groups_remove_state(tutti_axis_groups *groups, tutti_state *state)
 {
     tutti_error before;
     size_t kept = 0;
-    if (axis_group->world && axis_group->world->fabric->membership &&
-        tutti__membership_failed(axis_group->world->fabric->membership)) {
+    if (groups->world && groups->world->fabric->membership &&
+        tutti__membership_failed(groups->world->fabric->membership)) {
         tutti__error_capture(TUTTI_OK, &before);
-        (void)tutti__axis_group_survive(axis_group, TUTTI_CLOSED);
+        (void)tutti__axis_groups_survive(groups, TUTTI_CLOSED);
         tutti__error_restore(&before);
     }
-    pthread_mutex_lock(&axis_group->surviving);
-    for (size_t i = 0; i < axis_group->states.count; i++)
-        if (axis_group->states.data[i] != state)
-            axis_group->states.data[kept++] = axis_group->states.data[i];
-    axis_group->states.count = kept;
-    pthread_mutex_unlock(&axis_group->surviving);
+    pthread_mutex_lock(&groups->surviving);
+    for (size_t i = 0; i < groups->states.count; i++)
+        if (groups->states.data[i] != state)
+            groups->states.data[kept++] = groups->states.data[i];
+    groups->states.count = kept;
+    pthread_mutex_unlock(&groups->surviving);
 }

@@ -132,21 +132,25 @@ static tutti_node *collective(const tutti_graph *graph, int number)
 
 enum { DROP, DOUBLE, MOVE, MUTATIONS };
 
-/* False: it cannot be done to this collective. */
-/* A bucket's value that this replica makes for others only: nothing of it is lost here. */
+/* False of a bucket's value that this replica makes for others only, and of what it is a part of on
+ * its way through another bucket: nothing of it is lost here. */
 static bool is_used(const tutti_graph *graph, tutti_edge edge)
 {
-    for (size_t n = 0; n < graph->nodes.count; n++)
-        for (int i = 0; i < graph->nodes.data[n]->input_count; i++)
-            if (graph->nodes.data[n]->inputs[i].node == edge.node &&
-                graph->nodes.data[n]->inputs[i].index == edge.index)
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        tutti_node *node = graph->nodes.data[n];
+        bool bucket = tutti__is(node, "all_reduce_many");
+        for (int i = 0; i < node->input_count; i++)
+            if (node->inputs[i].node == edge.node && node->inputs[i].index == edge.index &&
+                (!bucket || is_used(graph, (tutti_edge){node, (uint32_t)i})))
                 return true;
+    }
     for (size_t i = 0; i < graph->results.count; i++)
         if (graph->results.data[i].node == edge.node && graph->results.data[i].index == edge.index)
             return true;
     return false;
 }
 
+/* False: it cannot be done to this collective. */
 static bool mutate(tutti_graph *graph, tutti_node *node, int how, int output)
 {
     tutti_edge out = {node, (uint32_t)output}, in = node->inputs[output];

@@ -118,7 +118,7 @@ static tutti_status agree(tutti_strategy *strategy, int64_t rows, tutti_likeness
         status = share_likeness(strategy, all, like);
     tutti__recycle_free(all);
     if (status != TUTTI_OK && workers > 1)
-        status = tutti__axis_group_survive(strategy->axis_group, status);
+        status = tutti__axis_groups_survive(strategy->groups, status);
     *ret_batch = strategy->counted;
     return status;
 }

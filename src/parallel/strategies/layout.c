@@ -69,28 +69,23 @@ static tutti_status check_rows(const tutti_strategy *s)
                       tutti__spmd_batch_ranks(&spmd));
 }
 
-/* What collectives along some of the axes cannot do yet. */
+/* What cuts the batch otherwise cannot do. */
 static tutti_status check_axes(const tutti_strategy *s)
 {
     bool spans = s->layout.batch >= 0 && tutti__layout_spans(&s->layout, s->layout.batch);
-    if (spans)
+    if (spans || (!s->kind->central && !s->options.deterministic))
         return TUTTI_OK;
-    if (s->kind->central || s->options.deterministic)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "%s cuts the batch along all axes of the mesh, in their order; leave "
-                          "--layout out",
-                          s->kind->central ? "central_storage" : "deterministic mode");
-    if (s->axis_group->world)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "between processes collectives go over all axes of the mesh, in their "
-                          "order, and this layout needs some of them: give every axis to the batch "
-                          "or use devices of one process");
-    return TUTTI_OK;
+    return tutti_fail(TUTTI_UNSUPPORTED,
+                      "%s cuts the batch along all axes of the mesh, in their order; leave "
+                      "--layout out",
+                      s->kind->central ? "central_storage" : "deterministic mode");
 }
 
 tutti_status tutti__strategy_layout(tutti_strategy *s)
 {
     TUTTI_TRY(make_mesh(s));
+    if (s->options.mesh)
+        TUTTI_TRY(tutti__axis_groups_span(s->groups, s->mesh, s->local, s->device_names));
     TUTTI_TRY(make_layout(s));
     TUTTI_TRY(check_rows(s));
     return check_axes(s);

@@ -222,8 +222,11 @@ static tutti_status open_strategy(tutti_strategy *s)
     for (int i = 0; i < s->local; i++)
         names[i] = s->devices[i];
     s->device_names = names;
-    TUTTI_TRY(
-        tutti__axis_group_create(world, s->local, names, algorithm_of(s, world), &s->axis_group));
+    TUTTI_TRY(tutti__axis_groups_create(NULL, world, true, NULL, &s->groups));
+    s->groups->algorithm = algorithm_of(s, world);
+    TUTTI_TRY(tutti__axis_groups_add(
+        s->groups, TUTTI_BATCH_AXIS, world ? tutti_comm_size(world) : 1,
+        world ? tutti_comm_rank(world) : 0, s->local, names, &s->axis_group));
     TUTTI_TRY(tutti__strategy_consistent(s, wire_name(&s->options)));
     TUTTI_TRY(tutti__strategy_layout(s));
     TUTTI_TRY(tutti__axis_group_trace_open(s->axis_group));
@@ -239,6 +242,11 @@ static tutti_status open_strategy(tutti_strategy *s)
             "share; give more: --set shards=%d",
             s->options.shards, ranks, ranks);
     return TUTTI_OK;
+}
+
+const tutti_cluster *tutti__strategy_cluster(const tutti_strategy *strategy)
+{
+    return strategy->options.cluster ? strategy->options.cluster : strategy->cluster;
 }
 
 const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy)
@@ -304,7 +312,7 @@ tutti_status tutti_strategy_close(tutti_strategy *strategy)
 {
     if (!strategy || atomic_fetch_sub(&strategy->references, 1) != 1)
         return TUTTI_OK;
-    tutti_status status = tutti__axis_group_close(strategy->axis_group);
+    tutti_status status = tutti__axis_groups_close(strategy->groups);
     tutti_cluster_free(strategy->cluster);
     tutti__mesh_destroy(strategy->mesh);
     free(strategy->counts);
@@ -483,6 +491,6 @@ void tutti__strategy_saved(const tutti_strategy *strategy, int64_t step, const c
 tutti_status tutti__strategy_survive(const tutti_strategy *strategy, tutti_status status)
 {
     return status != TUTTI_OK && members_of(strategy)
-               ? tutti__axis_group_survive(strategy->axis_group, status)
+               ? tutti__axis_groups_survive(strategy->groups, status)
                : status;
 }

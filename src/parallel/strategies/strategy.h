@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "data/dataset.h"
-#include "parallel/collectives/axis_group.h"
+#include "parallel/collectives/axis_groups.h"
 #include "parallel/spmd/spmd.h"
 #include "program/target.h"
 #include "tutti/strategy.h"
@@ -27,10 +27,11 @@ struct tutti_strategy {
     tutti_strategy_options options; /* strings are the strategy's own */
     tutti_error error;              /* why it cannot be used */
     tutti_cluster *cluster;         /* owned, or NULL */
-    tutti_axis_group *axis_group;
-    tutti_mesh *mesh;    /* of all devices of the job */
-    tutti_layout layout; /* what its axes cut */
-    char (*devices)[64]; /* of this process */
+    tutti_axis_groups *groups;
+    tutti_axis_group *axis_group; /* of all replicas; one of these */
+    tutti_mesh *mesh;             /* of all devices of the job */
+    tutti_layout layout;          /* what its axes cut */
+    char (*devices)[64];          /* of this process */
     const char **device_names;
     int64_t *limits; /* bytes of memory of each device; 0: none */
     int local;
@@ -54,10 +55,12 @@ tutti_spmd tutti__strategy_spmd_own(const tutti_strategy *strategy, const int64_
                                     int64_t batch);
 /* Whether the job's graph is rewritten at all: not for one replica, unless deterministic. */
 bool tutti__strategy_rewrites(const tutti_strategy *strategy);
-/* Memory that the job's other processes on this machine reach, or NULL. */
+/* Who its processes are, or NULL. */
+const tutti_cluster *tutti__strategy_cluster(const tutti_strategy *strategy);
 /* Processes that are set to sum in different ways are found out, on all of them; when it is made,
  * with the name of what travels between them (NULL: as it is). */
 tutti_status tutti__strategy_consistent(const tutti_strategy *strategy, const char *wire);
+/* Memory that the job's other processes on this machine reach, or NULL. */
 const tutti_shared_memory *tutti__strategy_memory(const tutti_strategy *strategy);
 tutti_strategy *tutti__strategy_retain(tutti_strategy *strategy);
 /* The algorithm of sums that was asked for, by the name that it has between ranks of so many
@@ -71,7 +74,7 @@ tutti_status tutti__strategy_check_wire(const tutti_strategy *strategy, int host
  * that is written; nothing for one process. `strategy` may be NULL. */
 void tutti__strategy_at_step(const tutti_strategy *strategy, int64_t step);
 void tutti__strategy_saved(const tutti_strategy *strategy, int64_t step, const char *path);
-/* tutti__axis_group_survive, of a failure between two runs. `strategy` may be NULL. */
+/* tutti__axis_groups_survive, of a failure between two runs. `strategy` may be NULL. */
 tutti_status tutti__strategy_survive(const tutti_strategy *strategy, tutti_status status);
 
 /* ---- input.c ---- */

@@ -11,6 +11,9 @@ typedef tutti_status tutti_worker_work(tutti_strategy *strategy, void *context);
  * one of them does, and its message is printed. */
 void tutti__test_workers(int count, const tutti_strategy_options *options, tutti_worker_work *work,
                          void *context);
+/* The same of a job whose rank `lost` is killed by a signal, and whose others end all the same. */
+void tutti__test_workers_but(int count, int lost, const tutti_strategy_options *options,
+                             tutti_worker_work *work, void *context);
 #define WORKER_EXPECT(condition)                                                                   \
     do {                                                                                           \
         if (!(condition))                                                                          \
