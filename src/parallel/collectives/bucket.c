@@ -46,7 +46,11 @@ static bool is_sum(const buckets *b, const tutti_node *node)
 {
     if (strcmp(node->op->name, "all_reduce_shards") == 0)
         return true;
-    return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0;
+    /* Along some of a mesh's axes buckets of different ranks may cross (collective_order.c). */
+    const tutti_layout *layout = b->spmd->layout;
+    return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0 &&
+           (!layout || !layout->mesh ||
+            tutti__mesh_axes_span(layout->mesh, tutti__str(node, "axis")));
 }
 
 static void follow(buckets *b, const tutti_node *before, const tutti_node *after)
