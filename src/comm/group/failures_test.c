@@ -397,10 +397,11 @@ static tutti_status other_roots(tutti_comm *comm, void *context)
     bool broadcasts = *(const bool *)context;
     int rank = tutti_comm_rank(comm);
     float x[4] = {0}, all[4 * 5] = {0};
-    TUTTI_TRY(tutti_comm_barrier(comm, NULL));
-    tutti_status status = broadcasts  ? tutti_comm_broadcast(comm, x, 4, TUTTI_F32, rank, NULL)
-                          : rank == 0 ? tutti_comm_scatter(comm, all, x, 4, TUTTI_F32, 0, NULL)
-                                      : tutti_comm_gather(comm, x, all, 4, TUTTI_F32, 0, NULL);
+    tutti_status status = tutti_comm_barrier(comm, NULL); /* others' failure may overtake its end */
+    if (status == TUTTI_OK)
+        status = broadcasts  ? tutti_comm_broadcast(comm, x, 4, TUTTI_F32, rank, NULL)
+                 : rank == 0 ? tutti_comm_scatter(comm, all, x, 4, TUTTI_F32, 0, NULL)
+                             : tutti_comm_gather(comm, x, all, 4, TUTTI_F32, 0, NULL);
     if (status == TUTTI_OK) /* of messages it is the next one that shows it */
         status = tutti_comm_barrier(comm, NULL);
     if (status != TUTTI_INVALID || !strstr(tutti_error_message(), "in the same order"))
