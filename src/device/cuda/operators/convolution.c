@@ -72,7 +72,10 @@ static tutti_status convolution_run(const tutti_cuda_call *c)
     int64_t bytes = w.size[1] * w.size[2] * w.cin * w.cout *
                     (int64_t)tutti_dtype_size(c->call->outputs[0].dtype);
     tutti_cu_pointer rest = turned + (uint64_t)(tutti__cuda_ceil(bytes, 256) * 256);
-    if (!c->dnn || tutti__cuda_count(&c->call->outputs[0]) == 0 ||
+    /* Its gradient of the kernel is wrong where padding stands on one side more than on the other.
+     */
+    bool lopsided = kind == 2 && (d.before[0] != d.after[0] || d.before[1] != d.after[1]);
+    if (!c->dnn || lopsided || tutti__cuda_count(&c->call->outputs[0]) == 0 ||
         tutti__cuda_count(&c->call->inputs[0]) == 0 ||
         tutti__cuda_count(&c->call->inputs[1]) == 0 ||
         tutti__cuda_dnn_convolution(c->dnn, &d, &graph) != TUTTI_OK ||

@@ -226,9 +226,13 @@ static bool scatter_covers(const tutti_op *op)
     return entry_of(op) >= 0;
 }
 
-/* Places are sorted as 32 bits. */
+/* Places are sorted as 32 bits; an index of no numbers names all of y, which is no place. */
 static int scatter_score(const tutti_kernel_query *query)
 {
+    int entry = entry_of(query->node.op);
+    const tutti_type *indices = &query->node.inputs[table[entry].indices];
+    if (table[entry].run == scatter_nd && indices->dims[indices->rank - 1] == 0)
+        return 0;
     return tutti__cuda_type_count(&query->node.outputs[0]) < MOST_ROWS ? 100 : 0;
 }
 
