@@ -30,7 +30,8 @@ static tutti_status read_settings(tutti_far_frame *f)
 static void reset(tutti_far_frame *f, tutti_run *run)
 {
     f->drive.run = f->drive.context.run = run;
-    f->drive.told = f->committing = f->failed = f->stop = false;
+    f->drive.told = f->committing = f->failed = false;
+    f->stop = false;
     f->drive.context.host.cancelled = run->watched; /* for kernels on the host */
     f->id = run->id;
     memset(f->now, 0, sizeof f->now);
