@@ -1,6 +1,7 @@
 /* drive.c: see drive.h. */
 #include "program/drive.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/kill.h"
@@ -135,4 +136,27 @@ tutti_status tutti__drive(tutti_drive *d, tutti_run *run, tutti_tensor *const *i
     if (status != TUTTI_OK)
         tutti__tensors_drop(program->result_count, ret_results);
     return status;
+}
+
+tutti_status tutti__drive_constants(const tutti_program *program, const tutti_memory *memory,
+                                    tutti_tensor ***ret)
+{
+    tutti_tensor **constants = *ret =
+        calloc((size_t)program->constant_count + 1, sizeof *constants);
+    if (!constants)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
+    for (int i = 0; i < program->constant_count; i++) {
+        const tutti_type *type = tutti_tensor_type(program->constants[i]);
+        tutti_tensor *host;
+        if (type->dtype == TUTTI_STRING)
+            continue;
+        TUTTI_TRY(tutti__tensor_in(memory, type, &constants[i]));
+        TUTTI_TRY(tutti_tensor_contiguous(program->constants[i], &host));
+        tutti_status status =
+            memory->copy_in(memory->self, tutti_tensor_data(constants[i]), tutti_tensor_data(host),
+                            (size_t)tutti_tensor_count(host) * tutti_dtype_size(type->dtype));
+        tutti_tensor_release(host);
+        TUTTI_TRY(status);
+    }
+    return TUTTI_OK;
 }

@@ -52,6 +52,11 @@ struct tutti_drive {
     bool told;                /* the run's commit point knows of a failure of this one */
 };
 
+/* The program's constants in a device's memory, by slot, NULL for strings: from calloc, the
+ * caller's to drop and free, also on failure. */
+tutti_status tutti__drive_constants(const tutti_program *program, const tutti_memory *memory,
+                                    tutti_tensor ***ret);
+
 /* Behind tutti_executable_table.enqueue, with a frame that nothing uses. When it returns, work may
  * still be on the streams. */
 tutti_status tutti__drive(tutti_drive *drive, tutti_run *run, tutti_tensor *const *inputs,

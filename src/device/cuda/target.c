@@ -64,25 +64,6 @@ static void lay_out(tutti_gpu_executable *e)
     e->faults = place(e, program->commit_at * sizeof(uint64_t));
 }
 
-static tutti_status copy_constants(tutti_gpu_executable *e)
-{
-    const tutti_memory *memory = &e->device->memory;
-    for (int i = 0; i < e->program->constant_count; i++) {
-        const tutti_type *type = tutti_tensor_type(e->program->constants[i]);
-        tutti_tensor *host;
-        if (type->dtype == TUTTI_STRING)
-            continue;
-        TUTTI_TRY(tutti__tensor_in(memory, type, &e->constants[i]));
-        TUTTI_TRY(tutti_tensor_contiguous(e->program->constants[i], &host));
-        tutti_status status = memory->copy_in(
-            memory->self, tutti_tensor_data(e->constants[i]), tutti_tensor_data(host),
-            (size_t)tutti_tensor_count(host) * tutti_dtype_size(type->dtype));
-        tutti_tensor_release(host);
-        TUTTI_TRY(status);
-    }
-    return TUTTI_OK;
-}
-
 static tutti_status fill_executable(tutti_gpu_executable *e, tutti_device *device,
                                     const tutti_partition *partition)
 {
@@ -90,13 +71,12 @@ static tutti_status fill_executable(tutti_gpu_executable *e, tutti_device *devic
     e->executable.shadows = e->program->shadows;
     e->deterministic = partition->deterministic;
     e->lane = tutti__trace_name(device->name);
-    e->constants = calloc((size_t)e->program->constant_count + 1, sizeof *e->constants);
     e->inputs = calloc((size_t)e->program->input_count + 1, sizeof *e->inputs);
     e->results = calloc((size_t)e->program->result_count + 1, sizeof *e->results);
-    if (!e->constants || !e->inputs || !e->results)
+    if (!e->inputs || !e->results)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
     lay_out(e);
-    return copy_constants(e);
+    return tutti__drive_constants(e->program, &e->device->memory, &e->constants);
 }
 
 static tutti_status gpu_compile(tutti_device *device, const tutti_partition *partition,

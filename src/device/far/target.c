@@ -51,41 +51,18 @@ tutti_program *tutti__far_program(tutti_executable *executable)
     return ((tutti_far_executable *)executable)->program;
 }
 
-/* Constants are copied once. */
-static tutti_status copy_constants(tutti_far_executable *e)
-{
-    const tutti_memory *memory = &e->device->memory->memory;
-    for (int i = 0; i < e->program->constant_count; i++) {
-        const tutti_type *type = tutti_tensor_type(e->program->constants[i]);
-        tutti_tensor *host;
-        if (type->dtype == TUTTI_STRING)
-            continue;
-        TUTTI_TRY(tutti__tensor_in(memory, type, &e->constants[i]));
-        TUTTI_TRY(tutti_tensor_contiguous(e->program->constants[i], &host));
-        tutti_status status = memory->copy_in(
-            memory->self, tutti_tensor_data(e->constants[i]), tutti_tensor_data(host),
-            (size_t)tutti_tensor_count(host) * tutti_dtype_size(type->dtype));
-        tutti_tensor_release(host);
-        TUTTI_TRY(status);
-    }
-    return TUTTI_OK;
-}
-
 static tutti_status fill_executable(tutti_far_executable *e, tutti_device *device,
                                     const tutti_partition *partition)
 {
     TUTTI_TRY(tutti__program_create(device, partition, &e->program));
     e->executable.shadows = e->program->shadows;
-    e->constants = calloc((size_t)e->program->constant_count + 1, sizeof *e->constants);
-    if (!e->constants)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a program");
     for (int s = 0; s < TUTTI_FAR_STREAMS; s++) {
         char lane[96];
         snprintf(lane, sizeof lane, "%s stream %d", device->name, s);
         e->lanes[s] = tutti__trace_name(lane);
     }
     TUTTI_TRY(tutti__far_layout_make(e->program, &e->layout));
-    return copy_constants(e);
+    return tutti__drive_constants(e->program, &e->device->memory->memory, &e->constants);
 }
 
 static tutti_status far_compile(tutti_device *device, const tutti_partition *partition,
