@@ -32,7 +32,7 @@ FLOOR = {room: number for number, rooms in enumerate(FLOORS, 1) for room in room
 # Folders of a room, the lowest first; those of one entry do not know each other.
 INSIDE = {
     'comm': ['sim', 'fabric', 'coll', 'compress', 'cost', 'local shm tcp mpi', 'group transport'],
-    'parallel': ['spmd', 'collectives', 'strategies', 'consistency'],
+    'parallel': ['spmd', 'collectives', 'pipeline', 'strategies', 'consistency'],
     'exec': ['plan', 'run', 'kernels tape'],
     'service': ['policies', 'store'],
     'nn': ['model', 'losses', 'metrics', 'optimizers', 'layers', 'training',

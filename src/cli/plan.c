@@ -11,7 +11,8 @@
 
 static const char usage[] =
     "usage: tutti plan NAME|MODEL.json --ranks N [--hosts N] [--alpha S] [--beta S] [--flops F]\n"
-    "       tutti plan collectives --ranks N --alpha S --beta S|--links FILE [OPTIONS]\n\n"
+    "       tutti plan collectives --ranks N --alpha S --beta S|--links FILE [OPTIONS]\n"
+    "       tutti plan schedule --stages N --micro N [--schedule NAME] [OPTIONS]\n\n"
     "Of a training, by the names of tutti train: memory, traffic, step time and efficiency of every\n"
     "strategy on that cluster, and which one to take. --batch N and other flags as tutti train has\n"
     "them; settings of the strategy (--set wire=bf16) count. A rank's program is compiled as it would be\n"
@@ -36,7 +37,18 @@ static const char usage[] =
     "  --overhead F     share of alpha that keeps the sender busy (0.5)\n"
     "  --limit N        most messages of one simulation (20000000)\n\n"
     "  --measured FILE  what `tutti bench collectives --json` printed, to be set beside it\n"
-    "  --svg FILE       a picture: predicted, simulated and measured times\n";
+    "  --svg FILE       a picture: predicted, simulated and measured times\n\n"
+    "Of schedules: what each device of a pipeline does when, drawn; idle time and the activations that\n"
+    "are held. Without --schedule, of all of them.\n\n"
+    "  --stages N       devices, one after the other\n"
+    "  --micro N        micro-batches that a batch is cut into\n"
+    "  --schedule NAME  naive, gpipe, 1f1b, interleaved, zero_bubble\n"
+    "  --chunks N       stages to a device, of interleaved (2)\n"
+    "  --forward T --backward T --weight T\n"
+    "                   what a micro-batch takes on a device: forwards, gradients of inputs and of\n"
+    "                   weights (1 each)\n"
+    "  --send T         what a value takes to the next device (0)\n"
+    "  --columns N      most columns of the picture (96)\n";
 
 /* Seconds; false with a complaint. A bandwidth, where it is one that is asked for, gives seconds a
  * byte. */
@@ -244,6 +256,8 @@ static int plan_model(int argc, char **argv)
 
 static int plan_run(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "schedule") == 0)
+        return tutti__plan_schedule(argc, argv);
     if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "collectives") != 0)
         return plan_model(argc, argv);
     const char *measured = NULL, *picture = NULL;

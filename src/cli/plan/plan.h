@@ -1,4 +1,4 @@
-/* plan.h: what `tutti plan collectives` is about, and its parts. */
+/* plan.h: what `tutti plan collectives` is about, and its parts; `tutti plan schedule`. */
 #ifndef TUTTI_CLI_PLAN_PLAN_H
 #define TUTTI_CLI_PLAN_PLAN_H
 
@@ -44,5 +44,8 @@ tutti_status tutti__comm_plan_measured(tutti_comm_plan *plan, const char *path, 
 void tutti__comm_plan_print(const tutti_comm_plan *plan);
 /* A picture with a panel for each algorithm: time against size. */
 tutti_status tutti__comm_plan_picture(const tutti_comm_plan *plan, const char *path);
+
+/* ---- schedule.c ---- */
+int tutti__plan_schedule(int argc, char **argv);
 
 #endif
