@@ -114,7 +114,7 @@ static double price(const tutti_forecast_reach *reach, const tutti_node *node, d
         *ret_sent = 2 * bytes * (replicas - 1) / replicas;
         return tutti_comm_predict(&reach->cost, "all_reduce", "fixed", replicas, (int64_t)bytes);
     }
-    if (strcmp(name, "all_gather_uneven") == 0) {
+    if (strcmp(name, "all_gather") == 0) {
         *ret_sent = bytes * (replicas - 1) / replicas;
         return price_of(reach, "all_gather", bytes / replicas);
     }

@@ -58,7 +58,7 @@ static bool was_checked(const tutti_graph *graph, const bool *late, const tutti_
         tutti_edge looked_up = behind_views(node->inputs[1]);
         for (int i = 1; i < update->input_count; i++) {
             tutti_edge index = behind_views(update->inputs[i]);
-            if (tutti__is(index.node, "all_gather_uneven") &&
+            if (tutti__is(index.node, "all_gather") &&
                 all_looked_up(graph, update, node, tutti__str(index.node, "axis")))
                 index = behind_views(index.node->inputs[0]);
             if (!tutti_dtype_is_float(tutti__edge_type(index)->dtype) &&

@@ -153,7 +153,7 @@ static void gather_alone(const tutti_node *node, const tutti_kernel_call *call)
 double tutti__cpu_rehearse_aside(const tutti_node *node, const tutti_kernel_call *call)
 {
     bool there = stand_in(node, call);
-    if (there && tutti__is(node, "all_gather_uneven"))
+    if (there && tutti__is(node, "all_gather"))
         gather_alone(node, call);
     if (tutti__is(node, "send"))
         return time_copy(&call->inputs[0]);

@@ -22,7 +22,8 @@ static tutti_status all_gather_run(const tutti_kernel_call *call)
 {
     tutti_axis_group_meeting meeting;
     const tutti_view *out = &call->outputs[0];
-    const tutti_attr *counts = tutti_attr_find(call->attrs, call->attr_count, "counts");
+    const int64_t *counts;
+    bool uneven = tutti_attr_ints(call->attrs, call->attr_count, "counts", &counts) > 0;
     int dim, size = (int)tutti__call_int(call, "size");
     size_t inner, outer = tutti__blocks_of(call, "dim", out, &dim, &inner);
     if (size == 1)
@@ -31,7 +32,7 @@ static tutti_status all_gather_run(const tutti_kernel_call *call)
     int64_t *sizes = call->workspace,
             *elements = sizes + size; /* along the dimension; of a block */
     for (int r = 0; r < size; r++) {
-        sizes[r] = counts ? counts->value.ints[r] : call->inputs[0].dims[dim];
+        sizes[r] = uneven ? counts[r] : call->inputs[0].dims[dim];
         elements[r] = sizes[r] * (int64_t)outer * (int64_t)(inner / tutti_dtype_size(out->dtype));
     }
     char *blocks = outer == 1 ? out->data : (char *)(elements + size);
@@ -56,18 +57,6 @@ const tutti_kernel tutti_kernel_all_gather = {
     .name = "all_gather.group",
     .version = 1,
     .op = "all_gather",
-    .target = "cpu",
-    .isa = "base",
-    .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,
-    .score = tutti__host_score,
-    .workspace = all_gather_workspace,
-    .run = all_gather_run,
-};
-
-const tutti_kernel tutti_kernel_all_gather_uneven = {
-    .name = "all_gather_uneven.group",
-    .version = 1,
-    .op = "all_gather_uneven",
     .target = "cpu",
     .isa = "base",
     .flags = TUTTI_KERNEL_HOST | TUTTI_KERNEL_ROW_INVARIANT,

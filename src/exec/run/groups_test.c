@@ -155,7 +155,7 @@ static tutti_sym uneven(tutti_graph *g, tutti_sym x, const char *axes, int size,
         x, .end = TUTTI_INDEX(dim == 0 ? share(rank) : ROWS, dim == 1 ? share(rank) : COLUMNS));
     tutti_attr attrs[] = {TUTTI_STR("axis", axes), TUTTI_INT("size", size), TUTTI_INT("dim", dim),
                           TUTTI_INTS("counts", size, counts)};
-    return tutti_apply_op(g, "all_gather_uneven", 1, &part, 4, attrs);
+    return tutti_apply_op(g, "all_gather", 1, &part, 4, attrs);
 }
 
 static tutti_sym build(tutti_graph *g, int op, tutti_sym x, const char *axes, int size, int rank)

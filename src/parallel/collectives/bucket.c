@@ -30,10 +30,8 @@ typedef struct buckets {
                                    in another form; or NULL */
     sum *sums;
     size_t count, found; /* nodes before any was joined */
-    const char **names;  /* of the first device's sums, in their order, where they go in a form that
-                            remembers what it left out */
-    uint64_t order;      /* of these, where it is known */
-    bool checked;
+    const char **names;  /* of sums, in their order, where they go in a form that remembers what it
+                            left out */
 } buckets;
 
 static bool is_collective(const tutti_node *node)
@@ -41,16 +39,10 @@ static bool is_collective(const tutti_node *node)
     return (node->op->flags & TUTTI_OP_COLLECTIVE) != 0;
 }
 
-/* Over all replicas: those along other sets of axes are made one by one. */
-static bool is_sum(const buckets *b, const tutti_node *node)
+static bool is_sum(const tutti_node *node)
 {
-    if (strcmp(node->op->name, "all_reduce_shards") == 0)
-        return true;
-    /* Along some of a mesh's axes buckets of different ranks may cross (collective_order.c). */
-    const tutti_layout *layout = b->spmd->layout;
-    return tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0 &&
-           (!layout || !layout->mesh ||
-            tutti__mesh_axes_span(layout->mesh, tutti__str(node, "axis")));
+    return tutti__is(node, "all_reduce_shards") ||
+           (tutti__is(node, "all_reduce") && strcmp(tutti__str(node, "op"), "sum") == 0);
 }
 
 static void follow(buckets *b, const tutti_node *before, const tutti_node *after)
@@ -99,45 +91,40 @@ static bool is_gradient(const buckets *b, const tutti_node *node)
            tutti_type_count(&variable->types[0]) == elements;
 }
 
-/* The same sum on another device whose update is known. */
-static const tutti_node *updated_elsewhere(const buckets *b, const tutti_node *node)
-{
-    for (size_t n = 0; n < b->found; n++) {
-        const tutti_node *other = b->graph->nodes.data[n];
-        if (b->updated[n] && strcmp(tutti__str(other, "channel"), tutti__str(node, "channel")) == 0)
-            return b->updated[n];
-    }
-    return NULL;
-}
-
-/* Under central storage the update follows on one device only, and all must go the same way. */
 static tutti_status find_updated(buckets *b)
 {
     for (size_t n = 0; b->spmd->wire && n < b->found; n++)
-        if (!b->graph->nodes.data[n]->dead && is_sum(b, b->graph->nodes.data[n]))
+        if (is_sum(b->graph->nodes.data[n]))
             TUTTI_TRY(tutti__spmd_updated(b->graph, b->graph->nodes.data[n], &b->updated[n]));
-    for (size_t n = 0; b->spmd->wire && n < b->found; n++) {
-        const tutti_node *node = b->graph->nodes.data[n];
-        if (!node->dead && is_sum(b, node) && !b->updated[n])
-            b->updated[n] = updated_elsewhere(b, node);
-    }
     return TUTTI_OK;
 }
 
-static void collect(buckets *b, const char *device)
+/* What a rank has of a sum: its block, where the value is split along other axes. */
+static int64_t elements_of(const buckets *b, const tutti_node *node)
 {
-    b->count = 0;
-    for (size_t n = 0; n < b->found; n++) { /* not those that were joined meanwhile */
+    const tutti_claim *claim = node->scratch;
+    int64_t begin[TUTTI_MAX_RANK], elements = 1;
+    tutti_type type = node->types[0];
+    tutti_spmd_rank rank = {.spmd = b->spmd};
+    if (claim)
+        tutti__spmd_box(&rank, &claim->spec, &node->types[0], begin, type.dims);
+    for (int i = 0; i < type.rank; i++)
+        elements *= type.dims[i];
+    return elements;
+}
+
+static void collect(buckets *b)
+{
+    for (size_t n = 0; n < b->found; n++) {
         tutti_node *node = b->graph->nodes.data[n];
-        if (node->dead || !is_sum(b, node) || strcmp(node->device, device) != 0)
+        if (!is_sum(node))
             continue;
-        int64_t elements = tutti_type_count(&node->types[0]);
         b->sums[b->count++] =
             (sum){.node = node,
                   .birth = node->inputs[0].node->id,
                   .depth = b->waited[n] ? b->depth[n] : -1,
                   .narrow = is_gradient(b, node),
-                  .bytes = elements * (int64_t)tutti_dtype_size(node->types[0].dtype)};
+                  .bytes = elements_of(b, node) * (int64_t)tutti_dtype_size(node->types[0].dtype)};
     }
 }
 
@@ -173,7 +160,7 @@ static tutti_status add_wait(buckets *b, tutti_node *many, const char *channel, 
                           TUTTI_STR("channel", channel)};
     TUTTI_TRY(tutti__node_add(b->graph, tutti_op_find("all_reduce_wait"), "wait", 1,
                               &(tutti_edge){many, 0}, 3, attrs, ret));
-    (*ret)->device = many->device;
+    (*ret)->device = "";
     for (int i = 0; i < many->attr_count; i++)
         if (strcmp(many->attrs[i].name, "starts") == 0)
             many->attrs[i].value.i = 1;
@@ -238,8 +225,7 @@ static const char *names_of(const buckets *b, const sum *sums, int count)
     return joined;
 }
 
-static tutti_status bucket_join(buckets *b, const char *device, const sum *sums, int count,
-                                int number)
+static tutti_status bucket_join(buckets *b, const sum *sums, int count, int number)
 {
     tutti_edge *inputs = calloc((size_t)count, sizeof *inputs);
     const char *names = names_of(b, sums, count);
@@ -267,9 +253,7 @@ static tutti_status bucket_join(buckets *b, const char *device, const sum *sums,
                         name, count, inputs, names[0] ? 7 : 6, attrs, &many);
     free(inputs);
     TUTTI_TRY(status);
-    many->device = tutti__arena_string(&b->graph->arena, device);
-    if (!many->device)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to join gradients");
+    many->device = "";
     tutti_node *wait = NULL;
     if (b->spmd->overlap && sums[0].depth < 0 && !shards && !sums[0].narrow)
         TUTTI_TRY(add_wait(b, many, channel, &wait));
@@ -308,25 +292,6 @@ static int64_t most_bytes(const buckets *b, size_t first)
     return left < most ? left : most;
 }
 
-/* Type and shape of every sum in its order. All replicas of a process exchange the same values:
- * anything else would add up what does not belong together. (Processes compare their programs.) */
-static tutti_status check_alike(buckets *b)
-{
-    uint64_t order = b->count;
-    for (size_t i = 0; i < b->count; i++) {
-        const tutti_type *type = &b->sums[i].node->types[0];
-        order = tutti__hash_string(order, tutti__str(b->sums[i].node, "axis"));
-        order = order * 0x100000001b3u + (uint64_t)type->dtype * 16 + (uint64_t)type->rank;
-        for (int k = 0; k < type->rank; k++)
-            order = order * 0x100000001b3u + (uint64_t)type->dims[k];
-    }
-    if (b->checked && order != b->order)
-        return tutti_fail(TUTTI_INTERNAL, "replicas would exchange gradients in different orders");
-    b->order = order;
-    b->checked = true;
-    return TUTTI_OK;
-}
-
 static int count_named(const buckets *b, size_t before, const char *name)
 {
     size_t length = strlen(name);
@@ -357,21 +322,19 @@ static tutti_status name_sums(buckets *b)
     return TUTTI_OK;
 }
 
-static tutti_status join_device(buckets *b, const char *device)
+static tutti_status join_all(buckets *b)
 {
     int number = 0;
-    collect(b, device);
+    collect(b);
     qsort(b->sums, b->count, sizeof *b->sums, bucket_compare);
-    if (!b->checked)
-        TUTTI_TRY(name_sums(b));
-    TUTTI_TRY(check_alike(b));
+    TUTTI_TRY(name_sums(b));
     for (size_t first = 0; first < b->count;) {
         size_t end = first;
         int64_t bytes = 0, most = most_bytes(b, first);
         while (end < b->count && alike(&b->sums[end], &b->sums[first]) &&
                (end == first || bytes + b->sums[end].bytes <= most))
             bytes += b->sums[end++].bytes;
-        TUTTI_TRY(bucket_join(b, device, b->sums + first, (int)(end - first), number++));
+        TUTTI_TRY(bucket_join(b, b->sums + first, (int)(end - first), number++));
         first = end;
     }
     return TUTTI_OK;
@@ -394,17 +357,14 @@ tutti_status tutti__spmd_buckets(tutti_graph *graph, const tutti_spmd *spmd)
         bucket_measure(&b);
         status = find_updated(&b);
     }
-    /* Sums are found before any is joined: ids of new nodes are beyond the tables. */
-    for (int i = 0; status == TUTTI_OK && i < spmd->local; i++)
-        status = join_device(&b, spmd->devices[i]);
+    if (status == TUTTI_OK)
+        status = join_all(&b);
     free(b.depth);
     free(b.waited);
     free(b.made);
     free(b.updated);
     free(b.sums);
     free(b.names);
-    if (status == TUTTI_OK && spmd->local < spmd->replicas)
-        status = tutti__spmd_collective_order(graph, count);
     if (status == TUTTI_OK)
         status = tutti__graph_sort(graph);
     return status == TUTTI_OK && spmd->overlap ? tutti__spmd_overlap(graph) : status;

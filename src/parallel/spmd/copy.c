@@ -1,5 +1,5 @@
-/* copy.c: a node of the job in a replica's graph: cut attributes, places of random numbers, edges.
- */
+/* copy.c: nodes of the text: copies of the job's, and those that are put in; what of their
+ * attributes a rank has. */
 #include <string.h>
 
 #include "graph/attr.h"
@@ -14,8 +14,7 @@ static tutti_status claim(tutti_spmd_rewrite *rewrite, tutti_node *node, const t
     tutti_claim *made = tutti__arena_take(rewrite->scratch, sizeof *made);
     if (!made)
         return tutti__spmd_no_memory();
-    *made = (tutti_claim){
-        .job = job, .copy = copy, .rule = tutti__rewritten(job)->rule, .replica = rewrite->replica};
+    *made = (tutti_claim){.job = job, .copy = copy, .rule = tutti__rewritten(job)->rule};
     for (int a = 0; ways && a < rewrite->spmd->layout->count; a++) {
         tutti_split *way = ways[a] ? tutti__arena_take(rewrite->scratch, sizeof *way) : NULL;
         if (ways[a] && !way)
@@ -26,28 +25,6 @@ static tutti_status claim(tutti_spmd_rewrite *rewrite, tutti_node *node, const t
     }
     node->scratch = made;
     return TUTTI_OK;
-}
-
-void tutti__spmd_claim_slice(tutti_node *node, int axes, int dimension, int64_t size)
-{
-    tutti_claim *made = node->scratch;
-    made->slices = true;
-    made->axes = axes;
-    made->dimension = dimension;
-    made->size = size;
-}
-
-static tutti_status enter(tutti_spmd_rewrite *rewrite, const tutti_node *like, tutti_node *node)
-{
-    node->id = (uint32_t)rewrite->to->nodes.count;
-    node->file = like->file;
-    node->line = like->line;
-    bool central =
-        rewrite->spmd->central && (node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE));
-    node->device = tutti__arena_string(&rewrite->to->arena,
-                                       central ? rewrite->spmd->central : rewrite->device);
-    return node->device && TUTTI_VEC_PUSH(&rewrite->to->nodes, node) ? TUTTI_OK
-                                                                     : tutti__spmd_no_memory();
 }
 
 tutti_status tutti__spmd_add(tutti_spmd_rewrite *rewrite, const tutti_node *like, const char *op,
@@ -61,12 +38,11 @@ tutti_status tutti__spmd_add(tutti_spmd_rewrite *rewrite, const tutti_node *like
     node->line = like->line;
     tutti__node_mark_like(node, like);
     node->origin = tutti__arena_string(&rewrite->to->arena, like->origin);
-    node->device = tutti__arena_string(&rewrite->to->arena, rewrite->device);
-    if (!node->origin || !node->device)
+    node->device = "";
+    if (!node->origin)
         return tutti__spmd_no_memory();
     *ret = node;
-    bool cut = strcmp(op, "segmented") == 0;
-    return claim(rewrite, node, like, false, cut ? tutti__rewritten(like)->ways : NULL);
+    return claim(rewrite, node, like, false, NULL);
 }
 
 tutti_attr *tutti__spmd_attr(tutti_node *node, const char *name)
@@ -78,7 +54,7 @@ tutti_attr *tutti__spmd_attr(tutti_node *node, const char *name)
 }
 
 /* A size along the cut is cut too. */
-static tutti_status cut_attr(const tutti_spmd_rewrite *rewrite, const tutti_split *way, int axes,
+static tutti_status cut_attr(const tutti_spmd_rank *rank, const tutti_split *way, int axes,
                              tutti_node *copy)
 {
     tutti_attr *attr = tutti__spmd_attr(copy, way->attr);
@@ -92,16 +68,15 @@ static tutti_status cut_attr(const tutti_spmd_rewrite *rewrite, const tutti_spli
         size = &ints[way->attr_index];
     }
     if (*size >= 0)
-        tutti__spmd_block(rewrite, axes, rewrite->rank[axes], &begin, size);
+        tutti__spmd_block(rank->spmd, axes, rank->rank[axes], &begin, size);
     return TUTTI_OK;
 }
 
 /* The sharding of output 0 that ways give. */
-static tutti_partition_spec spec_of_ways(const tutti_spmd_rewrite *rewrite,
-                                         const tutti_split *const *ways)
+static tutti_partition_spec spec_of_ways(const tutti_spmd *spmd, const tutti_split *const *ways)
 {
     tutti_partition_spec spec = {0};
-    for (int a = 0; a < rewrite->spmd->layout->count; a++)
+    for (int a = 0; a < spmd->layout->count; a++)
         if (ways[a] && ways[a]->outputs[0] >= 0) {
             spec.along[a].kind = TUTTI_SPLIT;
             spec.along[a].dimension = ways[a]->outputs[0];
@@ -109,12 +84,11 @@ static tutti_partition_spec spec_of_ways(const tutti_spmd_rewrite *rewrite,
     return spec;
 }
 
-/* A dimension that follows from the others (-1) cannot where a replica has no rows: it is given. */
-static tutti_status give_dims(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
-                              const tutti_partition_spec *spec, tutti_node *copy)
+/* A dimension that follows from the others (-1) cannot where a rank has no rows: it is set. */
+static tutti_status set_dims(const tutti_spmd_rank *rank, const tutti_type *type,
+                             const tutti_partition_spec *spec, tutti_node *copy)
 {
     tutti_attr *attr = tutti__spmd_attr(copy, "dims");
-    const tutti_type *type = &node->types[0];
     int64_t begin[TUTTI_MAX_RANK], size[TUTTI_MAX_RANK];
     bool open = false;
     for (int i = 0; attr && attr->kind == TUTTI_ATTR_INTS && i < attr->count; i++)
@@ -125,7 +99,7 @@ static tutti_status give_dims(const tutti_spmd_rewrite *rewrite, const tutti_nod
                                                (size_t)attr->count * sizeof *dims);
     if (!dims)
         return tutti__spmd_no_memory();
-    tutti__spmd_box(rewrite, spec, type, begin, size);
+    tutti__spmd_box(rank, spec, type, begin, size);
     for (int i = 0; i < attr->count; i++)
         if (dims[i] == -1)
             dims[i] = size[i];
@@ -134,12 +108,11 @@ static tutti_status give_dims(const tutti_spmd_rewrite *rewrite, const tutti_nod
 }
 
 /* A piece of random numbers knows its place in the whole. */
-static tutti_status place_random(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
+static tutti_status place_random(const tutti_spmd_rank *rank, const tutti_type *type,
                                  const tutti_partition_spec *spec, tutti_node *copy)
 {
     static const tutti_partition_spec uncut = {0};
     tutti_arena *arena = &copy->graph->arena;
-    const tutti_type *type = &node->types[0];
     tutti_attr *whole = tutti__spmd_attr(copy, "global_dims"),
                *start = tutti__spmd_attr(copy, "start");
     int64_t begin[TUTTI_MAX_RANK], size[TUTTI_MAX_RANK], zeros[TUTTI_MAX_RANK] = {0};
@@ -152,7 +125,7 @@ static tutti_status place_random(const tutti_spmd_rewrite *rewrite, const tutti_
                                                (size_t)type->rank * sizeof *dims);
     if (!from || !dims)
         return tutti__spmd_no_memory();
-    tutti__spmd_box(rewrite, spec, type, begin, size);
+    tutti__spmd_box(rank, spec, type, begin, size);
     for (int i = 0; i < type->rank; i++)
         from[i] += begin[i];
     whole->count = start->count = type->rank;
@@ -161,20 +134,20 @@ static tutti_status place_random(const tutti_spmd_rewrite *rewrite, const tutti_
     return TUTTI_OK;
 }
 
-tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
-                                   const tutti_split *const *ways, tutti_node *copy)
+tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rank *rank, const tutti_type *types,
+                                   const tutti_split *const *ways, tutti_node *node)
 {
     bool any = false;
-    for (int a = 0; a < rewrite->spmd->layout->count; a++) {
+    for (int a = 0; a < rank->spmd->layout->count; a++) {
         any = any || ways[a];
         if (ways[a] && ways[a]->attr)
-            TUTTI_TRY(cut_attr(rewrite, ways[a], a, copy));
+            TUTTI_TRY(cut_attr(rank, ways[a], a, node));
     }
     if (!any || node->output_count == 0)
         return TUTTI_OK;
-    tutti_partition_spec spec = spec_of_ways(rewrite, ways);
-    TUTTI_TRY(give_dims(rewrite, node, &spec, copy));
-    return node->op->flags & TUTTI_OP_RANDOM ? place_random(rewrite, node, &spec, copy) : TUTTI_OK;
+    tutti_partition_spec spec = spec_of_ways(rank->spmd, ways);
+    TUTTI_TRY(set_dims(rank, types, &spec, node));
+    return node->op->flags & TUTTI_OP_RANDOM ? place_random(rank, types, &spec, node) : TUTTI_OK;
 }
 
 tutti_status tutti__spmd_copy_controls(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
@@ -198,9 +171,9 @@ tutti_status tutti__spmd_copy(tutti_spmd_rewrite *rewrite, const tutti_node *nod
                               tutti_node **ret)
 {
     tutti_node *copy;
-    bool cut = false;
     TUTTI_TRY(tutti__node_copy(rewrite->to, node, &copy));
     copy->shardings = NULL;
+    copy->device = "";
     copy->inputs = tutti__arena_array(&rewrite->to->arena, (size_t)node->input_count + 1,
                                       sizeof *copy->inputs);
     if (!copy->inputs)
@@ -208,13 +181,9 @@ tutti_status tutti__spmd_copy(tutti_spmd_rewrite *rewrite, const tutti_node *nod
     if (node->input_count > 0)
         memcpy(copy->inputs, inputs, (size_t)node->input_count * sizeof *inputs);
     TUTTI_TRY(tutti__spmd_copy_controls(rewrite, node, copy));
-    for (int a = 0; ways && a < rewrite->spmd->layout->count; a++)
-        cut = cut || ways[a];
-    if (cut)
-        TUTTI_TRY(tutti__spmd_cut_attrs(rewrite, node, ways, copy));
-    if (cut && node->output_count > 0)
-        TUTTI_TRY(tutti__node_infer_known(copy, copy->types));
-    TUTTI_TRY(enter(rewrite, node, copy));
+    copy->id = (uint32_t)rewrite->to->nodes.count;
+    if (!TUTTI_VEC_PUSH(&rewrite->to->nodes, copy))
+        return tutti__spmd_no_memory();
     *ret = copy;
     return claim(rewrite, copy, node, true, ways);
 }

@@ -17,61 +17,42 @@ static bool has_others(const tutti_spmd_rewrite *rewrite)
     return rewrite->spmd->local < rewrite->spmd->replicas;
 }
 
-/* `own` holds this process's rows of the node's output: this replica's part of them. */
+/* `own` holds the rows of the rank's process: the rank's part of them. */
 static tutti_status take_rows(tutti_spmd_rewrite *rewrite, tutti_node *node, int output,
                               tutti_edge own, tutti_rewritten *mark)
 {
     const tutti_spmd *spmd = rewrite->spmd;
-    const tutti_type *type = tutti__edge_type(own);
     tutti_partition_spec rows_split = {0};
-    int64_t first, rows;
     if (!tutti__spmd_shares_rows(spmd) && !has_others(rewrite)) {
         tutti__spmd_made(mark, output, &mark->specs[output], own);
         return TUTTI_OK;
     }
-    tutti__spmd_own_rows(spmd, spmd->batch, &first, &rows);
-    if (spmd->local > 1) {
-        int64_t begin[TUTTI_MAX_RANK] = {rewrite->first - first}, end[TUTTI_MAX_RANK];
-        memcpy(end, type->dims, sizeof end);
-        end[0] = begin[0] + rewrite->rows;
-        tutti_attr attrs[] = {TUTTI_INTS("begin", type->rank, begin),
-                              TUTTI_INTS("end", type->rank, end)};
-        tutti_node *slice;
-        TUTTI_TRY(tutti__spmd_add(rewrite, node, "slice", 1, &own, 2, attrs, &slice));
-        tutti__spmd_claim_slice(slice, spmd->layout->batch, 0, 0);
-        own = (tutti_edge){slice, 0};
-    }
+    TUTTI_TRY(tutti__reshard_slice(rewrite, (tutti_edge){node, (uint32_t)output},
+                                   spmd->layout->batch, 0, true, own, &own));
     rows_split.along[spmd->layout->batch].kind = TUTTI_SPLIT;
     tutti__spmd_made(mark, output, &rows_split, own);
     if (tutti__spmd_shares_rows(spmd))
         return TUTTI_OK;
-    /* One row cannot be shared: every replica works on it. */
+    /* One row cannot be shared: every rank works on it. */
     TUTTI_TRY(tutti__reshard_whole(rewrite, (tutti_edge){node, (uint32_t)output}, &own));
     tutti__spmd_made(mark, output, &mark->specs[output], own);
     return TUTTI_OK;
 }
 
+bool tutti__spmd_feeds_rows(const tutti_spmd *spmd, const tutti_node *parameter)
+{
+    return tutti__is_batch(parameter, 0) && spmd->batch > 0 && spmd->layout->batch >= 0 &&
+           (tutti__spmd_batch_ranks(spmd) > 1 || spmd->shards > 0);
+}
+
 tutti_status tutti__spmd_take_parameter(tutti_spmd_rewrite *rewrite, tutti_node *node,
                                         tutti_rewritten *mark)
 {
-    const tutti_spmd *spmd = rewrite->spmd;
-    tutti_node *fed;
-    TUTTI_TRY(tutti__spmd_copy(rewrite, node, NULL, NULL, &fed));
-    fed->device = "";
-    mark->node = fed;
-    tutti__spmd_made(mark, 0, &(tutti_partition_spec){0}, (tutti_edge){fed, 0});
-    if (!tutti__is_batch(node, 0) || spmd->batch <= 0 || spmd->layout->batch < 0 ||
-        (tutti__spmd_batch_ranks(spmd) == 1 && spmd->shards == 0))
-        return TUTTI_OK;
-    int64_t first, rows;
-    tutti__spmd_own_rows(spmd, spmd->batch, &first, &rows);
-    int64_t *dims = (void *)tutti__arena_bytes(&rewrite->to->arena, fed->types[0].dims,
-                                               sizeof fed->types[0].dims);
-    if (!dims)
-        return tutti__spmd_no_memory();
-    fed->types[0].dims[0] = dims[0] = rows;
-    tutti__spmd_attr(fed, "dims")->value.ints = dims;
-    return take_rows(rewrite, node, 0, (tutti_edge){fed, 0}, mark);
+    TUTTI_TRY(tutti__spmd_copy(rewrite, node, NULL, NULL, &mark->node));
+    tutti_edge fed = {mark->node, 0};
+    tutti__spmd_made(mark, 0, &(tutti_partition_spec){0}, fed);
+    return tutti__spmd_feeds_rows(rewrite->spmd, node) ? take_rows(rewrite, node, 0, fed, mark)
+                                                       : TUTTI_OK;
 }
 
 /* Takes values only to wait for them: in the form that they have. */
@@ -85,54 +66,6 @@ tutti_status tutti__spmd_take_group(tutti_spmd_rewrite *rewrite, tutti_node *nod
     for (int i = 0; i < node->input_count; i++)
         inputs[i] = tutti__placement_made(node->inputs[i]);
     return tutti__spmd_copy(rewrite, node, inputs, NULL, &mark->node);
-}
-
-/* The first replica's node stands for this one's. */
-static void follow_first(const tutti_node *node, tutti_rewritten *mark)
-{
-    mark->node = mark->first_node;
-    for (int i = 0; i < node->output_count; i++) {
-        const tutti_placement *made = &mark->first_outputs[i].placements[0];
-        tutti__spmd_made(mark, i, &made->spec, made->edge);
-    }
-}
-
-/* Central storage: variables, their reads and updates are those of the first replica. The others
- * bring what the updates take. False: the node is none of these. */
-bool tutti__spmd_take_central(tutti_spmd_rewrite *rewrite, tutti_node *node, tutti_rewritten *mark,
-                              tutti_status *ret_status)
-{
-    *ret_status = TUTTI_OK;
-    if (!mark->first_outputs || !(node->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE)))
-        return false;
-    for (int i = 0; (node->op->flags & TUTTI_OP_UPDATES) && i < node->input_count; i++) {
-        tutti_edge edge;
-        if (tutti__edge_type(node->inputs[i])->handle)
-            continue;
-        *ret_status = tutti__reshard_whole(rewrite, node->inputs[i], &edge);
-        if (*ret_status == TUTTI_OK && !TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
-            *ret_status = tutti__spmd_no_memory();
-        if (*ret_status != TUTTI_OK)
-            return true;
-    }
-    follow_first(node, mark);
-    return true;
-}
-
-/* Printed once in a job; the others bring the value. */
-tutti_status tutti__spmd_take_print(tutti_spmd_rewrite *rewrite, tutti_node *node,
-                                    tutti_rewritten *mark)
-{
-    for (int i = 0; i < node->input_count; i++) {
-        tutti_edge edge;
-        TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[i], &edge));
-        if (!TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
-            return tutti__spmd_no_memory();
-        if (i < node->output_count)
-            tutti__spmd_made(mark, i, &(tutti_partition_spec){0}, edge);
-        mark->node = edge.node;
-    }
-    return TUTTI_OK;
 }
 
 bool tutti__spmd_is_group(const tutti_node *node)
@@ -175,37 +108,19 @@ static tutti_status queues_check(const tutti_spmd_rewrite *rewrite, const tutti_
         node->op->name, node->name);
 }
 
-/* The first replica's node; others may have to meet to give what goes in whole. */
-static tutti_status follow_queue(tutti_spmd_rewrite *rewrite, const tutti_node *node,
-                                 tutti_rewritten *mark)
-{
-    for (int i = 0; i < node->input_count; i++) {
-        tutti_edge edge;
-        if (tutti__edge_type(node->inputs[i])->handle)
-            continue;
-        TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[i], &edge));
-        if (!TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
-            return tutti__spmd_no_memory();
-    }
-    follow_first(node, mark);
-    return TUTTI_OK;
-}
-
-/* Takes this process's rows, and says as one more output whether they were there. */
+/* Takes the rows of the process, and says as one more output whether they were there. */
 static tutti_status add_dequeue(tutti_spmd_rewrite *rewrite, const tutti_node *node,
                                 tutti_node **ret)
 {
     const tutti_attr *types = tutti_attr_find(node->attrs, node->attr_count, "types");
     tutti_type *more =
         tutti__arena_array(rewrite->scratch, (size_t)node->output_count + 1, sizeof *more);
-    int64_t first, rows;
     tutti_edge queue;
     if (!more)
         return tutti__spmd_no_memory();
     memcpy(more, types->value.types, (size_t)node->output_count * sizeof *more);
     more[node->output_count] = tutti_type_make(TUTTI_F32, 0, NULL);
-    tutti__spmd_own_rows(rewrite->spmd, rewrite->spmd->batch, &first, &rows);
-    tutti_attr attrs[] = {*types, TUTTI_INT("n", rows)};
+    tutti_attr attrs[] = {*types, TUTTI_INT("n", rewrite->spmd->batch)};
     attrs[0].value.types = more;
     attrs[0].count = node->output_count + 1;
     TUTTI_TRY(tutti__reshard_whole(rewrite, node->inputs[0], &queue));
@@ -224,11 +139,7 @@ static tutti_status agree(tutti_spmd_rewrite *rewrite, const tutti_node *node,
     tutti_attr batch = TUTTI_INT("batch", rewrite->spmd->batch);
     TUTTI_TRY(tutti__reshard_reduce(rewrite, node, rewrite->spmd->layout->batch,
                                     rewrite->spmd->shards > 0 ? "max" : "sum", missing, &missing));
-    end = missing.node;
-    if (!mark->first_outputs) {
-        TUTTI_TRY(tutti__spmd_add(rewrite, node, "need_rows", 1, &missing, 1, &batch, &end));
-        end->device = ""; /* not every device can fail */
-    }
+    TUTTI_TRY(tutti__spmd_add(rewrite, node, "need_rows", 1, &missing, 1, &batch, &end));
     return TUTTI_VEC_PUSH(&rewrite->to->targets, end) ? TUTTI_OK : tutti__spmd_no_memory();
 }
 
@@ -249,9 +160,7 @@ static tutti_status take_whole(tutti_spmd_rewrite *rewrite, tutti_node *node, tu
 
 static tutti_status take_batch(tutti_spmd_rewrite *rewrite, tutti_node *node, tutti_rewritten *mark)
 {
-    if (mark->first_outputs)
-        mark->node = mark->first_node;
-    else if (has_others(rewrite))
+    if (has_others(rewrite))
         TUTTI_TRY(add_dequeue(rewrite, node, &mark->node));
     else
         TUTTI_TRY(take_whole(rewrite, node, mark));
@@ -266,26 +175,24 @@ tutti_status tutti__spmd_take_queue(tutti_spmd_rewrite *rewrite, tutti_node *nod
     TUTTI_TRY(queues_check(rewrite, node));
     if (tutti__takes_batch(node) && rewrite->spmd->layout->batch >= 0)
         return take_batch(rewrite, node, mark);
-    if (mark->first_outputs)
-        return follow_queue(rewrite, node, mark);
-    TUTTI_TRY(take_whole(rewrite, node, mark));
-    if (node->op->flags & TUTTI_OP_HANDLE) /* where its device has no queues, the host's does */
-        mark->node->device = "";
-    return TUTTI_OK;
+    return take_whole(rewrite, node, mark);
 }
 
-/* Whether a node follows an update: what does runs after the step's commit, which need_rows comes
- * before. */
-static void find_late(const tutti_graph *graph, bool *late)
+void tutti__spmd_after_updates(const tutti_graph *graph, bool *ret)
 {
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        late[n] = (node->op->flags & TUTTI_OP_UPDATES) != 0;
+        ret[n] = (node->op->flags & TUTTI_OP_UPDATES) != 0;
         for (int i = 0; i < node->input_count; i++)
-            late[n] = late[n] || late[node->inputs[i].node->id];
+            ret[n] = ret[n] || ret[node->inputs[i].node->id];
         for (int i = 0; i < node->control_count; i++)
-            late[n] = late[n] || late[node->controls[i]->id];
+            ret[n] = ret[n] || ret[node->controls[i]->id];
     }
+}
+
+static bool is_meeting(const tutti_node *node)
+{
+    return (node->op->flags & TUTTI_OP_COLLECTIVE) || tutti__is(node, "all_reduce_wait");
 }
 
 tutti_status tutti__spmd_end_last(tutti_graph *graph)
@@ -295,18 +202,17 @@ tutti_status tutti__spmd_end_last(tutti_graph *graph)
         ends = ends || tutti__is(graph->nodes.data[n], "need_rows");
     if (!ends)
         return TUTTI_OK;
-    bool *late = calloc(graph->nodes.count + 1, sizeof *late);
-    if (!late)
+    bool *after = calloc(graph->nodes.count + 1, sizeof *after);
+    if (!after)
         return tutti__spmd_no_memory();
-    find_late(graph, late);
+    tutti__spmd_after_updates(graph, after);
     tutti_status status = TUTTI_OK;
     for (size_t n = 0; n < graph->nodes.count; n++) {
         tutti_node *end = graph->nodes.data[n];
         for (size_t i = 0; tutti__is(end, "need_rows") && i < graph->nodes.count; i++)
-            if (status == TUTTI_OK && !late[i] &&
-                (graph->nodes.data[i]->op->flags & TUTTI_OP_COLLECTIVE))
+            if (status == TUTTI_OK && !after[i] && is_meeting(graph->nodes.data[i]))
                 status = tutti__node_after(end, graph->nodes.data[i]);
     }
-    free(late);
+    free(after);
     return status == TUTTI_OK ? tutti__graph_sort(graph) : status;
 }

@@ -16,42 +16,15 @@
 
 /* ---- blocks ---- */
 
-void tutti__spmd_block(const tutti_spmd_rewrite *rewrite, int axes, int rank, int64_t *begin,
-                       int64_t *size)
-{
-    const tutti_spmd *spmd = rewrite->spmd;
-    int64_t n = *size, ranks = spmd->layout->axes[axes].size, first, rows;
-    if (axes == spmd->layout->batch && spmd->batch > 0 && n % spmd->batch == 0) {
-        tutti__spmd_rank_rows(spmd, spmd->batch, rank, &first, &rows);
-        *begin += n / spmd->batch * first;
-        *size = n / spmd->batch * rows;
-        return;
-    }
-    /* floor(i n / N) without a product that is too large. */
-    int64_t each = n / ranks, rest = n % ranks;
-    first = each * rank + rest * rank / ranks;
-    *begin += first;
-    *size = each * (rank + 1) + rest * (rank + 1) / ranks - first;
-}
-
-/* The block of one dimension, where the rank along `axes` is `rank` (axes -1: the replica's own).
- */
-static void dimension_block(const tutti_spmd_rewrite *rewrite, const tutti_partition_spec *spec,
-                            int dimension, int axes, int rank, int64_t *begin, int64_t *size)
+/* The block of one dimension that rank `rank` along `axes` has. (Where other axes cut it, too, all
+ * blocks are of one size.) */
+static void dimension_block(const tutti_spmd *spmd, const tutti_partition_spec *spec, int dimension,
+                            int axes, int rank, int64_t *begin, int64_t *size)
 {
     *begin = 0;
-    for (int a = 0; a < rewrite->spmd->layout->count; a++)
+    for (int a = 0; a < spmd->layout->count; a++)
         if (spec->along[a].kind == TUTTI_SPLIT && spec->along[a].dimension == dimension)
-            tutti__spmd_block(rewrite, a, a == axes ? rank : rewrite->rank[a], begin, size);
-}
-
-void tutti__spmd_box(const tutti_spmd_rewrite *rewrite, const tutti_partition_spec *spec,
-                     const tutti_type *type, int64_t *ret_begin, int64_t *ret_size)
-{
-    for (int d = 0; d < type->rank; d++) {
-        ret_size[d] = type->dims[d];
-        dimension_block(rewrite, spec, d, -1, 0, &ret_begin[d], &ret_size[d]);
-    }
+            tutti__spmd_block(spmd, a, a == axes ? rank : 0, begin, size);
 }
 
 static bool is_even(const tutti_spmd_rewrite *rewrite, tutti_edge edge,
@@ -60,7 +33,7 @@ static bool is_even(const tutti_spmd_rewrite *rewrite, tutti_edge edge,
     int64_t begin, size, first;
     for (int r = 0; r < rewrite->spmd->layout->axes[axes].size; r++) {
         size = tutti__edge_type(edge)->dims[dimension];
-        dimension_block(rewrite, spec, dimension, axes, r, &begin, &size);
+        dimension_block(rewrite->spmd, spec, dimension, axes, r, &begin, &size);
         first = r == 0 ? size : first;
         if (size != first || size == 0)
             return false;
@@ -96,6 +69,14 @@ static const tutti_placement *placement_find(tutti_edge edge, const tutti_partit
 
 /* ---- collectives ---- */
 
+int tutti__spmd_axes_of(const tutti_spmd *spmd, const tutti_node *node)
+{
+    for (int a = 0; a < spmd->layout->count; a++)
+        if (strcmp(spmd->layout->axes[a].name, tutti__str(node, "axis")) == 0)
+            return a;
+    return -1;
+}
+
 static const char *next_channel(tutti_spmd_rewrite *rewrite, int axes, char text[128])
 {
     snprintf(text, 128, "%s%d", rewrite->spmd->layout->axes[axes].name, rewrite->channel++);
@@ -113,6 +94,7 @@ static tutti_status add_collective(tutti_spmd_rewrite *rewrite, const tutti_node
     tutti_attr attrs[] = {TUTTI_STR("axis", along->name), TUTTI_INT("size", along->size),
                           TUTTI_STR("channel", next_channel(rewrite, axes, channel)), more, other};
     TUTTI_TRY(tutti__spmd_add(rewrite, like, op, 1, &from, other.name ? 5 : 4, attrs, &node));
+    node->types[0] = *tutti__edge_type(from); /* that of the whole, which stays */
     *ret = (tutti_edge){node, 0};
     return TUTTI_OK;
 }
@@ -139,7 +121,7 @@ tutti_status tutti__reshard_reduce(tutti_spmd_rewrite *rewrite, const tutti_node
 }
 
 tutti_status tutti__reshard_reduce_shards(tutti_spmd_rewrite *rewrite, const tutti_node *like,
-                                          int blocks, tutti_edge from, tutti_edge *ret)
+                                          tutti_edge from, tutti_edge *ret)
 {
     char channel[128];
     tutti_node *node;
@@ -148,60 +130,75 @@ tutti_status tutti__reshard_reduce_shards(tutti_spmd_rewrite *rewrite, const tut
                           TUTTI_INT("size", rewrite->spmd->layout->axes[batch].size),
                           TUTTI_STR("channel", next_channel(rewrite, batch, channel)),
                           TUTTI_INT("shards", rewrite->spmd->shards),
-                          TUTTI_INT("blocks", blocks),
+                          TUTTI_INT("blocks", 1),
                           TUTTI_INT("outputs", 1)};
     TUTTI_TRY(tutti__spmd_add(rewrite, like, "all_reduce_shards", 1, &from, 6, attrs, &node));
     *ret = (tutti_edge){node, 0};
     return TUTTI_OK;
 }
 
-/* `spec`: of what is gathered. Replicas of one process or more gather any blocks (uneven). */
+/* `spec`: of what is gathered. */
 static tutti_status gather(tutti_spmd_rewrite *rewrite, tutti_edge edge,
                            const tutti_partition_spec *spec, int axes, tutti_edge from,
                            tutti_edge *ret)
 {
     int dimension = spec->along[axes].dimension, ranks = rewrite->spmd->layout->axes[axes].size;
     tutti_attr dim = TUTTI_INT("dim", dimension);
-    if (!tutti__layout_spans(rewrite->spmd->layout, axes) &&
-        is_even(rewrite, edge, spec, axes, dimension))
-        return add_collective(rewrite, edge.node, "all_gather", axes, from, dim, (tutti_attr){0},
-                              ret);
-    int64_t *counts = tutti__arena_array(rewrite->scratch, (size_t)ranks, sizeof *counts), begin;
+    TUTTI_TRY(
+        add_collective(rewrite, edge.node, "all_gather", axes, from, dim, (tutti_attr){0}, ret));
+    if (is_even(rewrite, edge, spec, axes, dimension))
+        return TUTTI_OK;
+    int64_t *counts = tutti__arena_array(&rewrite->to->arena, (size_t)ranks, sizeof *counts), begin;
     if (!counts)
         return tutti__spmd_no_memory();
     for (int r = 0; r < ranks; r++) {
         counts[r] = tutti__edge_type(edge)->dims[dimension];
-        dimension_block(rewrite, spec, dimension, axes, r, &begin, &counts[r]);
+        dimension_block(rewrite->spmd, spec, dimension, axes, r, &begin, &counts[r]);
     }
-    return add_collective(rewrite, edge.node, "all_gather_uneven", axes, from, dim,
-                          (tutti_attr)TUTTI_INTS("counts", ranks, counts), ret);
+    tutti_attr *attr = tutti__spmd_attr(ret->node, "counts");
+    attr->value.ints = counts;
+    attr->count = ranks;
+    return TUTTI_OK;
 }
 
-/* ---- from whole to split ---- */
+/* ---- from whole to split, and to partial ---- */
 
-/* `spec`: what comes out; it is split along `axes`, what goes in is not. */
-static tutti_status slice(tutti_spmd_rewrite *rewrite, tutti_edge edge,
-                          const tutti_partition_spec *spec, int axes, tutti_edge from,
-                          tutti_edge *ret)
+/* The rank along axes, which all that follows from it takes. */
+static tutti_status axis_index(tutti_spmd_rewrite *rewrite, const tutti_node *like, int axes,
+                               tutti_edge *ret)
 {
-    const tutti_type *type = tutti__edge_type(edge);
-    int64_t begin[TUTTI_MAX_RANK] = {0}, end[TUTTI_MAX_RANK];
-    int64_t outer[TUTTI_MAX_RANK], inner[TUTTI_MAX_RANK], size[TUTTI_MAX_RANK];
-    int d = spec->along[axes].dimension;
-    tutti_partition_spec before = *spec;
-    before.along[axes].kind = TUTTI_REPLICATED;
-    tutti__spmd_box(rewrite, &before, type, outer, end);
-    tutti__spmd_box(rewrite, spec, type, inner, size);
-    for (int i = 0; i < type->rank; i++)
-        end[i] = end[i] < 0 ? INT64_MAX : end[i]; /* all that there are */
-    int64_t before_size = end[d];
-    begin[d] = inner[d] - outer[d];
-    end[d] = begin[d] + size[d];
-    tutti_attr attrs[] = {TUTTI_INTS("begin", type->rank, begin),
-                          TUTTI_INTS("end", type->rank, end)};
+    const tutti_axis_set *along = &rewrite->spmd->layout->axes[axes];
+    tutti_edge *index = &rewrite->index[axes];
+    tutti_attr attrs[] = {TUTTI_STR("axis", along->name), TUTTI_INT("size", along->size)};
+    if (!index->node)
+        TUTTI_TRY(tutti__spmd_add(rewrite, like, "axis_index", 0, NULL, 2, attrs, &index->node));
+    *ret = *index;
+    return TUTTI_OK;
+}
+
+tutti_status tutti__reshard_slice(tutti_spmd_rewrite *rewrite, tutti_edge like, int axes,
+                                  int dimension, bool process, tutti_edge from, tutti_edge *ret)
+{
+    const tutti_axis_set *along = &rewrite->spmd->layout->axes[axes];
+    tutti_attr attrs[] = {TUTTI_STR("axis", along->name), TUTTI_INT("size", along->size),
+                          TUTTI_INT("dim", dimension)};
+    tutti_edge inputs[] = {from, {0}};
     tutti_node *node;
-    TUTTI_TRY(tutti__spmd_add(rewrite, edge.node, "slice", 1, &from, 2, attrs, &node));
-    tutti__spmd_claim_slice(node, axes, d, before_size);
+    TUTTI_TRY(axis_index(rewrite, like.node, axes, &inputs[1]));
+    TUTTI_TRY(tutti__spmd_add(rewrite, like.node, "axis_slice", 2, inputs, 3, attrs, &node));
+    node->types[0] = *tutti__edge_type(from);
+    ((tutti_claim *)node->scratch)->process = process;
+    *ret = (tutti_edge){node, 0};
+    return TUTTI_OK;
+}
+
+tutti_status tutti__reshard_first_only(tutti_spmd_rewrite *rewrite, const tutti_node *like,
+                                       int axes, tutti_edge from, tutti_edge *ret)
+{
+    tutti_edge inputs[] = {from, {0}};
+    tutti_node *node;
+    TUTTI_TRY(axis_index(rewrite, like, axes, &inputs[1]));
+    TUTTI_TRY(tutti__spmd_add(rewrite, like, "first_rank_only", 2, inputs, 0, NULL, &node));
     *ret = (tutti_edge){node, 0};
     return TUTTI_OK;
 }
@@ -358,19 +355,6 @@ static reshard_kind last_step(const tutti_spmd_rewrite *rewrite, tutti_edge edge
     return NOTHING;
 }
 
-/* Zero on all ranks but the first, which all make: node names are the same on all. */
-static tutti_status zero_others(tutti_spmd_rewrite *rewrite, tutti_edge edge, int axes,
-                                tutti_edge from, tutti_edge *ret)
-{
-    tutti_node *zeros;
-    const tutti_type *type = tutti__edge_type(from);
-    tutti_attr attrs[] = {TUTTI_INT("dtype", type->dtype),
-                          TUTTI_INTS("dims", type->rank, type->dims), TUTTI_FLOAT("value", 0)};
-    TUTTI_TRY(tutti__spmd_add(rewrite, edge.node, "fill", 0, NULL, 3, attrs, &zeros));
-    *ret = rewrite->rank[axes] == 0 ? from : (tutti_edge){zeros, 0};
-    return TUTTI_OK;
-}
-
 static tutti_status step(tutti_spmd_rewrite *rewrite, tutti_edge edge, reshard_kind kind, int axes,
                          const tutti_partition_spec *before, const tutti_partition_spec *spec,
                          tutti_edge *ret)
@@ -383,14 +367,18 @@ static tutti_status step(tutti_spmd_rewrite *rewrite, tutti_edge edge, reshard_k
     TUTTI_TRY(tutti__reshard(rewrite, edge, before, &from));
     tutti_attr dim = TUTTI_INT("dim", spec->along[axes].dimension);
     if (kind == SLICE)
-        return slice(rewrite, edge, spec, axes, from, ret);
+        return tutti__reshard_slice(rewrite, edge, axes, spec->along[axes].dimension, false, from,
+                                    ret);
     if (kind == ZERO)
-        return zero_others(rewrite, edge, axes, from, ret);
+        return tutti__reshard_first_only(rewrite, edge.node, axes, from, ret);
     *ret = from;
     if (rewrite->spmd->layout->axes[axes].size == 1) /* its block is all */
         return TUTTI_OK;
-    if (kind == REDUCE)
-        return tutti__reshard_reduce(rewrite, edge.node, axes, "sum", from, ret);
+    if (kind == REDUCE) {
+        TUTTI_TRY(tutti__reshard_reduce(rewrite, edge.node, axes, "sum", from, ret));
+        ((tutti_claim *)ret->node->scratch)->spec = *spec;
+        return TUTTI_OK;
+    }
     if (kind == GATHER)
         return gather(rewrite, edge, before, axes, from, ret);
     if (kind == SCATTER)

@@ -1,4 +1,4 @@
-/* rewrite.c: the nodes of one replica, as propagate.c decided. */
+/* rewrite.c: the text of all ranks, node by node, as propagate.c decided. */
 #include "parallel/spmd/rewrite.h"
 
 #include <string.h>
@@ -8,15 +8,10 @@ tutti_status tutti__spmd_no_memory(void)
     return tutti_fail(TUTTI_NO_MEMORY, "no memory to rewrite a job");
 }
 
-/* What the first replica made stays known while the others follow. */
 static tutti_status rewrite_begin(tutti_spmd_rewrite *rewrite, tutti_node *node)
 {
     tutti_rewritten *mark = tutti__rewritten(node);
     size_t outputs = (size_t)node->output_count + 1;
-    if (rewrite->others && !mark->first_outputs) {
-        mark->first_node = mark->node;
-        mark->first_outputs = mark->outputs;
-    }
     mark->node = NULL;
     mark->outputs = tutti__arena_array(rewrite->scratch, outputs, sizeof *mark->outputs);
     if (!mark->outputs)
@@ -41,8 +36,9 @@ tutti_status tutti__spmd_inputs(tutti_spmd_rewrite *rewrite, const tutti_node *n
         tutti_partition_spec spec = {0};
         const tutti_partition_spec *made = tutti__spec_of(node->inputs[i]);
         for (int a = 0; a < rewrite->spmd->layout->count; a++) {
-            if (mark->passes[a] && made->along[a].kind == TUTTI_PARTIAL)
-                spec.along[a] = made->along[a];
+            if (mark->passes[a] &&
+                (made->along[a].kind == TUTTI_PARTIAL || i == tutti__spmd_whole_summand(node, a)))
+                spec.along[a].kind = TUTTI_PARTIAL;
             if (!mark->ways[a] || mark->ways[a]->inputs[i] < 0)
                 continue;
             spec.along[a].kind = TUTTI_SPLIT;
@@ -58,21 +54,6 @@ static const char *combination(int way)
     return way == TUTTI_PARTIAL_MAX ? "max" : way == TUTTI_PARTIAL_MIN ? "min" : "prod";
 }
 
-/* Only rank 0 of the axes adds the summand that is whole; the others leave it out. */
-static tutti_status copy_or_leave(tutti_spmd_rewrite *rewrite, tutti_node *node,
-                                  const tutti_edge *inputs, tutti_rewritten *mark)
-{
-    for (int a = 0; a < rewrite->spmd->layout->count; a++) {
-        int whole = mark->passes[a] ? tutti__spmd_whole_summand(node, a) : -1;
-        if (whole >= 0 && rewrite->rank[a] > 0)
-            return tutti__spmd_leave_whole(rewrite, node, inputs[1 - whole], inputs[whole],
-                                           &mark->node);
-    }
-    TUTTI_TRY(tutti__spmd_copy(rewrite, node, inputs, mark->ways, &mark->node));
-    tutti__spmd_keep_whole(rewrite, node, mark->node);
-    return TUTTI_OK;
-}
-
 static tutti_status rewrite_copy(tutti_spmd_rewrite *rewrite, tutti_node *node,
                                  tutti_rewritten *mark)
 {
@@ -81,7 +62,8 @@ static tutti_status rewrite_copy(tutti_spmd_rewrite *rewrite, tutti_node *node,
     if (!inputs)
         return tutti__spmd_no_memory();
     TUTTI_TRY(tutti__spmd_inputs(rewrite, node, inputs));
-    TUTTI_TRY(copy_or_leave(rewrite, node, inputs, mark));
+    TUTTI_TRY(tutti__spmd_copy(rewrite, node, inputs, mark->ways, &mark->node));
+    tutti__spmd_keep_whole(rewrite, node, mark->node);
     for (int i = 0; i < node->output_count; i++) {
         tutti_edge edge = {mark->node, (uint32_t)i};
         tutti_partition_spec spec = tutti__spmd_spec(rewrite->spmd, mark, i);
@@ -110,7 +92,6 @@ static tutti_status rewrite_expanded(tutti_spmd_rewrite *rewrite, const tutti_no
 static tutti_status rewrite_rule(tutti_spmd_rewrite *rewrite, tutti_node *node,
                                  tutti_rewritten *mark)
 {
-    tutti_status status;
     switch (mark->rule) {
     case TUTTI_REWRITE_PARAMETER:
         return tutti__spmd_take_parameter(rewrite, node, mark);
@@ -127,10 +108,6 @@ static tutti_status rewrite_rule(tutti_spmd_rewrite *rewrite, tutti_node *node,
     default:
         break;
     }
-    if (tutti__is(node, "print") && rewrite->replica > 0)
-        return tutti__spmd_take_print(rewrite, node, mark);
-    if (rewrite->spmd->central && tutti__spmd_take_central(rewrite, node, mark, &status))
-        return status;
     if (tutti__spmd_is_deterministic_sum(rewrite->spmd, node))
         return tutti__spmd_copy_deterministic_sum(rewrite, node, mark);
     return rewrite_copy(rewrite, node, mark);

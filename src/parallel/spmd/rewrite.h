@@ -1,5 +1,8 @@
-/* rewrite.h: from a job to the graph of its ranks: shardings are decided once, on the job
- * (propagate.c), then each replica of this process gets its nodes (rewrite.c, reshard.c).
+/* rewrite.h: from a job to the graph of its ranks. Shardings are decided on the job (propagate.c).
+ * Then one text is written for all ranks (rewrite.c, reshard.c): the job with its collectives. In
+ * it a value has the type of the whole, and what a rank alone has follows from `axis_index`. Last,
+ * the text is specialized to each rank of this process (specialize.c): sizes, blocks and places are
+ * numbers there.
  */
 #ifndef TUTTI_PARALLEL_SPMD_REWRITE_H
 #define TUTTI_PARALLEL_SPMD_REWRITE_H
@@ -15,7 +18,7 @@ typedef struct tutti_partition_spec {
     } along[TUTTI_MESH_AXES]; /* partial: sums */
 } tutti_partition_spec;
 
-/* A value of the job as a replica has it. */
+/* A value of the job as the ranks have it. */
 typedef struct tutti_placement {
     tutti_partition_spec spec;
     tutti_edge edge;
@@ -48,38 +51,43 @@ typedef struct tutti_rewritten {
     const tutti_partition_spec **constraints; /* per output, the user's; the array or one: NULL */
     size_t first, end;                        /* expanded: the nodes of the job, */
     tutti_edge *expanded;                     /* and which of their outputs are its own */
-    /* Of the replica at hand: */
-    tutti_node *node; /* what control edges wait for */
+    tutti_node *node;                         /* of the text: what control edges wait for */
     tutti_value_placements *outputs;
-    /* Of this process's first replica, while another is at hand; else NULL. */
-    tutti_node *first_node;
-    const tutti_value_placements *first_outputs;
 } tutti_rewritten;
 
 typedef struct tutti_spmd_rewrite {
     const tutti_spmd *spmd;
-    tutti_graph *from, *to;
-    int replica; /* of all: its place in the mesh */
-    int rank[TUTTI_MESH_AXES];
-    bool others; /* not the first replica of this process */
-    const char *device;
-    int64_t first, rows; /* of the batch */
-    int channel;         /* number of collectives so far: equal on all replicas */
+    tutti_graph *from, *to;            /* the job; the text */
+    tutti_edge index[TUTTI_MESH_AXES]; /* axis_index along the layout's axes, once it is needed */
+    int channel;                       /* number of collectives so far */
     tutti_arena *scratch;
 } tutti_spmd_rewrite;
 
-/* node->scratch of the result's nodes while it is made: what the rewrite says that they are, for
- * verify.c. Buckets have none. */
+/* node->scratch of the text's nodes: what the rewrite says that they are. Buckets have none. */
 typedef struct tutti_claim {
     const tutti_node *job; /* the node of the job that it stands for, or beside */
     bool copy;             /* it does the job's node's work; else it was put in */
+    bool shard_by_shard;   /* deterministic: it gives nodes of the tree over the shards */
+    bool process;          /* of an axis_slice: the rank's rows of those of its process */
+    bool by_data;          /* a shape before it depends on data */
     tutti_rewrite_rule rule;
-    const tutti_split *ways[TUTTI_MESH_AXES];
-    int replica;
-    bool slices; /* takes the rank's block along `axes` of a dimension that has `size` */
-    int axes, dimension;
-    int64_t size;
+    const tutti_split *ways[TUTTI_MESH_AXES]; /* by axes: how it is cut; NULL: not */
+    tutti_partition_spec spec;                /* of a sum over ranks: how its value lies */
 } tutti_claim;
+
+/* A place of the mesh, and what follows from it. */
+typedef struct tutti_spmd_rank {
+    const tutti_spmd *spmd;
+    int replica; /* of all: its place in the mesh */
+    int rank[TUTTI_MESH_AXES];
+    int64_t first, rows; /* of the batch */
+} tutti_spmd_rank;
+
+/* node->scratch of a specialized graph's nodes, while it is made and verified. */
+typedef struct tutti_specialized {
+    const tutti_node *text;
+    int local; /* of which replica of this process */
+} tutti_specialized;
 
 static inline tutti_rewritten *tutti__rewritten(const tutti_node *node)
 {
@@ -111,23 +119,41 @@ tutti_edge tutti__placement_made(tutti_edge edge);
 /* An all_reduce of `from` along axes in the name of `like`. */
 tutti_status tutti__reshard_reduce(tutti_spmd_rewrite *rewrite, const tutti_node *like, int axes,
                                    const char *how, tutti_edge from, tutti_edge *ret);
-/* The same for the replica's nodes of the tree over the shards. */
+/* The same along the tree over the shards. */
 tutti_status tutti__reshard_reduce_shards(tutti_spmd_rewrite *rewrite, const tutti_node *like,
-                                          int blocks, tutti_edge from, tutti_edge *ret);
+                                          tutti_edge from, tutti_edge *ret);
+/* A block of each value of a rank: of the rows of its process (`process`), or of the whole. */
+tutti_status tutti__reshard_slice(tutti_spmd_rewrite *rewrite, tutti_edge like, int axes,
+                                  int dimension, bool process, tutti_edge from, tutti_edge *ret);
+/* A value that is whole, as a sum over the ranks of axes. */
+tutti_status tutti__reshard_first_only(tutti_spmd_rewrite *rewrite, const tutti_node *like,
+                                       int axes, tutti_edge from, tutti_edge *ret);
+
+/* The layout's axes that attribute "axis" of a node names; -1: none. */
+int tutti__spmd_axes_of(const tutti_spmd *spmd, const tutti_node *node);
+
+/* ---- specialize.c ---- */
+/* The nodes of all replicas of this process in one graph, each with its device. */
+tutti_status tutti__spmd_specialize(const tutti_graph *text, const tutti_spmd *spmd,
+                                    tutti_arena *scratch, tutti_graph **ret);
+/* What stands for a value of the text on a rank: itself, or a value before it which on this rank is
+ * the same. */
+tutti_edge tutti__spmd_stands_for(const tutti_spmd_rank *rank, tutti_edge edge);
+/* Whether what the node makes is of the process: its first replica makes it for all. */
+bool tutti__spmd_is_of_process(const tutti_spmd *spmd, const tutti_node *text);
+tutti_spmd_rank tutti__spmd_rank(const tutti_spmd *spmd, int replica);
+/* What a rank takes of a value of that type by an axis_slice of the text: along its dimension. */
+void tutti__spmd_slice(const tutti_spmd_rank *rank, const tutti_node *text, const tutti_type *type,
+                       int64_t *ret_begin, int64_t *ret_size);
 /* Moves the block [*begin, *begin + *size) of a dimension to that of a rank along axes. */
-void tutti__spmd_block(const tutti_spmd_rewrite *rewrite, int axes, int rank, int64_t *begin,
-                       int64_t *size);
-/* This replica's block of each dimension of a value of the job. */
-void tutti__spmd_box(const tutti_spmd_rewrite *rewrite, const tutti_partition_spec *spec,
+void tutti__spmd_block(const tutti_spmd *spmd, int axes, int rank, int64_t *begin, int64_t *size);
+/* A rank's block of each dimension of a value of the job. */
+void tutti__spmd_box(const tutti_spmd_rank *rank, const tutti_partition_spec *spec,
                      const tutti_type *type, int64_t *ret_begin, int64_t *ret_size);
 
 /* ---- bucket.c ---- */
-/* Joins sums over the replicas; leaves the graph sorted. */
+/* Joins sums over the same ranks; leaves the text sorted. */
 tutti_status tutti__spmd_buckets(tutti_graph *graph, const tutti_spmd *spmd);
-
-/* ---- collective_order.c ---- */
-/* Puts nodes, of which those from `known` on are new, where they stand alike in all processes. */
-tutti_status tutti__spmd_collective_order(tutti_graph *graph, size_t known);
 
 /* ---- overlap.c ---- */
 /* Orders a graph whose buckets are started and waited for: what they need comes first. */
@@ -140,7 +166,7 @@ tutti_status tutti__spmd_updated(const tutti_graph *graph, const tutti_node *gra
 const char *tutti__spmd_variable_name(const tutti_node *variable);
 
 /* ---- rewrite.c ---- */
-/* Gives nodes [first, end) of the job to the replica at hand. */
+/* Writes nodes [first, end) of the job into the text. */
 tutti_status tutti__spmd_nodes(tutti_spmd_rewrite *rewrite, size_t first, size_t end);
 tutti_status tutti__spmd_no_memory(void);
 /* Notes how output `output` of the job's node came to be. */
@@ -151,8 +177,7 @@ tutti_status tutti__spmd_inputs(tutti_spmd_rewrite *rewrite, const tutti_node *n
                                 tutti_edge *ret);
 
 /* ---- copy.c ---- */
-/* A copy of the node in the replica's graph with these inputs, cut in these ways, by axes; NULL:
- * whole. */
+/* A copy of the node in the text with these inputs, cut in these ways, by axes; NULL: whole. */
 tutti_status tutti__spmd_copy(tutti_spmd_rewrite *rewrite, const tutti_node *node,
                               const tutti_edge *inputs, const tutti_split *const *ways,
                               tutti_node **ret);
@@ -163,31 +188,29 @@ tutti_status tutti__spmd_add(tutti_spmd_rewrite *rewrite, const tutti_node *like
 tutti_status tutti__spmd_copy_controls(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
                                        tutti_node *copy);
 tutti_attr *tutti__spmd_attr(tutti_node *node, const char *name);
-/* Cuts the sizes among the attributes of a copy, and places its random numbers. */
-tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
-                                   const tutti_split *const *ways, tutti_node *copy);
-
-/* Says of a node that was added that it takes the block of its rank. */
-void tutti__spmd_claim_slice(tutti_node *node, int axes, int dimension, int64_t size);
+/* Cuts the sizes among the attributes of a node, and places its random numbers. `types`: of its
+ * outputs as a whole. */
+tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rank *rank, const tutti_type *types,
+                                   const tutti_split *const *ways, tutti_node *node);
 
 /* ---- spmd.c ---- */
-/* The graph, not yet verified; its nodes' scratch holds claims, which lie in the arena. */
-tutti_status tutti__spmd_make(tutti_graph *job, const tutti_spmd *spmd, tutti_arena *scratch,
+/* The text; its nodes' scratch holds claims, which lie in the arena. */
+tutti_status tutti__spmd_text(tutti_graph *job, const tutti_spmd *spmd, tutti_arena *scratch,
                               tutti_graph **ret);
 
 /* ---- verify.c ---- */
-/* INTERNAL names a node that does not compute its part of what the job asks for. */
-tutti_status tutti__spmd_verify(const tutti_graph *graph, const tutti_spmd *spmd);
+/* INTERNAL names a node of the text that does not compute its part of what the job asks for. */
+tutti_status tutti__spmd_verify(const tutti_graph *text, const tutti_spmd *spmd);
+/* INTERNAL names a node of a rank that is not what the text says. */
+tutti_status tutti__spmd_verify_ranks(const tutti_graph *graph, const tutti_graph *text,
+                                      const tutti_spmd *spmd);
 
 /* ---- partial.c ---- */
 /* Whether what goes in partial along axes comes out so. */
 bool tutti__spmd_passes_partial(const tutti_node *node, int axes);
-/* Of an addition that passes a partial value on: the input that only rank 0 of the axes adds,
- * because it is whole; -1: it is none. */
+/* Of an addition that passes a partial value on: the input that is whole, so that only rank 0 of
+ * the axes may add it; -1: there is none. */
 int tutti__spmd_whole_summand(const tutti_node *node, int axes);
-/* What stands for such an addition on the other ranks: the other input. */
-tutti_status tutti__spmd_leave_whole(tutti_spmd_rewrite *rewrite, const tutti_node *node,
-                                     tutti_edge own, tutti_edge whole, tutti_node **ret);
 /* A variable whose copies are not to be put together must not be read for all replicas. */
 tutti_status tutti__spmd_check_read(const tutti_spmd *spmd, const tutti_node *node);
 /* The copy of a variable of which all replicas have the same value after all says so. */
@@ -213,18 +236,20 @@ int tutti__spmd_dense_rows(const tutti_spmd *spmd, const tutti_node *node);
 bool tutti__spmd_is_deterministic_sum(const tutti_spmd *spmd, const tutti_node *node);
 tutti_status tutti__spmd_copy_deterministic_sum(tutti_spmd_rewrite *rewrite, tutti_node *node,
                                                 tutti_rewritten *mark);
+/* The node that runs one of the text shard by shard on a rank, with the rank's `inputs`. */
+tutti_status tutti__spmd_segmented(const tutti_spmd_rank *rank, const tutti_node *text,
+                                   const tutti_edge *inputs, tutti_graph *to, tutti_node **ret);
+/* Nodes of the tree that a rank has. */
+int tutti__spmd_tree_nodes(const tutti_spmd_rank *rank);
 
 /* ---- feeds.c ---- */
 bool tutti__spmd_is_group(const tutti_node *node);
+/* Whether a feed holds rows of the batch, of which each process gives its own. */
+bool tutti__spmd_feeds_rows(const tutti_spmd *spmd, const tutti_node *parameter);
 tutti_status tutti__spmd_take_parameter(tutti_spmd_rewrite *rewrite, tutti_node *node,
                                         tutti_rewritten *mark);
 tutti_status tutti__spmd_take_group(tutti_spmd_rewrite *rewrite, tutti_node *node,
                                     tutti_rewritten *mark);
-tutti_status tutti__spmd_take_print(tutti_spmd_rewrite *rewrite, tutti_node *node,
-                                    tutti_rewritten *mark);
-/* Of central storage; false: the node has nothing to do with a variable. */
-bool tutti__spmd_take_central(tutti_spmd_rewrite *rewrite, tutti_node *node, tutti_rewritten *mark,
-                              tutti_status *ret_status);
 /* Whether rows of the batch can be shared: one row cannot, every replica works on it. */
 bool tutti__spmd_shares_rows(const tutti_spmd *spmd);
 bool tutti__spmd_is_queue(const tutti_node *node);
@@ -233,5 +258,7 @@ tutti_status tutti__spmd_take_queue(tutti_spmd_rewrite *rewrite, tutti_node *nod
 /* A step that ends because rows are missing does so when all its meetings are over: no process, and
  * no device of one, is left in one that others never come to. */
 tutti_status tutti__spmd_end_last(tutti_graph *graph);
+/* By node id: what runs after the step's commit, because it follows an update. */
+void tutti__spmd_after_updates(const tutti_graph *graph, bool *ret);
 
 #endif

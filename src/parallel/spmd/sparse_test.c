@@ -55,7 +55,7 @@ static tutti_status train(tutti_strategy *s, int64_t rows, bool adam, trained *r
     TUTTI_TRY(tutti_session_print(session, &text));
     ret->gathers = ret->copies = false;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        ret->gathers |= strstr(line, "all_gather_uneven") && strstr(line, "f32");
+        ret->gathers |= strstr(line, "all_gather") && strstr(line, "f32");
         ret->copies |= strstr(line, " copy") != NULL;
     }
     free(text);

@@ -1,4 +1,4 @@
-/* spmd.c: the rows of replicas, and their parts of a job in one graph. */
+/* spmd.c: the rows of ranks; the text of a job for all of them. */
 #include "parallel/spmd/spmd.h"
 
 #include <stdlib.h>
@@ -102,99 +102,81 @@ tutti_status tutti__spmd_batch(const tutti_graph *job, int64_t *batch)
     return TUTTI_OK;
 }
 
-/* Results come from the first replica; the others make them too, because they may have to meet. In
- * deterministic mode they are results of theirs as well, behind those that are asked for: passes
- * leave targets as they are, and what is fused or lowered on one replica only has other bits. */
-static tutti_status spmd_finish(tutti_spmd_rewrite *rewrite)
+static tutti_status write_text(tutti_spmd_rewrite *rewrite, size_t node_count)
 {
-    bool results = !rewrite->others || rewrite->spmd->shards > 0;
+    TUTTI_TRY(tutti__spmd_nodes(rewrite, 0, node_count));
     for (size_t i = 0; i < rewrite->from->results.count; i++) {
         tutti_edge edge;
         TUTTI_TRY(tutti__reshard_whole(rewrite, rewrite->from->results.data[i], &edge));
-        if (results)
-            TUTTI_TRY(tutti__graph_result(rewrite->to, edge));
-        else if (!TUTTI_VEC_PUSH(&rewrite->to->targets, edge.node))
-            return tutti__spmd_no_memory();
+        TUTTI_TRY(tutti__graph_result(rewrite->to, edge));
     }
     for (size_t i = 0; i < rewrite->from->targets.count; i++) {
         const tutti_rewritten *mark = tutti__rewritten(rewrite->from->targets.data[i]);
         if (mark->node && !TUTTI_VEC_PUSH(&rewrite->to->targets, mark->node))
             return tutti__spmd_no_memory();
     }
-    return TUTTI_OK;
+    return tutti__graph_prune(rewrite->to);
 }
 
-static tutti_status rewrite_replica(tutti_graph *job, size_t node_count, const tutti_spmd *spmd,
-                                    int local, tutti_arena *scratch, tutti_graph *to)
+/* Notes of what goes into sums whether a shape before it depends on data. */
+static void note_by_data(const tutti_graph *text, bool *by_data)
 {
-    tutti_spmd_rewrite rewrite = {.spmd = spmd,
-                                  .scratch = scratch,
-                                  .from = job,
-                                  .to = to,
-                                  .replica = spmd->first + local,
-                                  .others = local > 0,
-                                  .device = spmd->devices[local]};
-    for (int a = 0; a < spmd->layout->count; a++)
-        rewrite.rank[a] = tutti__layout_rank(spmd->layout, a, rewrite.replica);
-    tutti__spmd_rows(spmd, spmd->batch, rewrite.replica, &rewrite.first, &rewrite.rows);
-    TUTTI_TRY(tutti__spmd_nodes(&rewrite, 0, node_count));
-    return spmd_finish(&rewrite);
-}
-
-/* The replicas' nodes in turn, so that devices come to what they meet in at the same time: else one
- * would wait for another that has its other work still before it. */
-static tutti_status take_turns(tutti_graph *graph, const tutti_spmd *spmd)
-{
-    size_t count = graph->nodes.count, placed = 0;
-    size_t *next = calloc((size_t)spmd->local + 1, sizeof *next);
-    tutti_node **order = calloc(count + 1, sizeof *order);
-    if (!next || !order) {
-        free(next);
-        free(order);
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to rewrite a job");
+    for (size_t n = 0; n < text->nodes.count; n++) {
+        const tutti_node *node = text->nodes.data[n];
+        by_data[n] = false;
+        for (int i = 0; i < node->output_count; i++)
+            by_data[n] = by_data[n] || tutti__type_by_data(&node->types[i]);
+        for (int i = 0; i < node->input_count; i++)
+            by_data[n] = by_data[n] || by_data[node->inputs[i].node->id];
+        if (tutti__is(node, "first_rank_only"))
+            ((tutti_claim *)node->scratch)->by_data = by_data[n];
     }
-    for (int list = 0, ended = 0; placed < count && ended <= spmd->local;
-         list = (list + 1) % (spmd->local + 1)) {
-        /* List 0 holds what stands on no replica's device: all of it comes first. */
-        const char *device = list > 0 ? spmd->devices[list - 1] : NULL;
-        size_t before = placed, *at = &next[list];
-        for (; *at < count && (placed == before || !device); ++*at) {
-            tutti_node *node = graph->nodes.data[*at];
-            bool own = false;
-            for (int i = 0; !device && i < spmd->local; i++)
-                own = own || strcmp(node->device, spmd->devices[i]) == 0;
-            if (device ? strcmp(node->device, device) == 0 : !own)
-                order[placed++] = node;
+}
+
+/* Each collective waits for the one before it, so that no pass can turn two round on one rank only.
+ * Those after an update come last. */
+static tutti_status chain_collectives(tutti_graph *text, bool *after)
+{
+    tutti_node *last = NULL;
+    tutti__spmd_after_updates(text, after);
+    for (int late = 0; late < 2; late++)
+        for (size_t n = 0; n < text->nodes.count; n++) {
+            tutti_node *node = text->nodes.data[n];
+            if (!(node->op->flags & TUTTI_OP_COLLECTIVE) || after[n] != (late > 0))
+                continue;
+            if (last)
+                TUTTI_TRY(tutti__node_after(node, last));
+            last = node;
         }
-        ended = placed == before ? ended + 1 : 0;
-    }
-    for (size_t i = 0; placed == count && i < count; i++) {
-        graph->nodes.data[i] = order[i];
-        order[i]->id = (uint32_t)i;
-    }
-    free(next);
-    free(order);
-    return tutti__graph_sort(graph);
+    return tutti__graph_sort(text);
 }
 
-tutti_status tutti__spmd_make(tutti_graph *job, const tutti_spmd *spmd, tutti_arena *scratch,
+static tutti_status finish_text(tutti_graph *text, const tutti_spmd *spmd)
+{
+    if (spmd->bucket_bytes > 0)
+        TUTTI_TRY(tutti__spmd_buckets(text, spmd));
+    bool *notes = calloc(text->nodes.count + 1, sizeof *notes);
+    if (!notes)
+        return tutti__spmd_no_memory();
+    note_by_data(text, notes);
+    tutti_status status = chain_collectives(text, notes);
+    free(notes);
+    return status;
+}
+
+tutti_status tutti__spmd_text(tutti_graph *job, const tutti_spmd *spmd, tutti_arena *scratch,
                               tutti_graph **ret)
 {
     tutti_graph *to;
     TUTTI_TRY(tutti_graph_create(&to));
     to->trace = true;
     size_t node_count = job->nodes.count;
+    tutti_spmd_rewrite rewrite = {.spmd = spmd, .scratch = scratch, .from = job, .to = to};
     tutti_status status = tutti__spmd_propagate(job, spmd, scratch);
-    for (int i = 0; status == TUTTI_OK && i < spmd->local; i++)
-        status = rewrite_replica(job, node_count, spmd, i, scratch, to);
     if (status == TUTTI_OK)
-        status = tutti__graph_prune(to);
-    if (status == TUTTI_OK && spmd->local < spmd->replicas)
-        status = tutti__spmd_end_last(to);
-    if (status == TUTTI_OK && spmd->bucket_bytes > 0)
-        status = tutti__spmd_buckets(to, spmd);
-    if (status == TUTTI_OK && spmd->local > 1)
-        status = take_turns(to, spmd);
+        status = write_text(&rewrite, node_count);
+    if (status == TUTTI_OK)
+        status = finish_text(to, spmd);
     if (status == TUTTI_OK)
         *ret = to;
     else
@@ -205,12 +187,17 @@ tutti_status tutti__spmd_make(tutti_graph *job, const tutti_spmd *spmd, tutti_ar
 tutti_status tutti__spmd_rewrite(tutti_graph *job, const tutti_spmd *spmd, tutti_graph **ret)
 {
     tutti_arena scratch = {0};
-    tutti_graph *to = NULL;
-    tutti_status status = tutti__spmd_make(job, spmd, &scratch, &to);
+    tutti_graph *text = NULL, *to = NULL;
+    tutti_status status = tutti__spmd_text(job, spmd, &scratch, &text);
     if (status == TUTTI_OK)
-        status = tutti__spmd_verify(to, spmd);
+        status = tutti__spmd_verify(text, spmd);
+    if (status == TUTTI_OK)
+        status = tutti__spmd_specialize(text, spmd, &scratch, &to);
+    if (status == TUTTI_OK)
+        status = tutti__spmd_verify_ranks(to, text, spmd);
     for (size_t n = 0; to && n < to->nodes.count; n++)
         to->nodes.data[n]->scratch = NULL;
+    tutti_graph_destroy(text);
     tutti__arena_free(&scratch);
     if (status == TUTTI_OK)
         *ret = to;

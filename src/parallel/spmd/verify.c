@@ -1,9 +1,10 @@
-/* verify.c: whether a rewritten graph computes what its job does, by the types of its values.
+/* verify.c: whether the text of the ranks computes what its job does, by the types of its values,
+ * and whether each rank's graph is what the text says.
  *
  * The sharding of every value is worked out anew, from the leaves, by split rules and by what
  * collectives do. Of the rewrite it takes which node of the job a node stands for, and in which way
- * it says that it was cut; that the operator can be cut so, that what goes in lies so, and that
- * blocks begin and end where those of the rank do is checked. So a partial value that is used as a
+ * it says that it was cut; that the operator can be cut so and that what goes in lies so is
+ * checked. So a partial value that is used as a
  * whole, a sum that is made twice or of what is no part of one, and a collective too few or too
  * many are found. Wrong counts and factors are not: those are found by comparison with one device.
  */
@@ -145,11 +146,7 @@ static tutti_status check_partial(const verification *v, const tutti_node *node,
                  ((flags & TUTTI_OP_LINEAR_EACH) && partial == 1) ||
                  ((flags & TUTTI_OP_LINEAR_FIRST) && partial == 1 && last == 0))))
         return TUTTI_OK;
-    /* A whole summand is added on rank 0 only: on others it is zero or left out. */
-    const tutti_claim *claim = claim_of(node);
-    if (sum && add && partial == 1 &&
-        (state_of(v, node->inputs[1 - last])->any ||
-         tutti__layout_rank(v->spmd->layout, axes, claim->replica) == 0))
+    if (sum && add && partial == 1 && state_of(v, node->inputs[1 - last])->any)
         return TUTTI_OK;
     return refuse_input(v, node, last,
                         "and the whole is needed; a collective is missing, or comes too late");
@@ -187,7 +184,7 @@ static tutti_status check_operator(const verification *v, const tutti_node *node
 {
     const tutti_claim *claim = claim_of(node);
     state *states = v->states[node->id];
-    bool tree = tutti__is(node, "segmented");
+    bool tree = claim->shard_by_shard;
     for (int a = 0; a < v->spmd->layout->count; a++) {
         const tutti_split *way = claim->ways[a];
         bool partial;
@@ -239,54 +236,52 @@ static tutti_status check_added(const verification *v, const tutti_node *node)
 
 /* ---- what moves blocks ---- */
 
-static tutti_spmd_rewrite rank_of(const verification *v, const tutti_node *node)
+/* Input 1 is the rank along one of the layout's axes, which is returned. */
+static tutti_status check_index(const verification *v, const tutti_node *node, int *ret_axes)
 {
-    const tutti_spmd *spmd = v->spmd;
-    tutti_spmd_rewrite rank = {.spmd = spmd, .replica = claim_of(node)->replica};
-    for (int a = 0; a < spmd->layout->count; a++)
-        rank.rank[a] = tutti__layout_rank(spmd->layout, a, rank.replica);
-    tutti__spmd_rows(spmd, spmd->batch, rank.replica, &rank.first, &rank.rows);
-    return rank;
+    const tutti_node *index = node->inputs[1].node;
+    *ret_axes = tutti__spmd_axes_of(v->spmd, index);
+    if (!tutti__is(index, "axis_index") || *ret_axes < 0)
+        return refuse_input(v, node, 1, "and the index of a rank is needed");
+    return TUTTI_OK;
 }
 
-/* The rows of the replica out of those of the process, or a block of what is whole. */
+/* The rank's rows out of those of its process, or its block of what is whole. */
 static tutti_status check_slice(const verification *v, const tutti_node *node)
 {
     const tutti_claim *claim = claim_of(node);
     const state *in = state_of(v, node->inputs[0]);
     state *out = &v->states[node->id][0];
-    const int64_t *begin, *end;
-    tutti_spmd_rewrite rank = rank_of(v, node);
-    int a = claim->axes, d = claim->dimension;
-    int64_t first = 0, size = claim->size;
-    (void)tutti_attr_ints(node->attrs, node->attr_count, "begin", &begin);
-    (void)tutti_attr_ints(node->attrs, node->attr_count, "end", &end);
+    int axes;
+    TUTTI_TRY(check_index(v, node, &axes));
     *out = *in;
     out->process = false;
-    if (in->process) {
-        int64_t rows;
-        tutti__spmd_own_rows(v->spmd, v->spmd->batch, &first, &rows);
-        first = rank.first - first;
-        size = rank.rows;
-    } else if (in->spec.along[a].kind != TUTTI_REPLICATED)
+    if (in->process != claim->process)
+        return refuse_input(v, node, 0, "and rows of its process are needed, where others stand");
+    if (in->spec.along[axes].kind != TUTTI_REPLICATED)
         return refuse_input(v, node, 0, "and the whole is needed to take a block of it");
-    else
-        tutti__spmd_block(&rank, a, rank.rank[a], &first, &size);
-    if (!is_alone(v, a)) {
-        out->spec.along[a].kind = TUTTI_SPLIT;
-        out->spec.along[a].dimension = (int8_t)d;
+    if (!is_alone(v, axes)) {
+        out->spec.along[axes].kind = TUTTI_SPLIT;
+        out->spec.along[axes].dimension = (int8_t)tutti__int(node, "dim");
     }
-    return begin[d] == first && end[d] - begin[d] == size
-               ? TUTTI_OK
-               : refuse_node(node, "takes a block that is not its rank's");
+    return TUTTI_OK;
 }
 
-static int axes_of(const verification *v, const tutti_node *node)
+/* What is whole, or each rank's own value of a variable, as a sum. */
+static tutti_status check_first_only(const verification *v, const tutti_node *node)
 {
-    for (int a = 0; a < v->spmd->layout->count; a++)
-        if (strcmp(v->spmd->layout->axes[a].name, tutti__str(node, "axis")) == 0)
-            return a;
-    return -1;
+    state *out = &v->states[node->id][0];
+    int axes;
+    TUTTI_TRY(check_index(v, node, &axes));
+    *out = *state_of(v, node->inputs[0]);
+    if (is_alone(v, axes))
+        return TUTTI_OK;
+    if (!is_input(v, node, 0, axes, TUTTI_REPLICATED, 0) &&
+        claim_of(node)->rule != TUTTI_REWRITE_ACCUMULATED)
+        return refuse_input(v, node, 0, "and the whole is needed, of which one rank has it");
+    out->spec.along[axes].kind = TUTTI_PARTIAL;
+    out->spec.along[axes].dimension = TUTTI_SUM;
+    return TUTTI_OK;
 }
 
 static int reduction_of(const tutti_node *node)
@@ -339,7 +334,7 @@ static tutti_status check_move(const verification *v, const tutti_node *node, in
 
 static tutti_status check_collective(const verification *v, const tutti_node *node)
 {
-    int axes = axes_of(v, node);
+    int axes = tutti__spmd_axes_of(v->spmd, node);
     if (axes < 0 || tutti__int(node, "size") != v->spmd->layout->axes[axes].size)
         return refuse_node(node, "meets along axes that the layout does not have");
     if (is_alone(v, axes)) {
@@ -359,16 +354,13 @@ static void leaf(const verification *v, const tutti_node *node, const tutti_clai
     state *states = v->states[node->id];
     int batch = v->spmd->layout->batch;
     bool own = claim->rule == TUTTI_REWRITE_PARAMETER || claim->rule == TUTTI_REWRITE_QUEUE;
-    bool rows = batch >= 0 && v->spmd->batch > 0 && tutti__spmd_batch_ranks(v->spmd) > 1 &&
+    bool rows = batch >= 0 && v->spmd->batch > 0 &&
                 (tutti__spmd_shares_rows(v->spmd) || v->spmd->local < v->spmd->replicas);
     for (int i = 0; i < node->output_count; i++) {
         bool cut = own && rows && i < claim->job->output_count &&
                    (claim->rule == TUTTI_REWRITE_PARAMETER ? tutti__is_batch(claim->job, 0)
                                                            : tutti__takes_batch(claim->job));
-        if (cut && v->spmd->local > 1)
-            states[i].process = true;
-        else if (cut)
-            states[i].spec.along[batch].kind = TUTTI_SPLIT;
+        states[i].process = cut;
         if (claim->rule == TUTTI_REWRITE_ACCUMULATED)
             states[i].spec.along[batch].kind = TUTTI_PARTIAL;
         /* Whether this process has its rows: a part of what the processes agree on. */
@@ -397,35 +389,15 @@ static tutti_status verify_node(const verification *v, const tutti_node *node)
         leaf(v, node, claim);
         return TUTTI_OK;
     }
-    if (claim->slices)
-        return check_slice(v, node);
-    return claim->copy || tutti__is(node, "segmented") ? check_operator(v, node)
-                                                       : check_added(v, node);
-}
-
-/* All replicas of this process come to the same meetings. (Processes compare their schedules.) */
-static tutti_status verify_meetings(const verification *v)
-{
-    uint64_t first = 0;
-    for (int i = 0; i < v->spmd->local; i++) {
-        uint64_t sum = 0; /* in any order */
-        for (size_t n = 0; n < v->graph->nodes.count; n++) {
-            const tutti_node *node = v->graph->nodes.data[n];
-            if (node->dead || !(node->op->flags & TUTTI_OP_COLLECTIVE) ||
-                strcmp(node->device, v->spmd->devices[i]) != 0)
-                continue;
-            uint64_t hash = tutti__hash_string(0, node->op->name);
-            hash = tutti__hash_string(hash, tutti__str(node, "axis"));
-            sum += tutti__hash_string(hash, tutti__str(node, "channel"));
-        }
-        if (i > 0 && sum != first)
-            return tutti_fail(TUTTI_INTERNAL,
-                              "device %s meets others in other collectives than %s does: one on a "
-                              "rank of the mesh would wait for ever",
-                              v->spmd->devices[i], v->spmd->devices[0]);
-        first = sum;
+    if (tutti__is(node, "axis_index") && tutti__spmd_axes_of(v->spmd, node) >= 0) {
+        v->states[node->id][0].spec.along[tutti__spmd_axes_of(v->spmd, node)].kind = TUTTI_VARYING;
+        return TUTTI_OK;
     }
-    return TUTTI_OK;
+    if (tutti__is(node, "axis_slice"))
+        return check_slice(v, node);
+    if (tutti__is(node, "first_rank_only"))
+        return check_first_only(v, node);
+    return claim->copy ? check_operator(v, node) : check_added(v, node);
 }
 
 static tutti_status verify_results(const verification *v)
@@ -445,14 +417,14 @@ static tutti_status verify_results(const verification *v)
     return TUTTI_OK;
 }
 
-tutti_status tutti__spmd_verify(const tutti_graph *graph, const tutti_spmd *spmd)
+tutti_status tutti__spmd_verify(const tutti_graph *text, const tutti_spmd *spmd)
 {
     tutti_arena arena = {0};
-    verification v = {graph, spmd, NULL};
+    verification v = {text, spmd, NULL};
     tutti_status status = TUTTI_OK;
-    v.states = tutti__arena_array(&arena, graph->nodes.count + 1, sizeof *v.states);
-    for (size_t n = 0; v.states && status == TUTTI_OK && n < graph->nodes.count; n++) {
-        const tutti_node *node = graph->nodes.data[n];
+    v.states = tutti__arena_array(&arena, text->nodes.count + 1, sizeof *v.states);
+    for (size_t n = 0; v.states && status == TUTTI_OK && n < text->nodes.count; n++) {
+        const tutti_node *node = text->nodes.data[n];
         size_t outputs = (size_t)node->output_count + 1;
         v.states[n] = tutti__arena_array(&arena, outputs, sizeof **v.states);
         if (!v.states[n]) {
@@ -467,8 +439,132 @@ tutti_status tutti__spmd_verify(const tutti_graph *graph, const tutti_spmd *spmd
         status = tutti__spmd_no_memory();
     if (status == TUTTI_OK)
         status = verify_results(&v);
-    if (status == TUTTI_OK)
-        status = verify_meetings(&v);
     tutti__arena_free(&arena);
+    return status;
+}
+
+/* ---- ranks ---- */
+
+typedef struct ranks {
+    const tutti_graph *graph, *text;
+    const tutti_spmd *spmd;
+    tutti_spmd_rank *rank;   /* by local replica */
+    const tutti_node **made; /* by local replica, then id of the text; NULL: it has none */
+} ranks;
+
+static const tutti_node *made_of(const ranks *r, int local, const tutti_node *text)
+{
+    if (tutti__spmd_is_of_process(r->spmd, text))
+        local = 0;
+    return r->made[(size_t)local * r->text->nodes.count + text->id];
+}
+
+static tutti_status refuse_rank(const ranks *r, const tutti_node *node, const char *why)
+{
+    char place[TUTTI_PLACE_TEXT];
+    const tutti_specialized *special = node->scratch;
+    return tutti_fail(TUTTI_INTERNAL, "%s '%s'%s: on rank %d of the mesh %s", node->op->name,
+                      node->name, tutti__node_place(node, place),
+                      special ? r->rank[special->local].replica : 0, why);
+}
+
+/* Each value comes from what the text says. */
+static tutti_status check_inputs(const ranks *r, const tutti_node *node)
+{
+    const tutti_specialized *special = node->scratch;
+    const tutti_node *text = special->text;
+    if (node->input_count == 0)
+        return TUTTI_OK;
+    for (int i = 0; i < node->input_count; i++) {
+        tutti_edge from = tutti__spmd_stands_for(&r->rank[special->local], text->inputs[i]);
+        if (node->inputs[i].node != made_of(r, special->local, from.node) ||
+            node->inputs[i].index != from.index)
+            return refuse_rank(r, node,
+                               "takes another value than on the others; a collective is missing "
+                               "there, or one too many");
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status check_rank_slice(const ranks *r, const tutti_node *node)
+{
+    const tutti_specialized *special = node->scratch;
+    const int64_t *begins, *ends;
+    int64_t begin, size;
+    int d = (int)tutti__int(special->text, "dim");
+    (void)tutti_attr_ints(node->attrs, node->attr_count, "begin", &begins);
+    (void)tutti_attr_ints(node->attrs, node->attr_count, "end", &ends);
+    tutti__spmd_slice(&r->rank[special->local], special->text, tutti__edge_type(node->inputs[0]),
+                      &begin, &size);
+    return begins[d] == begin && ends[d] - begins[d] == size
+               ? TUTTI_OK
+               : refuse_rank(r, node, "it takes a block that is another rank's");
+}
+
+/* All collectives of the text, and no others, in its order. */
+static tutti_status check_meetings(const ranks *r, int local)
+{
+    size_t at = 0;
+    for (size_t n = 0; n < r->graph->nodes.count; n++) {
+        const tutti_node *node = r->graph->nodes.data[n];
+        const tutti_specialized *special = node->scratch;
+        if (node->dead || !(node->op->flags & TUTTI_OP_COLLECTIVE) ||
+            (special && special->local != local) ||
+            (!special && strcmp(node->device, r->spmd->devices[local]) != 0))
+            continue;
+        while (at < r->text->nodes.count &&
+               !(r->text->nodes.data[at]->op->flags & TUTTI_OP_COLLECTIVE))
+            at++;
+        if (!special || at == r->text->nodes.count || special->text != r->text->nodes.data[at])
+            return refuse_rank(r, node,
+                               "this collective is not the one that comes next on the others: "
+                               "they would wait for ever");
+        at++;
+    }
+    for (; at < r->text->nodes.count; at++)
+        if (r->text->nodes.data[at]->op->flags & TUTTI_OP_COLLECTIVE)
+            return tutti_fail(TUTTI_INTERNAL,
+                              "%s '%s': rank %d of the mesh does not come to it, and the others "
+                              "would wait for ever",
+                              r->text->nodes.data[at]->op->name, r->text->nodes.data[at]->name,
+                              r->rank[local].replica);
+    return TUTTI_OK;
+}
+
+static tutti_status check_ranks(const ranks *r)
+{
+    for (size_t n = 0; n < r->graph->nodes.count; n++) {
+        const tutti_node *node = r->graph->nodes.data[n];
+        const tutti_specialized *special = node->scratch;
+        if (special && !node->dead)
+            r->made[(size_t)special->local * r->text->nodes.count + special->text->id] = node;
+    }
+    for (size_t n = 0; n < r->graph->nodes.count; n++) {
+        const tutti_node *node = r->graph->nodes.data[n];
+        const tutti_specialized *special = node->scratch;
+        if (node->dead || !special)
+            continue;
+        TUTTI_TRY(check_inputs(r, node));
+        if (tutti__is(special->text, "axis_slice"))
+            TUTTI_TRY(check_rank_slice(r, node));
+    }
+    for (int i = 0; i < r->spmd->local; i++)
+        TUTTI_TRY(check_meetings(r, i));
+    return TUTTI_OK;
+}
+
+tutti_status tutti__spmd_verify_ranks(const tutti_graph *graph, const tutti_graph *text,
+                                      const tutti_spmd *spmd)
+{
+    ranks r = {.graph = graph, .text = text, .spmd = spmd};
+    r.rank = calloc((size_t)spmd->local + 1, sizeof *r.rank);
+    r.made = calloc((size_t)spmd->local * text->nodes.count + 1, sizeof *r.made);
+    tutti_status status = r.rank && r.made ? TUTTI_OK : tutti__spmd_no_memory();
+    for (int i = 0; status == TUTTI_OK && i < spmd->local; i++)
+        r.rank[i] = tutti__spmd_rank(spmd, spmd->first + i);
+    if (status == TUTTI_OK)
+        status = check_ranks(&r);
+    free(r.rank);
+    free((void *)r.made);
     return status;
 }
