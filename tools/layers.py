@@ -34,7 +34,7 @@ INSIDE = {
     'comm': ['sim', 'fabric', 'coll', 'compress', 'cost', 'local shm tcp mpi', 'group transport'],
     'parallel': ['spmd', 'collectives', 'pipeline', 'strategies', 'consistency'],
     'exec': ['plan', 'run', 'kernels tape'],
-    'service': ['policies', 'store'],
+    'service': ['policies', 'store', 'coordinator'],
     'nn': ['model', 'losses', 'metrics', 'optimizers', 'layers', 'training',
            'callbacks quantize generate'],
 }

@@ -41,6 +41,8 @@ typedef enum tutti_store_type {
     TUTTI_STORE_SNAPSHOT_TAKEN,
     TUTTI_STORE_MEMBERS, /* in a slot's log only: who is alive */
     TUTTI_STORE_REFUSED,
+    TUTTI_STORE_RUN, /* from a coordinator to a worker: a closure */
+    TUTTI_STORE_RAN, /* what came of it; RUN is repeated until this came */
     TUTTI_STORE_TYPES,
 } tutti_store_type;
 
