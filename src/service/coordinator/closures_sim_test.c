@@ -192,9 +192,10 @@ static void program_goes_on(closure_sim *s)
             sum += fetch(s, i);
         HOLDS(sum == PER_WAVE * (2.0 * (double)wave * PER_WAVE + PER_WAVE - 1) + PER_WAVE);
         s->below = s->dispatcher.below_key; /* FINISH */
+        tutti__dispatcher_finished(&s->dispatcher, s->below, s->now);
         HOLDS(s->dispatcher.below == s->dispatcher.next);
         HOLDS(tutti__journal_mark(&s->journal, wave + 1, s->dispatcher.next,
-                                  s->dispatcher.next_key) == TUTTI_OK);
+                                  s->dispatcher.next_key, NULL, 0) == TUTTI_OK);
         s->scheduled = 0;
     }
 }

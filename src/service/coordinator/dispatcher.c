@@ -20,7 +20,7 @@ tutti_status tutti__dispatcher_init(tutti_dispatcher *d, const tutti_dispatcher_
         d->next_key = d->options.journal->next_key;
     }
     d->below = d->first;
-    d->below_key = d->next_key;
+    d->below_key = d->finished_key = d->next_key;
     return TUTTI_OK;
 }
 
@@ -95,7 +95,7 @@ static bool is_busy(const tutti_dispatcher *d, uint32_t node)
         const tutti_closure_entry *e = tutti__dispatcher_find(d, n);
         if (e->state == TUTTI_CLOSURE_RUNS && e->node == node)
             return true;
-        if (e->first_key - d->below_key >= TUTTI_STORE_CLOSURE_WINDOW)
+        if (e->first_key - d->finished_key >= TUTTI_STORE_CLOSURE_WINDOW)
             break;
     }
     return false;
@@ -106,7 +106,7 @@ static tutti_closure_entry *next_waiting(const tutti_dispatcher *d)
 {
     for (uint64_t n = d->below; n < d->next; n++) {
         tutti_closure_entry *e = tutti__dispatcher_find(d, n);
-        if (e->first_key + e->keys - d->below_key > TUTTI_STORE_CLOSURE_WINDOW)
+        if (e->first_key + e->keys - d->finished_key > TUTTI_STORE_CLOSURE_WINDOW)
             return NULL;
         if (e->state == TUTTI_CLOSURE_WAITS)
             return e;
@@ -302,11 +302,17 @@ tutti_status tutti__dispatcher_view(tutti_dispatcher *d, const tutti_store_view 
     return TUTTI_OK;
 }
 
+void tutti__dispatcher_finished(tutti_dispatcher *d, uint64_t key, int64_t now_ns)
+{
+    d->finished_key = key > d->finished_key ? key : d->finished_key;
+    give_out(d, now_ns);
+}
+
 tutti_status tutti__dispatcher_tick(tutti_dispatcher *d, int64_t now_ns)
 {
     for (uint64_t n = d->below; n < d->next; n++) {
         tutti_closure_entry *e = tutti__dispatcher_find(d, n);
-        if (e->first_key - d->below_key >= TUTTI_STORE_CLOSURE_WINDOW)
+        if (e->first_key - d->finished_key >= TUTTI_STORE_CLOSURE_WINDOW)
             break;
         if (e->state != TUTTI_CLOSURE_RUNS || now_ns - e->sent_ns < e->retry_ns)
             continue;

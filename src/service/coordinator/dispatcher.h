@@ -7,7 +7,8 @@
  *    it pushes is applied once, however often it ran.
  * 2. It has one outcome: the first that came, which the journal has before anybody sees it.
  * 3. A worker has one closure at a time. When it is gone the closure waits again, before others.
- * 4. Closures under way lie within one window of keys: servers remember no more.
+ * 4. Closures under way lie within one window of keys behind what servers know to be finished: they
+ *    remember no more.
  *
  * One thread at a time. */
 #ifndef TUTTI_SERVICE_COORDINATOR_DISPATCHER_H
@@ -51,6 +52,7 @@ typedef struct tutti_dispatcher {
     TUTTI_VEC(tutti_closure_entry *) entries; /* by number; entries.data[0] is number `first` */
     uint64_t first, next, next_key;
     uint64_t below, below_key; /* all closures before are done, and their keys */
+    uint64_t finished_key;     /* the same, as all servers know it */
     size_t open;               /* closures that are not done */
     uint64_t retried;
     tutti_error failure; /* of the first closure that failed, until join has said so */
@@ -76,6 +78,8 @@ tutti_status tutti__dispatcher_view(tutti_dispatcher *dispatcher, const tutti_st
 /* A RAN; others are ignored. A failure is the journal's. */
 tutti_status tutti__dispatcher_receive(tutti_dispatcher *dispatcher,
                                        const tutti_store_message *message, int64_t now_ns);
+/* Every server knows that keys below this one never come again. */
+void tutti__dispatcher_finished(tutti_dispatcher *dispatcher, uint64_t key, int64_t now_ns);
 tutti_status tutti__dispatcher_tick(tutti_dispatcher *dispatcher, int64_t now_ns);
 
 #endif

@@ -48,6 +48,7 @@ static void put_mark(const tutti_journal *j, tutti_text *out)
     saved_put(out, (uint64_t)j->position);
     saved_put(out, j->next);
     saved_put(out, j->next_key);
+    saved_put_bytes(out, j->state, j->state_bytes);
 }
 
 static void put_done(const tutti_journal_entry *e, tutti_text *out)
@@ -107,6 +108,19 @@ static tutti_status rewrite(tutti_journal *j)
 
 /* ---- and back ---- */
 
+static tutti_status keep_state(tutti_journal *j, const void *state, size_t size)
+{
+    uint8_t *copy = malloc(size + 1);
+    if (!copy)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu bytes of servers", size);
+    if (size > 0)
+        memcpy(copy, state, size);
+    free(j->state);
+    j->state = copy;
+    j->state_bytes = size;
+    return TUTTI_OK;
+}
+
 static tutti_status read_mark(tutti_journal *j, saved_reader *in)
 {
     if (saved_get(in) != journal_magic)
@@ -116,7 +130,9 @@ static tutti_status read_mark(tutti_journal *j, saved_reader *in)
     j->position = (int64_t)saved_get(in);
     j->next = saved_get(in);
     j->next_key = saved_get(in);
-    return TUTTI_OK;
+    tutti_packed_data state = saved_get_bytes(in);
+    return in->bad ? tutti_fail(TUTTI_CORRUPT, "%s is of another version of tutti", j->path)
+                   : keep_state(j, state.bytes, state.size);
 }
 
 static tutti_status insert_done(tutti_journal *j, const tutti_journal_entry *e)
@@ -207,6 +223,7 @@ void tutti__journal_close(tutti_journal *j)
     forget_done(j);
     TUTTI_VEC_FREE(&j->done);
     free(j->path);
+    free(j->state);
     *j = (tutti_journal){0};
 }
 
@@ -253,8 +270,9 @@ const tutti_journal_entry *tutti__journal_find(const tutti_journal *j, uint64_t 
 }
 
 tutti_status tutti__journal_mark(tutti_journal *j, int64_t position, uint64_t next,
-                                 uint64_t next_key)
+                                 uint64_t next_key, const void *state, size_t state_bytes)
 {
+    TUTTI_TRY(keep_state(j, state, state_bytes));
     forget_done(j);
     j->position = position;
     j->next = next;

@@ -30,6 +30,8 @@ typedef struct tutti_journal {
     uint64_t store;                /* which servers its outcomes are of */
     int64_t position;              /* of the last mark */
     uint64_t next, next_key;       /* closures and keys at the mark */
+    uint8_t *state;                /* of servers that end with the process, at the mark; or NULL */
+    size_t state_bytes;
     TUTTI_VEC(tutti_journal_entry) done; /* since the mark, by number */
 } tutti_journal;
 
@@ -42,8 +44,9 @@ tutti_status tutti__journal_of_store(tutti_journal *journal, uint64_t store);
 tutti_status tutti__journal_done(tutti_journal *journal, uint64_t number, uint64_t hash,
                                  const tutti_closure_outcome *outcome);
 const tutti_journal_entry *tutti__journal_find(const tutti_journal *journal, uint64_t number);
-/* Everything so far is behind the program, which is at `position`: outcomes go. */
+/* Everything so far is behind the program, which is at `position`: outcomes go. `state` is copied.
+ */
 tutti_status tutti__journal_mark(tutti_journal *journal, int64_t position, uint64_t next,
-                                 uint64_t next_key);
+                                 uint64_t next_key, const void *state, size_t state_bytes);
 
 #endif

@@ -19,6 +19,26 @@ void tutti__store_client_free(tutti_store_client *client)
     tutti__store_view_free(&client->view);
 }
 
+tutti_status tutti__store_client_attach(tutti_store_client *client, const tutti_store_guest *guest,
+                                        int64_t now_ns)
+{
+    if (client->guest_count == TUTTI_STORE_GUESTS)
+        return tutti_fail(TUTTI_INTERNAL, "a node of parameter servers has no place for more");
+    client->guests[client->guest_count++] = *guest;
+    if (client->view.number > 0 && guest->view)
+        guest->view(guest->context, &client->view, now_ns);
+    return TUTTI_OK;
+}
+
+void tutti__store_client_detach(tutti_store_client *client, const void *context)
+{
+    int left = 0;
+    for (int i = 0; i < client->guest_count; i++)
+        if (client->guests[i].context != context)
+            client->guests[left++] = client->guests[i];
+    client->guest_count = left;
+}
+
 static void send_call(tutti_store_client *client, tutti_store_call *call, int64_t now_ns)
 {
     tutti_store_message *m = &call->message;
@@ -60,9 +80,14 @@ void tutti__store_client_receive(tutti_store_client *client, const uint8_t *fram
 {
     tutti_store_message answer;
     size_t used = 0, i = 0;
-    TUTTI_UNUSED(now_ns);
     if (tutti__store_message_read(frame, size, &answer, &used) != TUTTI_OK || used != size)
         return;
+    if (answer.type == TUTTI_STORE_RUN || answer.type == TUTTI_STORE_RAN) {
+        for (int g = 0; g < client->guest_count; g++)
+            if (client->guests[g].receive)
+                client->guests[g].receive(client->guests[g].context, &answer, now_ns);
+        return;
+    }
     while (i < client->calls.count && client->calls.data[i].message.request != answer.request)
         i++;
     if (i == client->calls.count) /* answered before */
@@ -84,6 +109,9 @@ tutti_status tutti__store_client_view(tutti_store_client *client, const tutti_st
     client->view = copy;
     for (size_t i = 0; i < client->calls.count; i++)
         send_call(client, &client->calls.data[i], now_ns);
+    for (int g = 0; g < client->guest_count; g++)
+        if (client->guests[g].view)
+            client->guests[g].view(client->guests[g].context, &client->view, now_ns);
     return TUTTI_OK;
 }
 
@@ -96,6 +124,9 @@ static bool is_lost(const tutti_store_client *client, const tutti_store_call *ca
 
 void tutti__store_client_tick(tutti_store_client *client, int64_t now_ns)
 {
+    for (int g = 0; g < client->guest_count; g++)
+        if (client->guests[g].tick)
+            client->guests[g].tick(client->guests[g].context, now_ns);
     for (size_t i = client->calls.count; i-- > 0;) {
         tutti_store_call *call = &client->calls.data[i];
         if (is_lost(client, call)) {

@@ -22,8 +22,20 @@ typedef struct tutti_store_call {
     int64_t sent_ns;
 } tutti_store_call;
 
+/* Who else lives at this node: messages that answer no request, and views. */
+typedef struct tutti_store_guest {
+    void *context;
+    void (*receive)(void *context, const tutti_store_message *message, int64_t now_ns);
+    void (*view)(void *context, const tutti_store_view *view, int64_t now_ns);
+    void (*tick)(void *context, int64_t now_ns);
+} tutti_store_guest;
+
+enum { TUTTI_STORE_GUESTS = 2 };
+
 typedef struct tutti_store_client {
     tutti_store_client_options options;
+    tutti_store_guest guests[TUTTI_STORE_GUESTS];
+    int guest_count;
     tutti_store_view view;
     uint64_t requests;
     TUTTI_VEC(tutti_store_call) calls;
@@ -31,6 +43,10 @@ typedef struct tutti_store_client {
 
 void tutti__store_client_init(tutti_store_client *client,
                               const tutti_store_client_options *options);
+/* Tells the guest the present view, too; all its slots may be NULL. */
+tutti_status tutti__store_client_attach(tutti_store_client *client, const tutti_store_guest *guest,
+                                        int64_t now_ns);
+void tutti__store_client_detach(tutti_store_client *client, const void *context);
 void tutti__store_client_free(tutti_store_client *client); /* what is under way is forgotten */
 /* Asks slot message->slot. What the message points to is the caller's until `done` was called. */
 tutti_status tutti__store_client_call(tutti_store_client *client,

@@ -121,6 +121,12 @@ tutti_store_drive tutti__store_local_drive(tutti_store_local *local)
     return (tutti_store_drive){local, local_enter, local_leave, local_wait, local_now};
 }
 
+static uint32_t contribution_of(const tutti_store_local *local, int w)
+{
+    int first = local->options.workers - local->options.observers;
+    return w < first ? (uint32_t)w : (uint32_t)(TUTTI_STORE_OBSERVER + w - first);
+}
+
 /* Everybody that is alive gets the present view. */
 static tutti_status tell(tutti_store_local *local, bool fresh)
 {
@@ -141,7 +147,7 @@ static tutti_status tell(tutti_store_local *local, bool fresh)
     for (int w = 0; processes && w < workers; w++)
         if (local->workers[w].alive)
             processes[view.server_count + view.worker_count++] = (tutti_store_process){
-                (uint32_t)(servers + w), local->workers[w].incarnation, (uint32_t)w};
+                (uint32_t)(servers + w), local->workers[w].incarnation, contribution_of(local, w)};
     for (int s = 0; status == TUTTI_OK && s < servers; s++)
         if (local->servers[s])
             status = tutti__store_server_view(local->servers[s], &view, local_now(NULL));
@@ -161,7 +167,7 @@ static void worker_begin(tutti_store_local *local, int w)
     tutti__store_client_init(&worker->client, &(tutti_store_client_options){
                                                   .node = (uint32_t)(local->options.servers + w),
                                                   .incarnation = worker->incarnation,
-                                                  .contribution = (uint32_t)w,
+                                                  .contribution = contribution_of(local, w),
                                                   .transport = {local, local_send},
                                               });
 }
@@ -178,6 +184,10 @@ static tutti_status local_begin(tutti_store_local *local)
                                           .limit = local->options.limit,
                                           .order = local->options.order},
             &local->servers[s]));
+        if (local->options.saved)
+            TUTTI_TRY(tutti__store_server_restore(local->servers[s], (uint32_t)s,
+                                                  local->options.saved[s].bytes,
+                                                  local->options.saved[s].size));
         local->slots[s] = (tutti_store_place){(uint32_t)s,
                                               local->options.replicas && servers > 1
                                                   ? (uint32_t)((s + 1) % servers)
@@ -196,13 +206,14 @@ tutti_status tutti__store_local_open(const tutti_store_local_options *options,
     if (!local)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for parameter servers");
     local->options = *options;
+    local->options.workers += options->observers; /* the last ones */
     if (local->options.deadline_ns <= 0)
         local->options.deadline_ns = INT64_C(60000000000);
     pthread_mutex_init(&local->lock, NULL);
     pthread_cond_init(&local->moved, NULL);
     local->servers = calloc((size_t)options->servers, sizeof *local->servers);
     local->slots = calloc((size_t)options->servers, sizeof *local->slots);
-    local->workers = calloc((size_t)options->workers, sizeof *local->workers);
+    local->workers = calloc((size_t)local->options.workers, sizeof *local->workers);
     tutti_status status = local->servers && local->slots && local->workers
                               ? local_begin(local)
                               : tutti_fail(TUTTI_NO_MEMORY, "no memory for parameter servers");

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "service/store/transport.h"
+
 tutti_status tutti__store_slot_create(uint32_t number, tutti_store_find_rule *find,
                                       tutti_store_slot **ret_slot)
 {
@@ -72,9 +74,11 @@ static void answer_outcome(const tutti_store_shard *shard, const tutti_store_mes
 
 static int64_t members_list(const tutti_store_slot *slot, uint32_t *list)
 {
+    int64_t count = 0;
     for (size_t i = 0; i < slot->members.count; i++)
-        list[i] = slot->members.data[i].contribution;
-    return (int64_t)slot->members.count;
+        if (slot->members.data[i].contribution < TUTTI_STORE_OBSERVER)
+            list[count++] = slot->members.data[i].contribution;
+    return count;
 }
 
 static tutti_status shard_tell_members(const tutti_store_slot *slot, tutti_store_shard *shard)

@@ -21,6 +21,10 @@ void tutti__store_send(const tutti_store_transport *transport, uint32_t to,
  * replica only if that was complete (tutti__store_server_complete). */
 enum { TUTTI_STORE_NOBODY = TUTTI_STORE_NODES };
 
+/* Contributions from here on are of processes that read, and push by closures if at all: a
+ * coordinator, an evaluator. Nobody waits for them. */
+enum { TUTTI_STORE_OBSERVER = TUTTI_STORE_NODES };
+
 typedef struct tutti_store_process {
     uint32_t node, incarnation;
     uint32_t contribution; /* of a worker: its number */

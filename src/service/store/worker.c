@@ -29,6 +29,8 @@ struct tutti_store_worker {
     TUTTI_VEC(variable *) variables;
     uint32_t shards;
     uint64_t txns;
+    uint64_t closure, closure_end; /* the next key of a closure; none where they are equal */
+    bool in_closure;
 };
 
 /* One call: requests under way, and the first refusal. */
@@ -551,10 +553,37 @@ static tutti_status push_all(tutti_store_worker *w, push_kind kind, int count, c
     return batch_end(&b, status);
 }
 
+void tutti__store_worker_begin_closure(tutti_store_worker *w, uint64_t first_key, uint64_t keys)
+{
+    w->closure = first_key;
+    w->closure_end = first_key + keys;
+    w->in_closure = true;
+}
+
+void tutti__store_worker_end_closure(tutti_store_worker *w)
+{
+    w->in_closure = false;
+}
+
+/* By what the next push goes. */
+static tutti_status next_kind(tutti_store_worker *w, bool atomic, push_kind *ret)
+{
+    *ret = (push_kind){.txn = atomic ? ++w->txns : 0};
+    if (!w->in_closure)
+        return TUTTI_OK;
+    if (w->closure == w->closure_end)
+        return tutti_fail(TUTTI_INVALID,
+                          "this closure pushes more often than it was scheduled for; schedule it "
+                          "with .pushes as large as it needs");
+    ret->closure = w->closure++ | TUTTI_STORE_CLOSURE;
+    return TUTTI_OK;
+}
+
 tutti_status tutti__store_worker_push(tutti_store_worker *w, int count, const int *variables,
                                       tutti_tensor *const *gradients, bool atomic, int *ret_late)
 {
-    push_kind kind = {.txn = atomic ? ++w->txns : 0};
+    push_kind kind;
+    TUTTI_TRY(next_kind(w, atomic, &kind));
     return push_all(w, kind, count, variables, gradients, ret_late);
 }
 
@@ -657,10 +686,10 @@ tutti_status tutti__store_worker_pull_rows(tutti_store_worker *w, int index, tut
 }
 
 static tutti_status push_rows_piece(batch *b, variable *v, size_t i, tutti_tensor *rows,
-                                    const uint8_t *elements)
+                                    const uint8_t *elements, push_kind kind)
 {
     size_t size = row_bytes(&v->type);
-    request r = {.variable = v, .piece = &v->pieces.data[i], .counts = true};
+    request r = {.variable = v, .piece = &v->pieces.data[i], .counts = kind.closure == 0};
     tutti_type type = v->type;
     TUTTI_TRY(rows_of_piece(v, i, rows, &r));
     type.dims[0] = (int64_t)r.place_count;
@@ -675,7 +704,7 @@ static tutti_status push_rows_piece(batch *b, variable *v, size_t i, tutti_tenso
                elements + (size_t)r.places[at] * size, size);
     tutti_store_message m = {.type = TUTTI_STORE_PUSH,
                              .form = r.place_count > 0 ? TUTTI_STORE_ROWS : TUTTI_STORE_NOTHING,
-                             .step = r.piece->clock,
+                             .step = kind.closure ? kind.closure : r.piece->clock,
                              .version = r.piece->version,
                              .factor = 1,
                              .rows = {r.rows, 8 * r.place_count},
@@ -689,12 +718,14 @@ tutti_status tutti__store_worker_push_rows(tutti_store_worker *w, int index, tut
     variable *v = w->variables.data[index];
     tutti_tensor *flat = NULL;
     batch b;
+    push_kind kind;
     TUTTI_TRY(check_rows(v, rows, gradient));
+    TUTTI_TRY(next_kind(w, false, &kind));
     TUTTI_TRY(tutti_tensor_contiguous(gradient, &flat));
     batch_begin(&b, w);
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; status == TUTTI_OK && i < v->pieces.count; i++)
-        status = push_rows_piece(&b, v, i, rows, tutti_tensor_data(flat));
+        status = push_rows_piece(&b, v, i, rows, tutti_tensor_data(flat), kind);
     status = batch_end(&b, batch_wait(&b, status));
     tutti_tensor_release(flat);
     return status;

@@ -61,6 +61,11 @@ tutti_status tutti__store_worker_pull_rows(tutti_store_worker *worker, int varia
                                            tutti_tensor *rows, tutti_tensor **ret_values);
 tutti_status tutti__store_worker_push_rows(tutti_store_worker *worker, int variable,
                                            tutti_tensor *rows, tutti_tensor *gradient);
+/* Between these, pushes go by the keys of a closure, from first_key on, one for each call, in place
+ * of this worker's step; more calls than keys are INVALID. */
+void tutti__store_worker_begin_closure(tutti_store_worker *worker, uint64_t first_key,
+                                       uint64_t keys);
+void tutti__store_worker_end_closure(tutti_store_worker *worker);
 /* The same push under the key of a closure, in place of this worker's step. */
 tutti_status tutti__store_worker_push_closure(tutti_store_worker *worker, uint64_t closure,
                                               int count, const int *variables,
