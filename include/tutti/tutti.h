@@ -7,6 +7,7 @@
 #include "tutti/checkpoint.h"
 #include "tutti/cluster.h"
 #include "tutti/comm.h"
+#include "tutti/coordinator.h"
 #include "tutti/data.h"
 #include "tutti/dataset.h"
 #include "tutti/files.h"

@@ -194,8 +194,8 @@ static void program_goes_on(closure_sim *s)
         s->below = s->dispatcher.below_key; /* FINISH */
         tutti__dispatcher_finished(&s->dispatcher, s->below, s->now);
         HOLDS(s->dispatcher.below == s->dispatcher.next);
-        HOLDS(tutti__journal_mark(&s->journal, wave + 1, s->dispatcher.next,
-                                  s->dispatcher.next_key, NULL, 0) == TUTTI_OK);
+        HOLDS(tutti__journal_mark(&s->journal, wave + 1, s->dispatcher.next, s->dispatcher.next_key,
+                                  NULL, 0) == TUTTI_OK);
         s->scheduled = 0;
     }
 }

@@ -134,8 +134,8 @@ static void give_out(tutti_dispatcher *d, int64_t now_ns)
 
 static uint64_t entry_hash(const tutti_closure_entry *e)
 {
-    uint64_t hash = tutti__hash_bytes(tutti__hash_string(0, e->function), e->arguments,
-                                      e->argument_bytes);
+    uint64_t hash =
+        tutti__hash_bytes(tutti__hash_string(0, e->function), e->arguments, e->argument_bytes);
     return tutti__hash_mix(tutti__hash_mix(hash, e->first_key), e->keys);
 }
 
@@ -260,8 +260,7 @@ static tutti_status take_back(tutti_dispatcher *d, tutti_closure_entry *e, const
 tutti_status tutti__dispatcher_receive(tutti_dispatcher *d, const tutti_store_message *m,
                                        int64_t now_ns)
 {
-    tutti_closure_entry *e =
-        m->type == TUTTI_STORE_RAN ? tutti__dispatcher_find(d, m->step) : NULL;
+    tutti_closure_entry *e = m->type == TUTTI_STORE_RAN ? tutti__dispatcher_find(d, m->step) : NULL;
     if (!e || e->state == TUTTI_CLOSURE_DONE || m->clock != d->options.incarnation)
         return TUTTI_OK;
     tutti_status outcome = m->verdict == 0 ? TUTTI_OK : (tutti_status) - (int)m->verdict;

@@ -40,10 +40,10 @@ typedef struct tutti_closure_entry {
 typedef struct tutti_dispatcher_options {
     uint32_t node, incarnation;
     tutti_store_transport transport;
-    int64_t retry_ns;         /* 0: 100 ms, doubled up to 2 s */
-    int attempts;             /* workers that a closure may be lost with; 0: 10 */
-    tutti_journal *journal;   /* (optional) the caller's */
-    bool works;               /* the coordinator's own node runs closures, too */
+    int64_t retry_ns;       /* 0: 100 ms, doubled up to 2 s */
+    int attempts;           /* workers that a closure may be lost with; 0: 10 */
+    tutti_journal *journal; /* (optional) the caller's */
+    bool works;             /* the coordinator's own node runs closures, too */
 } tutti_dispatcher_options;
 
 typedef struct tutti_dispatcher {

@@ -27,10 +27,10 @@ typedef struct tutti_journal {
     char *path; /* NULL: none */
     tutti_file *file;
     int64_t size;
-    uint64_t store;                /* which servers its outcomes are of */
-    int64_t position;              /* of the last mark */
-    uint64_t next, next_key;       /* closures and keys at the mark */
-    uint8_t *state;                /* of servers that end with the process, at the mark; or NULL */
+    uint64_t store;          /* which servers its outcomes are of */
+    int64_t position;        /* of the last mark */
+    uint64_t next, next_key; /* closures and keys at the mark */
+    uint8_t *state;          /* of servers that end with the process, at the mark; or NULL */
     size_t state_bytes;
     TUTTI_VEC(tutti_journal_entry) done; /* since the mark, by number */
 } tutti_journal;

@@ -12,8 +12,8 @@ typedef struct tutti_store_local_options {
     bool replicas;        /* a slot's replica is with the next server */
     int64_t limit;        /* bytes of each server; 0: none */
     tutti_store_find_rule *find;
-    tutti_store_order *order; /* (optional) */
-    int64_t deadline_ns;      /* of a call that waits; 0: 60 s */
+    tutti_store_order *order;       /* (optional) */
+    int64_t deadline_ns;            /* of a call that waits; 0: 60 s */
     const tutti_packed_data *saved; /* (optional) [servers], of tutti__store_slot_save */
 } tutti_store_local_options;
 

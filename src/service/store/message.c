@@ -64,7 +64,8 @@ static const struct store_shape {
     [TUTTI_STORE_MEMBERS] = {"members", {LONGS(rows)}},
     [TUTTI_STORE_REFUSED] = {"refused", {BELOW(reason, TUTTI_STORE_REASONS), TEXT(text)}},
     [TUTTI_STORE_RUN] = {"run",
-                         {U64(step), U64(number), U64(version), U64(after), TEXT(text), DATA(data)}},
+                         {U64(step), U64(number), U64(version), U64(after), TEXT(text),
+                          DATA(data)}},
     [TUTTI_STORE_RAN] = {"ran", {U64(step), U64(clock), U32(verdict), TEXT(text), DATA(data)}},
 };
 
