@@ -29,5 +29,6 @@
 #include "tutti/tape.h"
 #include "tutti/tensor.h"
 #include "tutti/tokenizer.h"
+#include "tutti/train_and_evaluate.h"
 
 #endif
