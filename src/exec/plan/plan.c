@@ -251,12 +251,30 @@ static tutti_status rewrite_job(tutti_engine *engine, const tutti_engine_options
     return begin_counter(tutti__engine_state(engine), plan->counter);
 }
 
+/* Without a mesh of the user's nothing is cut but the batch, and what marks say of other values
+ * would only keep them from being fused. */
+static void forget_shardings(const tutti_engine_options *options, const tutti_run_request *request,
+                             tutti_graph *graph)
+{
+    if (is_spread(options, request) && tutti__strategy_has_mesh(options->strategy))
+        return;
+    for (size_t n = 0; n < graph->nodes.count; n++) {
+        tutti_node *node = graph->nodes.data[n];
+        bool batch = false;
+        for (int i = 0; node->shardings && i < node->output_count; i++)
+            batch = batch || tutti__is_batch(node, (uint32_t)i);
+        if (!batch)
+            node->shardings = NULL;
+    }
+}
+
 static tutti_status compile(tutti_engine *engine, const tutti_engine_options *options,
                             const tutti_run_request *request, int64_t batch, tutti_graph **graph,
                             tutti_plan *plan)
 {
     plan->trains = has_gradients(*graph);
     TUTTI_TRY(tutti__specialize(*graph));
+    forget_shardings(options, request, *graph);
     TUTTI_TRY(rewrite_job(engine, options, *graph, plan));
     plan->fetch_count = (int)(*graph)->results.count;
     TUTTI_TRY(spmd(options, request, batch, graph));

@@ -13,6 +13,7 @@ typedef struct projection {
     tutti_type shape; /* of the kernel as it is kept */
     tutti_type bias;
     const char *initializer;
+    const char *dims, *bias_dims; /* names of their dimensions */
 } projection;
 
 static bool attends_to_itself(const tutti_heads *heads)
@@ -26,17 +27,18 @@ static tutti_sym project(tutti_layer_call *call, tutti_sym x,
 {
     char name[128];
     snprintf(name, sizeof name, "%s%s/kernel", p->prefix, p->name);
-    tutti_sym kernel =
-        tutti_weight(call, name, p->shape, .initializer = p->initializer,
-                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+    tutti_sym kernel = tutti_weight(call, name, p->shape, .initializer = p->initializer,
+                                    .regularizer = s->kernel_regularizer,
+                                    .constraint = s->kernel_constraint, .sharding = p->dims);
     tutti_sym y =
         tutti_matmul(x, p->shape.rank == 2 ? kernel : tutti_reshape(kernel, p->in, p->out));
     if (s->no_bias)
         return y;
     snprintf(name, sizeof name, "%s%s/bias", p->prefix, p->name);
-    tutti_sym bias = tutti_weight(
-        call, name, p->bias, .initializer = tutti__text_or(s->bias_initializer, "zeros"),
-        .regularizer = s->bias_regularizer, .constraint = s->bias_constraint);
+    tutti_sym bias = tutti_weight(call, name, p->bias,
+                                  .initializer = tutti__text_or(s->bias_initializer, "zeros"),
+                                  .regularizer = s->bias_regularizer,
+                                  .constraint = s->bias_constraint, .sharding = p->bias_dims);
     return tutti_add(y, p->bias.rank == 1 ? bias : tutti_reshape(bias, p->out));
 }
 
@@ -68,7 +70,9 @@ static tutti_sym project_to_heads(tutti_layer_call *call,
                     .out = heads * size,
                     .shape = TUTTI_TYPE(TUTTI_F32, type.dims[2], heads, size),
                     .bias = TUTTI_TYPE(TUTTI_F32, heads, size),
-                    .initializer = s->kernel_initializer};
+                    .initializer = s->kernel_initializer,
+                    .dims = "embed,heads,-",
+                    .bias_dims = "heads,-"};
     return to_heads(project(call, x, s, &p), heads, size);
 }
 
@@ -83,7 +87,8 @@ static bool project_fused(tutti_layer_call *call, const tutti_heads *heads,
                     .out = out,
                     .shape = TUTTI_TYPE(TUTTI_F32, features, out),
                     .bias = TUTTI_TYPE(TUTTI_F32, out),
-                    .initializer = s->kernel_initializer};
+                    .initializer = s->kernel_initializer,
+                    .dims = "embed,-"};
     if (!attends_to_itself(heads) || (s->value_dim > 0 && s->value_dim != s->key_dim)) {
         tutti_layer_fail(call, "fused_qkv is for one input, whose values are as wide as its keys");
         return false;
@@ -168,6 +173,8 @@ tutti_sym tutti__layer_attention(tutti_layer_call *call, const tutti_heads *head
     tutti_sym qkv[3];
     if (!project_all(call, heads, s, qkv))
         return TUTTI_NO_SYM;
+    for (int i = 0; i < 3; i++) /* those of one product are cut here */
+        qkv[i] = tutti_sharded(qkv[i], i == 0 ? "-,heads,sequence,-" : "-,heads,-,-");
     tutti_sym y = building->decoding ? attend_cached(call, heads, s, qkv)
                                      : tutti_nn_attention(qkv[0], qkv[1], qkv[2],
                                                           .mask = added_mask(heads, qkv[0]),
@@ -181,6 +188,8 @@ tutti_sym tutti__layer_attention(tutti_layer_call *call, const tutti_heads *head
                       .out = heads->output_dim,
                       .shape = kernel,
                       .bias = TUTTI_TYPE(TUTTI_F32, heads->output_dim),
-                      .initializer = tutti__text_or(s->output_initializer, s->kernel_initializer)};
+                      .initializer = tutti__text_or(s->output_initializer, s->kernel_initializer),
+                      .dims = s->fused_qkv ? "heads,embed" : "heads,-,embed",
+                      .bias_dims = "embed"};
     return project(call, from_heads(y, s->num_heads, value_dim), s, &out);
 }

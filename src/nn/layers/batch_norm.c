@@ -33,12 +33,14 @@ static tutti_sym batch_norm_call(tutti_layer_call *call)
         factor(call, s->no_scale, "gamma", 1, channels,
                (tutti_weight_options){.initializer = tutti__text_or(s->gamma_initializer, "ones"),
                                       .regularizer = s->gamma_regularizer,
-                                      .constraint = s->gamma_constraint});
+                                      .constraint = s->gamma_constraint,
+                                      .sharding = "channels"});
     tutti_sym beta =
         factor(call, s->no_center, "beta", 0, channels,
                (tutti_weight_options){.initializer = tutti__text_or(s->beta_initializer, "zeros"),
                                       .regularizer = s->beta_regularizer,
-                                      .constraint = s->beta_constraint});
+                                      .constraint = s->beta_constraint,
+                                      .sharding = "channels"});
     tutti_type vector = TUTTI_TYPE(TUTTI_F32, channels);
     tutti_sym mean =
         tutti_layer_state(call, "moving_mean", vector,

@@ -110,12 +110,13 @@ tutti_sym tutti__layer_affine(tutti_layer_call *call, tutti_sym x, const tutti_a
     snprintf(name, sizeof name, "%s%skernel", affine->name, slash);
     tutti_sym y = tutti_matmul(
         x, tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, type.dims[type.rank - 1], affine->units),
-                        .initializer = affine->kernel_initializer));
+                        .initializer = affine->kernel_initializer, .sharding = affine->dims));
     if (!affine->no_bias) {
         snprintf(name, sizeof name, "%s%sbias", affine->name, slash);
-        y = tutti_add(
-            y, tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, affine->units),
-                            .initializer = tutti__text_or(affine->bias_initializer, "zeros")));
+        y = tutti_add(y,
+                      tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, affine->units),
+                                   .initializer = tutti__text_or(affine->bias_initializer, "zeros"),
+                                   .sharding = affine->bias_dims));
     }
     return tutti_nn_activation(y, affine->activation);
 }

@@ -62,6 +62,7 @@ typedef struct tutti_affine {
     bool no_bias;
     const char *activation;
     const char *kernel_initializer, *bias_initializer;
+    const char *dims, *bias_dims; /* names of the dimensions of the kernel and of the bias */
 } tutti_affine;
 tutti_sym tutti__layer_affine(tutti_layer_call *call, tutti_sym x, const tutti_affine *affine);
 

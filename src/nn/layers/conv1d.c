@@ -14,9 +14,9 @@ static tutti_sym conv1d_call(tutti_layer_call *call)
                                 (long long)s->filters, (long long)x.dims[2], (long long)groups);
     tutti_type shape = TUTTI_TYPE(TUTTI_F32, s->kernel_size > 0 ? s->kernel_size : 1,
                                   x.dims[2] > 0 ? x.dims[2] / groups : x.dims[2], s->filters);
-    tutti_sym kernel =
-        tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
-                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+    tutti_sym kernel = tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
+                                    .regularizer = s->kernel_regularizer,
+                                    .constraint = s->kernel_constraint, .sharding = "-,-,channels");
     tutti_sym y = tutti_nn_conv1d(
         call->inputs[0], kernel, .strides = s->strides > 0 ? s->strides : 1,
         .dilations = s->dilations > 0 ? s->dilations : 1, .padding = s->padding, .groups = groups);
@@ -24,7 +24,7 @@ static tutti_sym conv1d_call(tutti_layer_call *call)
         y = tutti_add(y, tutti_weight(call, "bias", TUTTI_TYPE(TUTTI_F32, s->filters),
                                       .initializer = tutti__text_or(s->bias_initializer, "zeros"),
                                       .regularizer = s->bias_regularizer,
-                                      .constraint = s->bias_constraint));
+                                      .constraint = s->bias_constraint, .sharding = "channels"));
     return tutti_nn_activation(y, s->activation);
 }
 

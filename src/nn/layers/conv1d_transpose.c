@@ -19,7 +19,7 @@ static tutti_sym conv1d_transpose_call(tutti_layer_call *call)
     tutti_sym kernel =
         tutti_weight(call, "kernel", TUTTI_TYPE(TUTTI_F32, axis.kernel, s->filters, x.dims[2]),
                      .initializer = s->kernel_initializer, .regularizer = s->kernel_regularizer,
-                     .constraint = s->kernel_constraint);
+                     .constraint = s->kernel_constraint, .sharding = "-,channels,-");
     tutti_sym y = tutti_nn_conv1d_transpose(call->inputs[0], kernel, .strides = axis.stride,
                                             .dilations = axis.dilation, .padding = s->padding,
                                             .size = size, .output_padding = more);

@@ -22,7 +22,8 @@ static tutti_sym conv2d_transpose_call(tutti_layer_call *call)
     tutti_type shape = TUTTI_TYPE(TUTTI_F32, axes[0].kernel, axes[1].kernel, s->filters, x.dims[3]);
     tutti_sym kernel =
         tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
-                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint,
+                     .sharding = "-,-,channels,-");
     tutti_sym y = tutti_nn_conv2d_transpose(
         call->inputs[0], kernel, .strides = {axes[0].stride, axes[1].stride},
         .dilations = {axes[0].dilation, axes[1].dilation}, .padding = s->padding,

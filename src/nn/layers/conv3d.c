@@ -18,7 +18,8 @@ static tutti_sym conv3d_call(tutti_layer_call *call)
                                   channels > 0 ? channels / groups : channels, s->filters);
     tutti_sym kernel =
         tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
-                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint,
+                     .sharding = "-,-,-,-,channels");
     tutti_sym y =
         tutti_nn_conv3d(call->inputs[0], kernel,
                         .strides = {tutti__pair(strides, 0, 1), tutti__pair(strides, 1, 1),

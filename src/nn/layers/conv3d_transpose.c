@@ -23,7 +23,8 @@ static tutti_sym conv3d_transpose_call(tutti_layer_call *call)
                                   s->filters, x.dims[4]);
     tutti_sym kernel =
         tutti_weight(call, "kernel", shape, .initializer = s->kernel_initializer,
-                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+                     .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint,
+                     .sharding = "-,-,-,channels,-");
     tutti_sym y = tutti_nn_conv3d_transpose(
         call->inputs[0], kernel, .strides = {axes[0].stride, axes[1].stride, axes[2].stride},
         .dilations = {axes[0].dilation, axes[1].dilation, axes[2].dilation}, .padding = s->padding,

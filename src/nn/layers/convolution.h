@@ -30,13 +30,14 @@
                   y, tutti_weight(call, "bias", TUTTI_TYPE(TUTTI_F32, (s)->filters),               \
                                   .initializer = tutti__text_or((s)->bias_initializer, "zeros"),   \
                                   .regularizer = (s)->bias_regularizer,                            \
-                                  .constraint = (s)->bias_constraint)),                            \
+                                  .constraint = (s)->bias_constraint, .sharding = "channels")),    \
         (s)->activation)
 
-/* The weight `what`_kernel of a separable convolution. */
-#define SEPARABLE_KERNEL(call, s, what, shape)                                                     \
+/* The weight `what`_kernel of a separable convolution, whose dimensions have these names. */
+#define SEPARABLE_KERNEL(call, s, what, shape, names)                                              \
     tutti_weight(call, #what "_kernel", shape, .initializer = (s)->what##_initializer,             \
-                 .regularizer = (s)->what##_regularizer, .constraint = (s)->what##_constraint)
+                 .regularizer = (s)->what##_regularizer, .constraint = (s)->what##_constraint,     \
+                 .sharding = names)
 
 /* Whether there are filters; else the mistake is noted. */
 static inline bool tutti__layer_filters(tutti_layer_call *call, int64_t filters)

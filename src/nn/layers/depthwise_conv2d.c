@@ -10,9 +10,10 @@ static tutti_sym depthwise_conv2d_call(tutti_layer_call *call)
         return TUTTI_NO_SYM;
     tutti_type shape = TUTTI_TYPE(TUTTI_F32, tutti__pair(s->kernel_size, 0, 1),
                                   tutti__pair(s->kernel_size, 1, 1), x.dims[3], multiplier);
-    tutti_sym kernel = tutti_weight(call, "kernel", shape, .initializer = s->depthwise_initializer,
-                                    .regularizer = s->depthwise_regularizer,
-                                    .constraint = s->depthwise_constraint);
+    tutti_sym kernel =
+        tutti_weight(call, "kernel", shape, .initializer = s->depthwise_initializer,
+                     .regularizer = s->depthwise_regularizer, .constraint = s->depthwise_constraint,
+                     .sharding = "-,-,channels,-");
     tutti_sym y = tutti_nn_depthwise_conv2d(
         call->inputs[0], kernel,
         .strides = {tutti__pair(s->strides, 0, 1), tutti__pair(s->strides, 1, 1)},
@@ -22,7 +23,7 @@ static tutti_sym depthwise_conv2d_call(tutti_layer_call *call)
         y = tutti_add(y, tutti_weight(call, "bias", TUTTI_TYPE(TUTTI_F32, x.dims[3] * multiplier),
                                       .initializer = tutti__text_or(s->bias_initializer, "zeros"),
                                       .regularizer = s->bias_regularizer,
-                                      .constraint = s->bias_constraint));
+                                      .constraint = s->bias_constraint, .sharding = "channels"));
     return tutti_nn_activation(y, s->activation);
 }
 

@@ -14,7 +14,8 @@ static tutti_sym group_norm_call(tutti_layer_call *call)
     if (groups < 1 || channels % groups)
         return tutti_layer_fail(call, "%lld channels cannot be cut into %lld groups",
                                 (long long)channels, (long long)groups);
-    tutti_sym gamma = tutti__norm_factor(call, true), beta = tutti__norm_factor(call, false);
+    tutti_sym gamma = tutti__norm_factor(call, true, "channels"),
+              beta = tutti__norm_factor(call, false, "channels");
     return tutti_nn_group_norm(call->inputs[0], gamma, beta, groups,
                                .epsilon = tutti__number_or(s->epsilon, 1e-3));
 }

@@ -9,7 +9,8 @@ static tutti_sym instance_norm_call(tutti_layer_call *call)
         return tutti_layer_fail(call, "takes floats [batch, …, channels]");
     if (!tutti__layer_knows(call, type.rank - 1))
         return TUTTI_NO_SYM;
-    tutti_sym gamma = tutti__norm_factor(call, true), beta = tutti__norm_factor(call, false);
+    tutti_sym gamma = tutti__norm_factor(call, true, "channels"),
+              beta = tutti__norm_factor(call, false, "channels");
     return tutti_nn_instance_norm(call->inputs[0], gamma, beta,
                                   .epsilon = tutti__number_or(s->epsilon, 1e-3));
 }

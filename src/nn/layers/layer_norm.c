@@ -7,7 +7,8 @@ static tutti_sym layer_norm_call(tutti_layer_call *call)
     tutti_type type = tutti_sym_type(call->inputs[0]);
     if (type.rank < 2 || !tutti__layer_takes(call, type.rank, "[batch, …, features]"))
         return tutti_layer_fail(call, "takes floats [batch, …, features]");
-    tutti_sym gamma = tutti__norm_factor(call, true), beta = tutti__norm_factor(call, false);
+    tutti_sym gamma = tutti__norm_factor(call, true, "embed"),
+              beta = tutti__norm_factor(call, false, "embed");
     return tutti_nn_layer_norm(call->inputs[0], gamma, beta,
                                .epsilon = tutti__number_or(s->epsilon, 1e-3));
 }

@@ -22,13 +22,13 @@ static tutti_sym position_embedding_call(tutti_layer_call *call)
                                 (long long)s->max_length, (long long)type.dims[1]);
     tutti_sym table =
         tutti_weight(call, "embeddings", TUTTI_TYPE(TUTTI_F32, s->max_length, type.dims[2]),
-                     .initializer = s->initializer);
+                     .initializer = s->initializer, .sharding = "sequence,embed");
     const tutti_building *building = call->graph->building;
     if (building->decoding)
         return tutti_add(x, tutti_gather(table, tutti__decoding_positions(call, s->max_length), 0));
     tutti_sym rows = type.dims[1] >= 0 ? tutti_slice_axis(table, 0, 0, type.dims[1])
                                        : tutti_gather(table, steps(x), 0);
-    return tutti_add(x, rows);
+    return tutti_sharded(tutti_add(x, rows), "-,sequence,embed");
 }
 
 static const tutti_field fields[] = {

@@ -11,7 +11,8 @@ static tutti_sym prelu_call(tutti_layer_call *call)
     tutti_sym alpha =
         tutti_weight(call, "alpha", TUTTI_TYPE(TUTTI_F32, s->shared ? 1 : type.dims[type.rank - 1]),
                      .initializer = tutti__text_or(s->alpha_initializer, "constant(0.25)"),
-                     .regularizer = s->alpha_regularizer, .constraint = s->alpha_constraint);
+                     .regularizer = s->alpha_regularizer, .constraint = s->alpha_constraint,
+                     .sharding = s->shared ? NULL : "channels");
     return tutti_prelu(call->inputs[0], alpha);
 }
 

@@ -13,14 +13,15 @@ static void read_weights(tutti_layer_call *call, const tutti_recurrence *kind, c
     char name[64];
     bool forget = kind->gates == 4 && !s->no_unit_forget_bias && !s->bias_initializer;
     snprintf(name, sizeof name, "%skernel", prefix);
-    ret[0] = tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, x.dims[2], wide),
-                          .initializer = s->kernel_initializer,
-                          .regularizer = s->kernel_regularizer, .constraint = s->kernel_constraint);
+    ret[0] =
+        tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, x.dims[2], wide),
+                     .initializer = s->kernel_initializer, .regularizer = s->kernel_regularizer,
+                     .constraint = s->kernel_constraint, .sharding = "embed,hidden");
     snprintf(name, sizeof name, "%srecurrent_kernel", prefix);
     ret[1] = tutti_weight(call, name, TUTTI_TYPE(TUTTI_F32, s->units, wide),
                           .initializer = tutti__text_or(s->recurrent_initializer, "orthogonal"),
                           .regularizer = s->recurrent_regularizer,
-                          .constraint = s->recurrent_constraint);
+                          .constraint = s->recurrent_constraint, .sharding = "-,hidden");
     tutti_type bias =
         kind->two_biases ? TUTTI_TYPE(TUTTI_F32, 2, wide) : TUTTI_TYPE(TUTTI_F32, wide);
     snprintf(name, sizeof name, "%sbias", prefix);
@@ -30,7 +31,8 @@ static void read_weights(tutti_layer_call *call, const tutti_recurrence *kind, c
         ret[2] = tutti_weight(call, name, bias,
                               .initializer = forget ? "unit_forget"
                                                     : tutti__text_or(s->bias_initializer, "zeros"),
-                              .regularizer = s->bias_regularizer, .constraint = s->bias_constraint);
+                              .regularizer = s->bias_regularizer, .constraint = s->bias_constraint,
+                              .sharding = kind->two_biases ? "-,hidden" : "hidden");
 }
 
 /* One direction, 0 or 1: its sequence, whose other outputs are the final states. */

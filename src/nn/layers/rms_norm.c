@@ -9,11 +9,11 @@ static tutti_sym rms_norm_call(tutti_layer_call *call)
         return tutti_layer_fail(call, "takes floats [batch, …, features]");
     int64_t size = type.dims[type.rank - 1];
     tutti_sym scale =
-        s->no_scale
-            ? tutti__layer_full(call, type.dtype, 1, size)
-            : tutti_weight(call, "scale", TUTTI_TYPE(TUTTI_F32, size),
-                           .initializer = tutti__text_or(s->gamma_initializer, "ones"),
-                           .regularizer = s->gamma_regularizer, .constraint = s->gamma_constraint);
+        s->no_scale ? tutti__layer_full(call, type.dtype, 1, size)
+                    : tutti_weight(call, "scale", TUTTI_TYPE(TUTTI_F32, size),
+                                   .initializer = tutti__text_or(s->gamma_initializer, "ones"),
+                                   .regularizer = s->gamma_regularizer,
+                                   .constraint = s->gamma_constraint, .sharding = "embed");
     return tutti_nn_rms_norm(call->inputs[0], scale, .epsilon = tutti__number_or(s->epsilon, 1e-6));
 }
 

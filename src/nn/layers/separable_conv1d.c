@@ -13,8 +13,8 @@ static tutti_sym separable_conv1d_call(tutti_layer_call *call)
     int64_t channels = x.dims[2], size = s->kernel_size > 0 ? s->kernel_size : 1;
     tutti_type window = TUTTI_TYPE(TUTTI_F32, size, channels, multiplier);
     tutti_type step = TUTTI_TYPE(TUTTI_F32, 1, channels * multiplier, s->filters);
-    tutti_sym depthwise = SEPARABLE_KERNEL(call, s, depthwise, window);
-    tutti_sym pointwise = SEPARABLE_KERNEL(call, s, pointwise, step);
+    tutti_sym depthwise = SEPARABLE_KERNEL(call, s, depthwise, window, "-,channels,-");
+    tutti_sym pointwise = SEPARABLE_KERNEL(call, s, pointwise, step, "-,-,channels");
     tutti_sym image = tutti_expand_dims(call->inputs[0], 1);
     tutti_sym apart = tutti_nn_depthwise_conv2d(
         image, tutti_expand_dims(depthwise, 0), .strides = {1, s->strides > 0 ? s->strides : 1},

@@ -13,8 +13,8 @@ static tutti_sym separable_conv2d_call(tutti_layer_call *call)
     tutti_type window = TUTTI_TYPE(TUTTI_F32, tutti__pair(s->kernel_size, 0, 1),
                                    tutti__pair(s->kernel_size, 1, 1), x.dims[3], multiplier);
     tutti_type pixel = TUTTI_TYPE(TUTTI_F32, 1, 1, x.dims[3] * multiplier, s->filters);
-    tutti_sym depthwise = SEPARABLE_KERNEL(call, s, depthwise, window);
-    tutti_sym pointwise = SEPARABLE_KERNEL(call, s, pointwise, pixel);
+    tutti_sym depthwise = SEPARABLE_KERNEL(call, s, depthwise, window, "-,-,channels,-");
+    tutti_sym pointwise = SEPARABLE_KERNEL(call, s, pointwise, pixel, "-,-,-,channels");
     tutti_sym channels = tutti_nn_depthwise_conv2d(
         call->inputs[0], depthwise,
         .strides = {tutti__pair(s->strides, 0, 1), tutti__pair(s->strides, 1, 1)},

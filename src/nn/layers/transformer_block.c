@@ -10,8 +10,9 @@ static tutti_sym normalize(tutti_layer_call *call, tutti_sym x, const char *name
     char gamma[32], beta[32];
     snprintf(gamma, sizeof gamma, "%s/gamma", name);
     snprintf(beta, sizeof beta, "%s/beta", name);
-    tutti_sym scale = tutti_weight(call, gamma, vector, .initializer = "ones");
-    tutti_sym offset = tutti_weight(call, beta, vector, .initializer = "zeros");
+    tutti_sym scale = tutti_weight(call, gamma, vector, .initializer = "ones", .sharding = "embed");
+    tutti_sym offset =
+        tutti_weight(call, beta, vector, .initializer = "zeros", .sharding = "embed");
     return tutti_nn_layer_norm(x, scale, offset, .epsilon = tutti__number_or(s->epsilon, 1e-5));
 }
 
@@ -48,12 +49,16 @@ static tutti_sym think(tutti_layer_call *call, tutti_sym x)
                        .units = (int64_t)units,
                        .activation = tutti__text_or(s->activation, "gelu"),
                        .kernel_initializer = s->kernel_initializer,
-                       .bias_initializer = s->bias_initializer};
+                       .bias_initializer = s->bias_initializer,
+                       .dims = "embed,hidden",
+                       .bias_dims = "hidden"};
     tutti_affine down = {.name = "mlp/down",
                          .units = features,
                          .kernel_initializer =
                              tutti__text_or(s->output_initializer, s->kernel_initializer),
-                         .bias_initializer = s->bias_initializer};
+                         .bias_initializer = s->bias_initializer,
+                         .dims = "hidden,embed",
+                         .bias_dims = "embed"};
     tutti_sym y = tutti__layer_affine(call, tutti__layer_affine(call, x, &up), &down);
     return tutti__layer_dropout(call, y, s->dropout, s->seed, "mlp");
 }

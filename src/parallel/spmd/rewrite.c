@@ -113,7 +113,19 @@ static tutti_status rewrite_rule(tutti_spmd_rewrite *rewrite, tutti_node *node,
     return rewrite_copy(rewrite, node, mark);
 }
 
-/* What a constraint asks for is how the value was made, for all who use it. */
+/* What a constraint asks for is how the value was made, for all who use it. Who needs it as it was
+ * before finds that behind. */
+static void make_first(tutti_value_placements *all, const tutti_partition_spec *spec)
+{
+    for (int i = 0; i < all->count; i++) {
+        tutti_placement wanted = all->placements[i];
+        if (memcmp(&wanted.spec, spec, sizeof *spec) != 0)
+            continue;
+        all->placements[i] = all->placements[0];
+        all->placements[0] = wanted;
+    }
+}
+
 static tutti_status rewrite_node(tutti_spmd_rewrite *rewrite, tutti_node *node)
 {
     tutti_rewritten *mark = tutti__rewritten(node);
@@ -125,7 +137,7 @@ static tutti_status rewrite_node(tutti_spmd_rewrite *rewrite, tutti_node *node)
             continue;
         TUTTI_TRY(
             tutti__reshard(rewrite, (tutti_edge){node, (uint32_t)i}, mark->constraints[i], &edge));
-        tutti__spmd_made(mark, i, mark->constraints[i], edge);
+        make_first(&mark->outputs[i], mark->constraints[i]);
     }
     return TUTTI_OK;
 }

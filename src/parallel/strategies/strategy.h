@@ -50,6 +50,11 @@ tutti_strategy *tutti__strategy_new(const char *name, const tutti_strategy_optio
 tutti_status tutti__strategy_take_shards(tutti_strategy *s);
 /* How a job with a batch of so many rows is spread. */
 tutti_spmd tutti__strategy_spmd(const tutti_strategy *strategy, int64_t batch);
+/* Whether layout rules and constraints can cut more than the batch. */
+static inline bool tutti__strategy_has_mesh(const tutti_strategy *strategy)
+{
+    return strategy->options.mesh != NULL;
+}
 /* The same where processes have as many rows as they agreed on last. */
 tutti_spmd tutti__strategy_spmd_own(const tutti_strategy *strategy, const int64_t *counts,
                                     int64_t batch);
