@@ -10,14 +10,15 @@
 #include "comm/cost/description.h"
 
 static const char usage[] =
-    "usage: tutti plan NAME|MODEL.json --ranks N [--hosts N] [--alpha S] [--beta S] [--flops F]\n"
+    "usage: tutti plan NAME|MODEL.json --ranks N [--hosts N] [--ps N] [--alpha S] [--beta S] [--flops F]\n"
     "       tutti plan collectives --ranks N --alpha S --beta S|--links FILE [OPTIONS]\n"
     "       tutti plan schedule --stages N --micro N [--schedule NAME] [OPTIONS]\n\n"
     "Of a training, by the names of tutti train: memory, traffic, step time and efficiency of every\n"
     "strategy on that cluster, and which one to take. --batch N and other flags as tutti train has\n"
     "them; settings of the strategy (--set wire=bf16) count. A rank's program is compiled as it would be\n"
     "there, and timed here; --flops F scales its time to ranks of so many operations a second (1e12),\n"
-    "by default as here. --json prints one object a strategy.\n\n"
+    "by default as here. Parameter servers stand beside the ranks: one, and --ps N of them (a quarter\n"
+    "of the ranks, at least 2). --json prints one object a strategy.\n\n"
     "Of collectives: prints the predicted time of every algorithm by message size, and where the best one changes.\n\n"
     "  --ranks N        ranks in all\n"
     "  --alpha S        seconds for a message of no bytes (20us and 0.02ms are understood)\n"
@@ -220,10 +221,11 @@ static int plan_model(int argc, char **argv)
     static char settings[8][96], set[] = "--set", quiet[] = "--quiet";
     char *list[64] = {argv[0], argv[1]};
     int count = 2, used = 0;
-    int64_t ranks = 0, hosts = 0;
+    int64_t ranks = 0, hosts = 0, servers = 0;
     double flops = 0;
     tutti_network n = {0};
     if (!option_ranks(&argc, argv, 1, &ranks, &hosts) ||
+        !tutti__option_int(&argc, argv, "--ps", 1, 1 << 20, &servers) ||
         !option_number(&argc, argv, "--flops", 0, 1e30, &flops) || !read_links(&argc, argv, &n) ||
         !option_seconds(&argc, argv, "--alpha", &n.alpha[TUTTI_LINK_BETWEEN]) ||
         !option_per_byte(&argc, argv, "--beta", &n.beta[TUTTI_LINK_BETWEEN]) ||
@@ -236,6 +238,8 @@ static int plan_model(int argc, char **argv)
     snprintf(settings[used++], sizeof settings[0], "plan-ranks=%lld", (long long)ranks);
     if (hosts > 0)
         snprintf(settings[used++], sizeof settings[0], "plan-hosts=%lld", (long long)hosts);
+    if (servers > 0)
+        snprintf(settings[used++], sizeof settings[0], "plan-ps=%lld", (long long)servers);
     if (flops > 0)
         snprintf(settings[used++], sizeof settings[0], "plan-flops=%.9g", flops);
     if (n.alpha[TUTTI_LINK_BETWEEN] > 0)

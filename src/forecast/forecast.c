@@ -253,3 +253,15 @@ tutti_status tutti__forecast_text(const char *name, tutti_strategy *strategy,
     *ret_text = text.data;
     return TUTTI_OK;
 }
+
+void tutti__forecast_servers(double bytes, int workers, int servers, double alpha, double beta,
+                             tutti_forecast *f)
+{
+    double share = (double)workers / servers; /* copies that a server's link carries */
+    f->servers = servers;
+    f->pull = f->push = alpha + bytes * beta;
+    f->waiting = share > 1 ? 2 * (share - 1) * bytes * beta : 0;
+    f->exposed = f->communication = f->pull + f->push + f->waiting;
+    f->step = f->compute + f->exposed + f->input;
+    f->sent = bytes;
+}

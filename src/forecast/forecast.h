@@ -39,7 +39,18 @@ typedef struct tutti_forecast {
     double step;          /* compute + exposed */
     double efficiency;    /* compute / step, of those replicas that have rows */
     double flops;         /* of a replica and step */
+    /* Of parameter servers, whose step is compute + pull + push + waiting (+ input). */
+    int servers;                       /* 0: another strategy */
+    double pull, push, waiting, input; /* seconds; waiting: behind other workers */
 } tutti_forecast;
+
+/* What parameter servers make of a worker's step of `compute` seconds with `bytes` of variables, as
+ * many of gradients: each message takes alpha and beta a byte, a worker sends and gets one copy a
+ * step, a server's link carries its share of all workers' copies. With N - 1 workers and one server
+ * 2 alpha + 2 (N - 1) M beta, with S servers the bytes' part is divided by S, until a worker's own
+ * link is the limit. */
+void tutti__forecast_servers(double bytes, int workers, int servers, double alpha, double beta,
+                             tutti_forecast *forecast);
 
 /* ---- course.c ---- */
 /* A device's step. */

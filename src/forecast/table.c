@@ -63,7 +63,7 @@ tutti_status tutti__forecast_rehearse(const tutti_forecast_step *a, tutti_strate
 /* ---- a cluster that is not there ---- */
 
 typedef struct cluster {
-    int ranks, hosts;
+    int ranks, hosts, servers;
     double flops; /* of a rank; 0: as here */
     tutti_comm_cost cost;
 } cluster;
@@ -74,6 +74,8 @@ static cluster read_cluster(tutti_job *job)
                  .flops = tutti_flag_number(job, "plan-flops", 0)};
     c.hosts = (int)tutti_flag_int(job, "plan-hosts", c.ranks);
     c.hosts = c.hosts < 1 ? 1 : c.hosts;
+    c.servers = (int)tutti_flag_int(job, "plan-ps", c.ranks < 8 ? 2 : c.ranks / 4);
+    c.servers = c.servers < 1 ? 1 : c.servers;
     c.cost = (tutti_comm_cost){.hosts = c.hosts, .phase = 0.5e-6};
     double alpha = tutti_flag_number(job, "plan-alpha", 20e-6);
     double beta = tutti_flag_number(job, "plan-beta", 1e-10);
@@ -150,20 +152,37 @@ static void add_row(tutti_text *text, const row *r, bool best)
 {
     char a[32], b[32], c[32], d[32], e[32];
     const tutti_forecast *f = &r->f;
+    char name[64];
+    snprintf(name, sizeof name, f->servers > 0 ? "%s:%d" : "%s", f->strategy, f->servers);
     if (r->problem[0]) {
-        tutti__text_add(text, "%-22s %8d  cannot be: %s\n", f->strategy, f->replicas, r->problem);
+        tutti__text_add(text, "%-22s %8d  cannot be: %s\n", name, f->replicas, r->problem);
         return;
     }
-    tutti__text_add(text, "%-22s %8d %12s %12s %12s %12s %12s %9.0f %%%s\n", f->strategy,
-                    f->replicas, tutti__bytes_text(f->total, a), tutti__bytes_text(f->sent, b),
+    tutti__text_add(text, "%-22s %8d %12s %12s %12s %12s %12s %9.0f %%%s\n", name, f->replicas,
+                    tutti__bytes_text(f->total, a), tutti__bytes_text(f->sent, b),
                     tutti__seconds_text(f->compute, c), tutti__seconds_text(f->exposed, d),
                     tutti__seconds_text(f->step, e), 100 * f->efficiency,
                     best ? "  <- recommended" : "");
 }
 
+static void add_split(tutti_text *text, const row *r)
+{
+    char a[32], b[32], c[32], d[32];
+    const tutti_forecast *f = &r->f;
+    if (r->problem[0])
+        return;
+    tutti__text_add(text,
+                    "%d server%s beside the ranks: compute %s, pull %s, push %s, waiting %s behind "
+                    "other workers\n",
+                    f->servers, f->servers == 1 ? "" : "s", tutti__seconds_text(f->compute, a),
+                    tutti__seconds_text(f->pull, b), tutti__seconds_text(f->push, c),
+                    tutti__seconds_text(f->waiting, d));
+}
+
 static const char *const names[] = {"one_device", "mirrored", "multi_worker_mirrored",
                                     "central_storage"};
 enum { ONE_DEVICE, MIRRORED, MULTI_WORKER, CENTRAL, STRATEGIES, PASSES = 3 };
+enum { ONE_SERVER = STRATEGIES, SEVERAL_SERVERS, ROWS };
 
 /* In turns, several times, and each one's least step counts: whoever disturbs the machine meanwhile
  * disturbs all alike. What one device cannot do, nobody can. */
@@ -190,6 +209,28 @@ static tutti_status forecast_table_fill(const tutti_forecast_step *a, const clus
     return TUTTI_OK;
 }
 
+/* Gradients of a step; deterministic sums have no buckets. */
+static double gradient_bytes(const tutti_forecast *f)
+{
+    return f->gradients > 0 ? f->gradients : f->summed;
+}
+
+/* Servers beside the ranks, on hosts of their own: what a worker computes is what it computes
+ * beside other workers, but slots and updates are the servers'. */
+static void fill_servers(const cluster *c, int servers, const row *workers, row *ret)
+{
+    int between = TUTTI_LINK_BETWEEN;
+    *ret = *workers;
+    ret->f.strategy = "parameter_server";
+    ret->f.servers = servers;
+    if (ret->problem[0])
+        return;
+    ret->f.total -= workers->f.slots;
+    tutti__forecast_servers(gradient_bytes(&workers->f), c->ranks, servers,
+                            c->cost.link[between].alpha,
+                            c->cost.link[between].beta[TUTTI_COMM_AT_MIB], &ret->f);
+}
+
 static int best_of(const row rows[STRATEGIES])
 {
     int best = ONE_DEVICE;
@@ -206,7 +247,7 @@ typedef struct table {
     int64_t batch; /* 0: not known */
     cluster cluster;
     double speed; /* FLOP a second of a rank */
-    row rows[STRATEGIES];
+    row rows[ROWS];
     int best;
 } table;
 
@@ -222,7 +263,9 @@ static tutti_status fill_table(table *t)
     TUTTI_TRY(tutti__check_seconds("plan-beta", true, cost->link[TUTTI_LINK_BETWEEN].beta[0]));
     TUTTI_TRY(
         forecast_table_fill(t->asked, c, c->flops > 0 && here > 0 ? here / c->flops : 1, t->rows));
-    for (int i = 0; i < STRATEGIES; i++) {
+    fill_servers(c, 1, &t->rows[MULTI_WORKER], &t->rows[ONE_SERVER]);
+    fill_servers(c, c->servers, &t->rows[MULTI_WORKER], &t->rows[SEVERAL_SERVERS]);
+    for (int i = 0; i < ROWS; i++) {
         tutti_forecast *f = &t->rows[i].f;
         f->efficiency = /* against one */
             f->step > 0 ? t->rows[ONE_DEVICE].f.step / f->replicas / f->step : 0;
@@ -236,8 +279,7 @@ static void add_table(const table *t, tutti_text *text)
     const cluster *c = &t->cluster;
     const tutti_forecast *distributed = &t->rows[MULTI_WORKER].f;
     char gradients[32];
-    /* Deterministic sums have no buckets. */
-    double summed = distributed->gradients > 0 ? distributed->gradients : distributed->summed;
+    double summed = gradient_bytes(distributed);
     tutti__text_add(text, "%s", t->asked->name);
     if (t->batch > 0)
         tutti__text_add(text, ", batch %lld", (long long)t->batch);
@@ -247,8 +289,10 @@ static void add_table(const table *t, tutti_text *text)
         tutti__text_add(text, ", %s of gradients", tutti__bytes_text(summed, gradients));
     tutti__text_add(text, "\n%-22s %8s %12s %12s %12s %12s %12s %11s\n", "strategy", "replicas",
                     "memory", "sent a step", "compute", "exposed", "step", "efficiency");
-    for (int i = 0; i < STRATEGIES; i++)
+    for (int i = 0; i < ROWS; i++)
         add_row(text, &t->rows[i], i == t->best);
+    for (int i = ONE_SERVER; i < ROWS; i++)
+        add_split(text, &t->rows[i]);
     add_uncounted(t->asked->job, text);
 }
 
@@ -276,6 +320,11 @@ static void put_forecast(tutti_json_writer *w, const tutti_forecast *f, bool bes
     put_int(w, "sent_bytes", (int64_t)f->sent);
     put_number(w, "compute_us", round(f->compute * 1e8) / 100);
     put_number(w, "exposed_us", round(f->exposed * 1e8) / 100);
+    if (f->servers > 0) {
+        put_number(w, "pull_us", round(f->pull * 1e8) / 100);
+        put_number(w, "push_us", round(f->push * 1e8) / 100);
+        put_number(w, "waiting_us", round(f->waiting * 1e8) / 100);
+    }
     put_number(w, "step_us", round(f->step * 1e8) / 100);
     put_number(w, "efficiency", round(f->efficiency * 1e4) / 1e4);
     tutti__json_key(w, "recommended");
@@ -285,7 +334,7 @@ static void put_forecast(tutti_json_writer *w, const tutti_forecast *f, bool bes
 /* With --json: one object a strategy. */
 static tutti_status add_lines(const table *t, tutti_text *text)
 {
-    for (int i = 0; i < STRATEGIES; i++) {
+    for (int i = 0; i < ROWS; i++) {
         const row *r = &t->rows[i];
         tutti_json_writer w = {.text = text};
         tutti__json_begin(&w, '{');
@@ -295,6 +344,8 @@ static tutti_status add_lines(const table *t, tutti_text *text)
         put_int(&w, "ranks", t->cluster.ranks);
         put_int(&w, "hosts", t->cluster.hosts);
         put_text(&w, "strategy", r->f.strategy);
+        if (r->f.servers > 0)
+            put_int(&w, "servers", r->f.servers);
         put_int(&w, "replicas", r->f.replicas);
         if (r->problem[0])
             put_text(&w, "problem", r->problem);

@@ -63,7 +63,7 @@ static line workers(const char *setting)
         lines++;
         tutti__arena_free(&arena);
     }
-    CHECK_INT(lines, 4);
+    CHECK_INT(lines, 6);
     free(text);
     return found;
 }
@@ -89,5 +89,38 @@ TUTTI_TEST(a_plan_says_what_it_does_not_count)
     free(text);
     text = plan(1, "engine=tcp", false);
     CHECK(strstr(text, "of gradients") == NULL); /* nobody sums anything: one row is not shared */
+    free(text);
+}
+
+static void check_servers(const tutti_json *row)
+{
+    double alpha = 1e-3, beta = 1e-6; /* of the plan */
+    double bytes = 4.0 * (WIDTH * WIDTH + WIDTH + WIDTH * CLASSES + CLASSES);
+    int64_t servers = tutti__json_int(tutti__json_get(row, "servers"), 0);
+    double exposed = 2 * alpha + 2 * (4.0 / (double)servers) * bytes * beta;
+    CHECK_NEAR(tutti__json_real(tutti__json_get(row, "exposed_us"), 0) / (exposed * 1e6), 1, 0.02);
+    CHECK_NEAR(tutti__json_real(tutti__json_get(row, "pull_us"), 0) +
+                   tutti__json_real(tutti__json_get(row, "push_us"), 0) +
+                   tutti__json_real(tutti__json_get(row, "waiting_us"), 0),
+               tutti__json_real(tutti__json_get(row, "exposed_us"), 0), 0.05);
+}
+
+TUTTI_TEST(a_plan_has_rows_of_parameter_servers)
+{
+    char *text = plan(BATCH, "plan-beta=1e-6", true);
+    int found = 0;
+    for (char *at = text, *end; *at; at = end + 1) {
+        tutti_arena arena = {0};
+        const tutti_json *root;
+        end = strchr(at, '\n');
+        CHECK_OK(tutti__json_parse("plan", at, (size_t)(end - at), NULL, &arena, &root));
+        if (strcmp(tutti__json_text(tutti__json_get(root, "strategy"), ""), "parameter_server") ==
+            0) {
+            CHECK_INT(tutti__json_int(tutti__json_get(root, "servers"), 0), ++found);
+            check_servers(root);
+        }
+        tutti__arena_free(&arena);
+    }
+    CHECK_INT(found, 2);
     free(text);
 }
