@@ -107,13 +107,14 @@ TUTTI_API void tutti_remat_pop(tutti_graph *graph);
 #define TUTTI_WITH_COLOCATION(graph, with)                                                         \
     TUTTI_SCOPE_(tutti_colocate_push(graph, with), tutti_colocate_pop(graph))
 
-/* A device name, parsed: "/job:ps/replica:0/task:1/device:GPU:0", "/cpu:0", "far:1". Fields that
- * are not given are "" or -1. */
+/* A device name, parsed: "/job:ps/replica:0/task:1/device:GPU:0", "/cpu:0", "far:1", "gpu:0/1".
+ * Fields that are not given are "" or -1. */
 typedef struct tutti_device_name {
     char job[64];
     int replica, task;
     char kind[32]; /* lower case: "cpu", "gpu", "far" */
     int index;
+    int part; /* of "gpu:0/1" 1: a logical device, one of several that share the hardware */
 } tutti_device_name;
 TUTTI_API tutti_status tutti_device_parse(const char *text, tutti_device_name *ret);
 /* Fields of `inner` win; those it leaves out come from `outer`. */
@@ -122,6 +123,10 @@ TUTTI_API tutti_device_name tutti_device_merge(const tutti_device_name *outer,
 #define TUTTI_DEVICE_TEXT 192
 TUTTI_API const char *tutti_device_text(const tutti_device_name *name,
                                         char ret_text[TUTTI_DEVICE_TEXT]);
+/* The device of a process without job, replica and task: "cpu:0", "gpu:0/1". What is left out is
+ * the first one; the kind, a cpu. */
+TUTTI_API const char *tutti_device_local(const tutti_device_name *name,
+                                         char ret_text[TUTTI_DEVICE_TEXT]);
 
 /* Attributes of a node, by name, each with its kind. Ints, floats and the like are copied. */
 typedef enum tutti_attr_kind {

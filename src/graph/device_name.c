@@ -1,5 +1,5 @@
 /* device_name.c: TensorFlow-style device names: /job:ps/replica:0/task:1/device:GPU:0, /cpu:0,
- * far:1. */
+ * far:1; and logical devices, gpu:0/1. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,8 +76,8 @@ static bool part(const char *text, size_t size, tutti_device_name *name)
         return name->replica < 0 && colon && number(colon + 1, rest, &name->replica);
     if (key == 4 && strncmp(text, "task", 4) == 0)
         return name->task < 0 && colon && number(colon + 1, rest, &name->task);
-    if (name->kind[0])
-        return false;
+    if (name->kind[0]) /* behind "gpu:0/" */
+        return name->index >= 0 && name->part < 0 && number(text, size, &name->part);
     if (key == 6 && strncmp(text, "device", 6) == 0)
         return colon && device_part(colon + 1, rest, name);
     return device_part(text, size, name);
@@ -85,7 +85,7 @@ static bool part(const char *text, size_t size, tutti_device_name *name)
 
 tutti_status tutti_device_parse(const char *text, tutti_device_name *ret)
 {
-    tutti_device_name name = {.replica = -1, .task = -1, .index = -1};
+    tutti_device_name name = {.replica = -1, .task = -1, .index = -1, .part = -1};
     if (!text || !ret)
         return tutti_fail(TUTTI_INVALID, text ? "tutti_device_parse: the place of the name is NULL"
                                               : "the device name is NULL");
@@ -95,7 +95,7 @@ tutti_status tutti_device_parse(const char *text, tutti_device_name *ret)
         if (!part(at, size, &name))
             return tutti_fail(TUTTI_INVALID,
                               "device '%s': cannot read '%.*s'; names look like "
-                              "/job:worker/replica:0/task:1/device:GPU:0, /cpu:0 or far:1",
+                              "/job:worker/replica:0/task:1/device:GPU:0, /cpu:0, far:1 or gpu:0/1",
                               text, (int)size, at);
         at += size;
         if (*at == '/' && !*++at)
@@ -117,8 +117,10 @@ tutti_device_name tutti_device_merge(const tutti_device_name *outer, const tutti
     if (!merged.kind[0]) {
         memcpy(merged.kind, outer->kind, sizeof merged.kind);
         merged.index = outer->index;
+        merged.part = outer->part;
     } else if (merged.index < 0 && strcmp(merged.kind, outer->kind) == 0) {
         merged.index = outer->index;
+        merged.part = outer->part;
     }
     return merged;
 }
@@ -138,6 +140,20 @@ const char *tutti_device_text(const tutti_device_name *name, char ret_text[TUTTI
         ADD("/%s", name->kind);
     if (name->kind[0] && name->index >= 0)
         ADD(":%d", name->index);
+    if (name->kind[0] && name->part >= 0)
+        ADD("/%d", name->part);
 #undef ADD
     return ret_text;
+}
+
+const char *tutti_device_local(const tutti_device_name *name, char ret_text[TUTTI_DEVICE_TEXT])
+{
+    tutti_device_name local = *name;
+    local.job[0] = 0;
+    local.replica = local.task = -1;
+    local.index = local.index < 0 ? 0 : local.index;
+    if (!local.kind[0])
+        memcpy(local.kind, "cpu", sizeof "cpu");
+    (void)tutti_device_text(&local, ret_text);
+    return memmove(ret_text, ret_text + 1, strlen(ret_text));
 }

@@ -44,6 +44,27 @@ TUTTI_TEST(device_names_have_one_text_form)
     CHECK_STR(normal("/cpu:*"), "/cpu");
     CHECK_STR(normal("/task:1/job:worker"), "/job:worker/task:1");
     CHECK_STR(normal(""), "");
+    CHECK_STR(normal("gpu:0/1"), "/gpu:0/1");
+    CHECK_STR(normal("/task:2/device:GPU:1/0"), "/task:2/gpu:1/0");
+}
+
+TUTTI_TEST(logical_devices_have_a_number_behind_their_device)
+{
+    tutti_device_name name, inner;
+    char text[TUTTI_DEVICE_TEXT];
+    CHECK_OK(tutti_device_parse("/task:1/gpu:2/3", &name));
+    CHECK_INT(name.index, 2);
+    CHECK_INT(name.part, 3);
+    CHECK_STR(tutti_device_local(&name, text), "gpu:2/3");
+    CHECK_OK(tutti_device_parse("/gpu", &inner));
+    CHECK_INT(inner.part, -1);
+    inner = tutti_device_merge(&name, &inner);
+    CHECK_STR(tutti_device_text(&inner, text), "/task:1/gpu:2/3");
+    CHECK_OK(tutti_device_parse("gpu:0", &inner));
+    inner = tutti_device_merge(&name, &inner);
+    CHECK_STR(tutti_device_local(&inner, text), "gpu:0");
+    CHECK_OK(tutti_device_parse("", &inner));
+    CHECK_STR(tutti_device_local(&inner, text), "cpu:0");
 }
 
 TUTTI_TEST(bad_device_names_are_refused)
@@ -77,6 +98,11 @@ TUTTI_TEST(bad_device_names_are_refused)
         "/:0",
         "cpu:0:1",
         "/cpu:1000000",
+        "gpu/1",
+        "gpu:0/",
+        "gpu:0/x",
+        "gpu:0/1/2",
+        "0/gpu:1",
         "/abcdefghijklmnopqrstuvwxyz0123456789:0",
         "/job:a23456789012345678901234567890123456789012345678901234567890123456789"};
     for (size_t i = 0; i < TUTTI_COUNT(bad); i++)

@@ -70,8 +70,8 @@ static tutti_status read_axes(const char *text, tutti_mesh *mesh)
 
 static bool same_device(const tutti_device_name *a, const tutti_device_name *b)
 {
-    return a->index == b->index && a->task == b->task && a->replica == b->replica &&
-           strcmp(a->kind, b->kind) == 0 && strcmp(a->job, b->job) == 0;
+    return a->index == b->index && a->part == b->part && a->task == b->task &&
+           a->replica == b->replica && strcmp(a->kind, b->kind) == 0 && strcmp(a->job, b->job) == 0;
 }
 
 static tutti_status read_device(const char *text, size_t size, tutti_mesh *mesh, int count)

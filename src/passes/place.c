@@ -24,10 +24,10 @@ static tutti_status wish(const tutti_node *node, const char *text, const char *f
         TUTTI_TRY(tutti_device_parse(fallback, &other));
         memcpy(name.kind, other.kind, sizeof name.kind);
         name.index = other.index;
+        name.part = other.part;
     }
-    char local[64], place[TUTTI_PLACE_TEXT];
-    snprintf(local, sizeof local, "%s:%d", name.kind, name.index < 0 ? 0 : name.index);
-    tutti_status status = tutti__device_open(local, ret);
+    char local[TUTTI_DEVICE_TEXT], place[TUTTI_PLACE_TEXT];
+    tutti_status status = tutti__device_open(tutti_device_local(&name, local), ret);
     if (status != TUTTI_OK)
         return tutti__error_prefix(status, "%s '%s'%s", node->op->name, node->name,
                                    tutti__node_place(node, place));

@@ -45,12 +45,16 @@ static tutti_status open_device(const tutti_device_name *parsed, const char *nam
                           strcmp(target->name, "cpu") == 0
                               ? "; TUTTI_CPU_DEVICES=n splits the cores into n"
                               : "");
+    if (parsed->part >= 0 && !target->parts)
+        return tutti_fail(TUTTI_NOT_FOUND,
+                          "device '%s' does not exist: logical devices are of kind gpu only", name);
     tutti_device *device = calloc(1, sizeof *device);
     if (!device)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for device '%s'", name);
     device->target = target;
     device->index = parsed->index;
-    snprintf(device->name, sizeof device->name, "%s", name);
+    device->part = parsed->part;
+    snprintf(device->name, sizeof device->name, "%.63s", name);
     tutti_status status = target->open(device);
     if (status == TUTTI_OK && (status = tutti__map_set(&devices, name, device)) != TUTTI_OK)
         target->close(device);
@@ -64,13 +68,9 @@ static tutti_status open_device(const tutti_device_name *parsed, const char *nam
 tutti_status tutti__device_open(const char *name, tutti_device **ret)
 {
     tutti_device_name parsed;
-    char local[64];
+    char local[TUTTI_DEVICE_TEXT];
     TUTTI_TRY(tutti_device_parse(name, &parsed));
-    if (!parsed.kind[0])
-        snprintf(parsed.kind, sizeof parsed.kind, "cpu");
-    if (parsed.index < 0)
-        parsed.index = 0;
-    snprintf(local, sizeof local, "%s:%d", parsed.kind, parsed.index);
+    TUTTI_TRY(tutti_device_parse(tutti_device_local(&parsed, local), &parsed));
     pthread_mutex_lock(&lock);
     tutti_device *device = tutti__map_get(&devices, local);
     tutti_status status = device ? TUTTI_OK : open_device(&parsed, local, &device);

@@ -17,8 +17,8 @@ typedef struct tutti_run tutti_run;
 /* An open device. */
 typedef struct tutti_device {
     const tutti_target *target;
-    int index;
-    char name[64]; /* "cpu:0" */
+    int index, part; /* part: of logical devices that share one; -1: it is none of those */
+    char name[64];   /* "cpu:0", "gpu:0/1" */
     const tutti_memory *memory;
     tutti_pool *pool; /* threads for its kernels, or NULL */
     void *self;       /* the target's own */
@@ -101,12 +101,15 @@ struct tutti_target {
     int streams;         /* how many instruction streams run beside each other */
     size_t alignment;    /* of values in an arena, bytes */
     bool shares;         /* its values may lie in memory that other processes reach */
+    bool parts;          /* one of its devices can be several logical ones: "gpu:0/1" */
     int (*count)(void);  /* devices that exist; -1: any number */
     tutti_status (*open)(tutti_device *device); /* index and name are set */
     void (*close)(tutti_device *device);
     /* (optional) Until all that was enqueued is done; the error of what failed since it was asked
      * last. NULL: nothing goes on when enqueue has returned. */
     tutti_status (*finish)(tutti_device *device);
+    /* (optional) The most bytes that it may take from now on; 0: as many as there are. */
+    void (*limit)(tutti_device *device, size_t bytes);
     bool (*supports)(const tutti_device *device, const tutti_node *node); /* (optional) NULL: all */
     /* (optional) The best of its kernels for a node, or NULL: when they are in no table here. */
     const struct tutti_kernel *(*pick)(const struct tutti_kernel_query *query);

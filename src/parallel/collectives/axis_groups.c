@@ -44,6 +44,7 @@ static tutti_status no_such_task(const tutti_device_name *device, int place, int
 static tutti_status find_devices(tutti_axis_groups *groups, const tutti_cluster *cluster)
 {
     const tutti_mesh *mesh = groups->mesh;
+    char local[TUTTI_DEVICE_TEXT];
     int size = groups->world ? tutti_comm_size(groups->world) : 1;
     for (int i = 0; i < mesh->device_count; i++) {
         const tutti_device_name *device = &mesh->devices[i];
@@ -60,8 +61,8 @@ static tutti_status find_devices(tutti_axis_groups *groups, const tutti_cluster 
         if (process < 0)
             return no_such_task(device, i, size);
         groups->devices[i].process = process;
-        snprintf(groups->devices[i].name, sizeof groups->devices[i].name, "%s:%d", device->kind,
-                 device->index);
+        snprintf(groups->devices[i].name, sizeof groups->devices[i].name, "%.63s",
+                 tutti_device_local(device, local));
     }
     return TUTTI_OK;
 }

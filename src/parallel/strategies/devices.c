@@ -57,7 +57,7 @@ static tutti_status add_device(tutti_strategy *s, const char *name, int64_t limi
 /* One entry of a list: a device, or all of a kind; "=64MiB" behind it limits its memory. */
 static tutti_status read_entry(tutti_strategy *s, char *text)
 {
-    char name[64], *equals = strchr(text, '=');
+    char name[64], local[TUTTI_DEVICE_TEXT], *equals = strchr(text, '=');
     int64_t limit = s->options.memory_limit;
     if (equals && !read_bytes(equals + 1, &limit))
         return tutti_fail(TUTTI_INVALID,
@@ -79,9 +79,7 @@ static tutti_status read_entry(tutti_strategy *s, char *text)
     }
     tutti_device_name parsed;
     TUTTI_TRY(tutti_device_parse(text, &parsed));
-    snprintf(name, sizeof name, "%s:%d", parsed.kind[0] ? parsed.kind : "cpu",
-             parsed.index < 0 ? 0 : parsed.index);
-    return add_device(s, name, limit);
+    return add_device(s, tutti_device_local(&parsed, local), limit);
 }
 
 /* A list that names cpu:1 splits the cores into two, unless that was said otherwise. A number of
@@ -127,6 +125,8 @@ tutti_status tutti__strategy_devices(tutti_strategy *s)
     for (int i = 0; i < s->local; i++) {
         tutti_device *device;
         TUTTI_TRY(tutti__device_open(s->devices[i], &device));
+        if (device->target->limit)
+            device->target->limit(device, (size_t)s->limits[i]);
     }
     if (s->local > 1 && !s->kind->several)
         return tutti_fail(TUTTI_INVALID, "strategy %s takes one device, not \"%s\"; use mirrored",
