@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/control/control.h"
 #include "program/program.h"
 
 static tutti_edge behind_views(tutti_edge edge)
@@ -101,18 +102,30 @@ bool tutti__keeps_order(const tutti_node *node, const tutti_node *before)
 
 /* Operators of users are trusted not to fail only where they update: there it costs a copy of the
  * variable, and they say TUTTI_OP_FALLIBLE. */
-bool tutti__op_may_fail(const tutti_op *op)
+static bool op_may_fail(const tutti_op *op)
 {
     uint32_t risky = TUTTI_OP_FALLIBLE | TUTTI_OP_BLOCKING | TUTTI_OP_CONTROL |
                      TUTTI_OP_COLLECTIVE | TUTTI_OP_DYNAMIC;
     return (op->flags & risky) || (!(op->flags & TUTTI_OP_UPDATES) && !tutti__op_is_built_in(op));
 }
 
+bool tutti__node_may_fail(const tutti_node *node)
+{
+    const tutti_graph *body =
+        tutti__is(node, "fused") ? tutti__attr_graph(node->attrs, node->attr_count, "body") : NULL;
+    if (!body)
+        return op_may_fail(node->op);
+    for (size_t n = 0; n < body->nodes.count; n++)
+        if (!body->nodes.data[n]->dead && tutti__node_may_fail(body->nodes.data[n]))
+            return true;
+    return false;
+}
+
 bool tutti__fails_after_update(const tutti_graph *graph, const bool *late)
 {
     for (size_t n = 0; n < graph->nodes.count; n++) {
         const tutti_node *node = graph->nodes.data[n];
-        if (!late[n] || !tutti__op_may_fail(node->op) || tutti__is(node, "send") ||
+        if (!late[n] || !tutti__node_may_fail(node) || tutti__is(node, "send") ||
             tutti__is(node, "recv"))
             continue;
         if (!(node->op->flags & TUTTI_OP_UPDATES) || !was_checked(graph, late, node))

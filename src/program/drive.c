@@ -81,7 +81,10 @@ static tutti_status before_commit(tutti_drive *d, tutti_tensor *const *inputs,
 {
     d->table->fence(d);
     TUTTI_TRY(bind_all(d, inputs));
-    TUTTI_TRY(put(d, 0, d->program->commit_at, false));
+    TUTTI_TRY(put(d, 0, d->program->checked_at, false));
+    if (d->program->fallible && d->table->checked)
+        TUTTI_TRY(d->table->checked(d));
+    TUTTI_TRY(put(d, d->program->checked_at, d->program->commit_at, false));
     if (d->program->fallible || d->program->dynamic_count > 0)
         TUTTI_TRY(d->table->settle(d));
     return d->run->cancelled ? TUTTI_OK : take_results(d, false, inputs, results);

@@ -35,7 +35,11 @@ typedef struct tutti_drive_table {
     tutti_status (*call_on_host)(tutti_drive *drive, size_t instruction);
     /* Runs a kernel of TUTTI_KERNEL_TENSORS, with `take` and `give` of the target's. */
     tutti_status (*pass)(tutti_drive *drive, size_t instruction);
-    /* Waits for all that was put on the streams for this run; how it went. */
+    /* (optional) What can fail before the commit stands on the streams: `settle` need not wait for
+     * what comes behind. */
+    tutti_status (*checked)(tutti_drive *drive);
+    /* Waits for what was put on the streams for this run, as far as it can fail or gives values of
+     * unknown size; how it went. */
     tutti_status (*settle)(tutti_drive *drive);
     /* A result that does not lie on the host, copied out of the memory of the run. */
     tutti_status (*take)(tutti_drive *drive, int result, tutti_tensor **ret);

@@ -205,6 +205,44 @@ static tutti_status choose(tutti_program *program, tutti_instruction *instructio
     return TUTTI_OK;
 }
 
+/* Whether the gradient `node` looks at the same places as `before` has: gather and gather_grad by
+ * the same indices, in as many rows. */
+static bool looks_again(const tutti_node *before, const tutti_node *node)
+{
+    size_t length = strlen(before->op->name);
+    if (strncmp(before->op->name, node->op->name, length) != 0 || node->op->name[length] != '_' ||
+        before->input_count < 1 || node->output_count < 1 ||
+        !tutti_type_equal(tutti__edge_type(before->inputs[0]), &node->types[0]))
+        return false;
+    int places = 0;
+    for (int i = 0; i < node->input_count; i++) {
+        bool shared = false;
+        if (tutti_dtype_is_float(tutti__edge_type(node->inputs[i])->dtype))
+            continue;
+        for (int k = 0; k < before->input_count; k++)
+            shared |= before->inputs[k].node == node->inputs[i].node &&
+                      before->inputs[k].index == node->inputs[i].index;
+        if (!shared)
+            return false;
+        places++;
+    }
+    return places > 0;
+}
+
+bool tutti__may_fail_on_stream(const tutti_program *program, size_t index)
+{
+    const tutti_instruction *instruction = &program->instructions[index];
+    if (index >= program->commit_at || instruction->host || instruction->run == tutti__copy_bytes ||
+        !tutti__node_may_fail(instruction->node))
+        return false;
+    for (size_t i = 0; i < index; i++) {
+        const tutti_node *before = program->instructions[i].node;
+        if (before && tutti__node_may_fail(before) && looks_again(before, instruction->node))
+            return false;
+    }
+    return true;
+}
+
 tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
 {
     TUTTI_TRY(tutti__isa_check_setting());
@@ -220,11 +258,10 @@ tutti_status tutti__program_kernels(tutti_program *program, bool deterministic)
     for (size_t i = 0; i < program->instruction_count; i++)
         if (program->instructions[i].run != tutti__copy_bytes)
             TUTTI_TRY(choose(program, &program->instructions[i], i, deterministic));
-    for (size_t i = 0; i < program->commit_at; i++) {
-        const tutti_instruction *instruction = &program->instructions[i];
-        program->fallible |= !instruction->host && instruction->run != tutti__copy_bytes &&
-                             tutti__op_may_fail(instruction->node->op);
-    }
+    for (size_t i = 0; i < program->commit_at; i++)
+        if (tutti__may_fail_on_stream(program, i))
+            program->checked_at = i + 1;
+    program->fallible = program->checked_at > 0;
     tutti__tune_save();
     return TUTTI_OK;
 }

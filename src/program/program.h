@@ -69,6 +69,7 @@ typedef struct tutti_program {
     tutti_graph *graph;
     const tutti_device *device;
     size_t value_count, instruction_count, commit_at;
+    size_t checked_at; /* from here to the commit nothing that streams run can fail */
     tutti_program_value *values;
     tutti_instruction *instructions;
     int constant_count, variable_count, queue_count, input_count, result_count, dynamic_count;
@@ -94,6 +95,8 @@ void tutti__program_destroy(tutti_program *program); /* NULL is fine */
  * as much work as reading all constants, so nothing on the way to a first answer asks for it. */
 uint64_t tutti__program_hash(const tutti_program *program);
 void tutti__program_print(const tutti_program *program, tutti_text *text);
+/* Behind tutti_executable_table.usage: what one run has in use; added to *usage. */
+void tutti__program_usage(const tutti_program *program, tutti_usage *usage);
 
 /* Parts of lowering, in the order they run. */
 tutti_status tutti__program_order(tutti_program *program, const tutti_partition *partition);
@@ -113,8 +116,12 @@ bool tutti__keeps_order(const tutti_node *node, const tutti_node *before);
  * copies until it has not. Transfers are left out: they fail with the device they wait for. */
 bool tutti__fails_after_update(const tutti_graph *graph, const bool *late);
 
-/* Whether a kernel of the operator may fail on bad values. */
-bool tutti__op_may_fail(const tutti_op *op);
+/* Whether a kernel of the node's operator may fail on bad values: of one that is fused, some
+ * operator of its body. */
+bool tutti__node_may_fail(const tutti_node *node);
+/* Whether an instruction before the commit may fail on a stream. One of a gradient cannot whose
+ * operator has passed before, with the same places in as many rows. */
+bool tutti__may_fail_on_stream(const tutti_program *program, size_t instruction);
 
 /* Whether instruction `a` has finished before `b` starts in every run. */
 bool tutti__happens_before(const tutti_program *program, int32_t a, int32_t b);

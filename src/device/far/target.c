@@ -36,6 +36,11 @@ static size_t far_memory(const tutti_executable *executable)
     return ((const tutti_far_executable *)executable)->layout.size;
 }
 
+static void far_usage(const tutti_executable *executable, tutti_usage *usage)
+{
+    tutti__program_usage(((const tutti_far_executable *)executable)->program, usage);
+}
+
 static void far_print(const tutti_executable *executable, tutti_text *text)
 {
     tutti__program_print(((const tutti_far_executable *)executable)->program, text);
@@ -44,6 +49,7 @@ static void far_print(const tutti_executable *executable, tutti_text *text)
 static const tutti_executable_table far_table = {.enqueue = tutti__far_enqueue,
                                                  .destroy = far_destroy,
                                                  .memory = far_memory,
+                                                 .usage = far_usage,
                                                  .print = far_print};
 
 tutti_program *tutti__far_program(tutti_executable *executable)
