@@ -11,7 +11,7 @@ echo '#define TUTTI_MODULE_FOLDER ""' > "$folder/base/folders.h"
 python3 tools/embed.py --output "$folder/cuda_texts.c" src/device/cuda/kernels/*.cu src/device/cuda/kernels/*.cuh
 sources=$(find src/base src/device/cuda -name '*.c' | sort |
     grep -v -e '_test\.c$' -e declarations_check -e base/test_ -e cuda/module -e cuda/host -e cuda/front \
-        -e cuda/operators/ -e lab/operators -e lab/fused -e lab/emulated)
+        -e cuda/operators/ -e lab/operators -e lab/fused -e lab/emulated/)
 python3 tools/tables.py --output "$folder/cuda_tables.c" --depfile "$folder/tables.d" \
     --headers src/device/cuda --sources $(ls src/device/cuda/kernels/*.c)
 mkdir -p "$folder/objects"

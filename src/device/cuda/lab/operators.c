@@ -12,9 +12,6 @@
 #include "device/cuda/blas/product.h"
 #include "device/cuda/driver/load.h"
 #include "device/cuda/lab/fused.h"
-#ifdef TUTTI_CUDA_EMULATED
-#include "device/cuda/lab/emulated.h"
-#endif
 #include "device/cuda/operators/dnn.h"
 #include "device/cuda/operators/operator.h"
 #include "ops/sample.h"
@@ -187,6 +184,7 @@ static tutti_status run_kernel(bench *b, one *o)
     tutti_status status = TUTTI_OK;
     for (int turn = 0; turn < 2 && status == TUTTI_OK; turn++)
         status = run_once(b, o, &call, turn);
+    b->call.call = NULL;
     if (o->kernel->discard)
         o->kernel->discard(plan);
     return status;
@@ -336,6 +334,7 @@ static tutti_status check_together(bench *b, const char *op, int count)
     b->call.call = &calls[0];
     TUTTI_TRY(lay_out(b, &o, &calls[0]));
     tutti_status status = run_together(b, &o, count, calls, together, inputs);
+    b->call.call = NULL;
     printf("%-28s %4d variables at once\n", op, count);
     free(calls);
     free(together);
@@ -351,27 +350,17 @@ static bool wanted(const char *name, int argc, char **argv)
     return any;
 }
 
-#ifdef TUTTI_CUDA_EMULATED
-static tutti_status open_bench(bench *b)
-{
-    static tutti_cuda_device device;
-    const char *folder = getenv("TUTTI_CUDA_EMULATED");
-    TUTTI_TRY(lab_emulated_device(folder ? folder : ".", &device));
-    b->call.on.device = &device;
-    return TUTTI_CU(&device, cuMemAlloc(&b->slab, SLAB));
-}
-#else
 static tutti_status open_bench(bench *b)
 {
     tutti_cuda_stream *on = &b->call.on;
     TUTTI_TRY(tutti__cuda_device_open(0, &on->device));
     TUTTI_TRY(TUTTI_CU(on->device, cuStreamCreate(&on->stream, TUTTI_CU_NON_BLOCKING)));
-    TUTTI_TRY(tutti__cuda_products_open(on->device, &b->call.products));
+    if (tutti__cuda_products_open(on->device, &b->call.products) != TUTTI_OK)
+        printf("without cuBLASLt: %s\n", tutti_error_message());
     if (tutti__cuda_dnn_open(on->device, &b->call.dnn) != TUTTI_OK)
         printf("without cuDNN: %s\n", tutti_error_message());
     return TUTTI_CU(on->device, cuMemAlloc(&b->slab, SLAB));
 }
-#endif
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,5 @@
 /* operators_test.c: which operators have a kernel, and that the text of every element-wise one
- * compiles. What kernels compute is shown by lab/operators.c: on a GPU, and without one by
- * cuda_operators_emulated. */
+ * compiles. What kernels compute is shown by lab/operators.c, on a GPU or an emulated one. */
 #include <stdlib.h>
 #include <string.h>
 

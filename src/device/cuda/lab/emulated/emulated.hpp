@@ -125,6 +125,13 @@ template <class... A> void call(void (*f)(A...), void **p)
 {
     call(f, p, std::index_sequence_for<A...>());
 }
+// How many bytes each argument takes.
+template <class... A> int sizes(void (*)(A...), unsigned *ret)
+{
+    const unsigned all[] = {(unsigned)sizeof(A)..., 0};
+    std::copy(all, all + sizeof...(A), ret);
+    return (int)sizeof...(A);
+}
 // The value of lane `from` of the caller's warp.
 template <class T> T exchange(T x, int from)
 {
