@@ -2,19 +2,33 @@
 #include "device/cuda/gpu.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "device/cuda/blas/product.h"
 #include "device/cuda/driver/load.h"
 #include "device/cuda/operators/dnn.h"
 #include "device/cuda/operators/operator.h"
+#include "device/cuda/staging.h"
 
 struct tutti_cuda_gpu {
     tutti_cuda_stream on;
     tutti_cuda_products *products; /* NULL: cuBLASLt is not installed */
     const tutti_cuda_dnn *dnn;     /* NULL: cuDNN is not */
-    pthread_mutex_t lock;          /* of launches: libraries' handles serve one thread at a time */
+    tutti_cuda_staging *staging;
+    tutti_cu_stream recorder; /* on which a recording is made, beside what runs */
+    pthread_mutex_t lock,
+        recording;              /* of launches: libraries' handles serve one thread at a time */
+    _Atomic size_t used, limit; /* bytes; limit 0: none */
 };
+
+/* On which the calling thread records, or NULL. */
+static _Thread_local const tutti_cuda_gpu *records;
+
+static tutti_cuda_stream stream_of(const tutti_cuda_gpu *gpu)
+{
+    return records == gpu ? (tutti_cuda_stream){gpu->on.device, gpu->recorder} : gpu->on;
+}
 
 #define GPU(gpu_, call_) TUTTI_CU((gpu_)->on.device, call_)
 
@@ -51,11 +65,36 @@ static void gpu_close(tutti_cuda_gpu *gpu)
 {
     tutti__cuda_dnn_close(gpu->dnn);
     tutti__cuda_products_close(gpu->products);
+    tutti__cuda_staging_close(gpu->staging);
+    if (gpu->recorder)
+        (void)gpu->on.device->cu->cuStreamDestroy(gpu->recorder);
     if (gpu->on.stream)
         (void)gpu->on.device->cu->cuStreamDestroy(gpu->on.stream);
     tutti__cuda_device_close(gpu->on.device);
+    pthread_mutex_destroy(&gpu->recording);
     pthread_mutex_destroy(&gpu->lock);
     free(gpu);
+}
+
+/* Memory that is let go stays in the pool. */
+static tutti_status keep_pool(const tutti_cuda_gpu *gpu)
+{
+    tutti_cu_pool pool;
+    uint64_t all = UINT64_MAX;
+    TUTTI_TRY(GPU(gpu, cuDeviceGetDefaultMemPool(&pool, gpu->on.device->id)));
+    return GPU(gpu, cuMemPoolSetAttribute(pool, TUTTI_CU_POOL_KEEPS, &all));
+}
+
+/* What is not installed is done without. */
+static void open_libraries(tutti_cuda_gpu *gpu)
+{
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    if (tutti__cuda_products_open(gpu->on.device, &gpu->products) != TUTTI_OK)
+        gpu->products = NULL;
+    if (tutti__cuda_dnn_open(gpu->on.device, &gpu->dnn) != TUTTI_OK)
+        gpu->dnn = NULL;
+    tutti__error_restore(&before);
 }
 
 static tutti_status gpu_open(int index, tutti_cuda_gpu **ret)
@@ -64,13 +103,18 @@ static tutti_status gpu_open(int index, tutti_cuda_gpu **ret)
     if (!gpu)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a device");
     pthread_mutex_init(&gpu->lock, NULL);
+    pthread_mutex_init(&gpu->recording, NULL);
     tutti_status status = tutti__cuda_device_open(index, &gpu->on.device);
     if (status == TUTTI_OK)
         status = GPU(gpu, cuStreamCreate(&gpu->on.stream, TUTTI_CU_NON_BLOCKING));
     if (status == TUTTI_OK)
-        status = tutti__cuda_products_open(gpu->on.device, &gpu->products);
-    if (status == TUTTI_OK && tutti__cuda_dnn_open(gpu->on.device, &gpu->dnn) != TUTTI_OK)
-        gpu->dnn = NULL;
+        status = GPU(gpu, cuStreamCreate(&gpu->recorder, TUTTI_CU_NON_BLOCKING));
+    if (status == TUTTI_OK)
+        status = keep_pool(gpu);
+    if (status == TUTTI_OK)
+        status = tutti__cuda_staging_open(gpu->on, &gpu->staging);
+    if (status == TUTTI_OK)
+        open_libraries(gpu);
     if (status == TUTTI_OK)
         *ret = gpu;
     else
@@ -78,19 +122,58 @@ static tutti_status gpu_open(int index, tutti_cuda_gpu **ret)
     return status;
 }
 
+static tutti_status within_limit(tutti_cuda_gpu *gpu, size_t size)
+{
+    size_t limit = atomic_load(&gpu->limit), used = atomic_load(&gpu->used);
+    if (limit == 0 || used + size + tutti__cuda_staging_bytes(gpu->staging) <= limit)
+        return TUTTI_OK;
+    tutti__cuda_staging_shrink(gpu->staging);
+    if (used + size <= limit)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_NO_MEMORY, "%.1f MiB more than the %.1f MiB in use are over its limit",
+                      (double)size / (1 << 20), (double)used / (1 << 20));
+}
+
+/* What is let go in the order of streams is there when they are done. */
+static tutti_status from_pool(tutti_cuda_gpu *gpu, size_t size, tutti_cu_pointer *ret)
+{
+    tutti_cu_pool pool;
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    tutti_status status = GPU(gpu, cuMemAllocAsync(ret, size, gpu->on.stream));
+    if (status != TUTTI_NO_MEMORY)
+        return status;
+    tutti__error_restore(&before);
+    tutti__cuda_staging_shrink(gpu->staging);
+    TUTTI_TRY(GPU(gpu, cuStreamSynchronize(gpu->on.stream)));
+    TUTTI_TRY(GPU(gpu, cuDeviceGetDefaultMemPool(&pool, gpu->on.device->id)));
+    TUTTI_TRY(GPU(gpu, cuMemPoolTrimTo(pool, 0)));
+    return GPU(gpu, cuMemAllocAsync(ret, size, gpu->on.stream));
+}
+
 static tutti_status gpu_allocate(tutti_cuda_gpu *gpu, size_t size, void **ret)
 {
     tutti_cu_pointer at;
     TUTTI_TRY(enter(gpu));
-    TUTTI_TRY(GPU(gpu, cuMemAllocAsync(&at, size ? size : 1, gpu->on.stream)));
+    TUTTI_TRY(within_limit(gpu, size));
+    TUTTI_TRY(from_pool(gpu, size ? size : 1, &at));
+    atomic_fetch_add(&gpu->used, size);
     *ret = (void *)(uintptr_t)at;
     return TUTTI_OK;
 }
 
-static void gpu_release(tutti_cuda_gpu *gpu, void *data)
+static void gpu_release(tutti_cuda_gpu *gpu, void *data, size_t size)
 {
     if (enter(gpu) == TUTTI_OK)
         (void)gpu->on.device->cu->cuMemFreeAsync(address(data), gpu->on.stream);
+    atomic_fetch_sub(&gpu->used, size);
+}
+
+static void gpu_limit(tutti_cuda_gpu *gpu, size_t bytes)
+{
+    enum { SHARE = 8 }; /* of the limit, for what waits to be taken in */
+    atomic_store(&gpu->limit, bytes);
+    tutti__cuda_staging_limit(gpu->staging, bytes ? bytes / SHARE : SIZE_MAX);
 }
 
 static tutti_status gpu_copy_in(tutti_cuda_gpu *gpu, void *to, const void *host, size_t size)
@@ -98,7 +181,7 @@ static tutti_status gpu_copy_in(tutti_cuda_gpu *gpu, void *to, const void *host,
     if (size == 0)
         return TUTTI_OK;
     TUTTI_TRY(enter(gpu));
-    return GPU(gpu, cuMemcpyHtoDAsync(address(to), host, size, gpu->on.stream));
+    return tutti__cuda_stage_in(gpu->staging, address(to), host, size);
 }
 
 static tutti_status gpu_finish(tutti_cuda_gpu *gpu)
@@ -110,9 +193,8 @@ static tutti_status gpu_finish(tutti_cuda_gpu *gpu)
 static tutti_status gpu_copy_out(tutti_cuda_gpu *gpu, void *host, const void *from, size_t size)
 {
     TUTTI_TRY(enter(gpu));
-    if (size > 0)
-        TUTTI_TRY(GPU(gpu, cuMemcpyDtoHAsync(host, address(from), size, gpu->on.stream)));
-    return gpu_finish(gpu);
+    return size > 0 ? tutti__cuda_stage_out(gpu->staging, host, address(from), size)
+                    : gpu_finish(gpu);
 }
 
 static tutti_status gpu_copy_within(tutti_cuda_gpu *gpu, void *to, const void *from, size_t size)
@@ -120,13 +202,32 @@ static tutti_status gpu_copy_within(tutti_cuda_gpu *gpu, void *to, const void *f
     if (size == 0)
         return TUTTI_OK;
     TUTTI_TRY(enter(gpu));
-    return GPU(gpu, cuMemcpyDtoDAsync(address(to), address(from), size, gpu->on.stream));
+    return GPU(gpu, cuMemcpyDtoDAsync(address(to), address(from), size, stream_of(gpu).stream));
+}
+
+static tutti_status gpu_host_allocate(tutti_cuda_gpu *gpu, size_t size, void **ret)
+{
+    TUTTI_TRY(enter(gpu));
+    return GPU(gpu, cuMemHostAlloc(ret, size ? size : 1, 0));
+}
+
+static void gpu_host_release(tutti_cuda_gpu *gpu, void *data)
+{
+    if (data && enter(gpu) == TUTTI_OK)
+        (void)gpu->on.device->cu->cuMemFreeHost(data);
+}
+
+static tutti_status gpu_copy_out_later(tutti_cuda_gpu *gpu, void *host, const void *from,
+                                       size_t size)
+{
+    TUTTI_TRY(enter(gpu));
+    return GPU(gpu, cuMemcpyDtoHAsync(host, address(from), size, gpu->on.stream));
 }
 
 static tutti_status gpu_fill(tutti_cuda_gpu *gpu, void *at, unsigned char byte, size_t size)
 {
     TUTTI_TRY(enter(gpu));
-    return GPU(gpu, cuMemsetD8Async(address(at), byte, size, gpu->on.stream));
+    return GPU(gpu, cuMemsetD8Async(address(at), byte, size, stream_of(gpu).stream));
 }
 
 /* ---- events ---- */
@@ -139,27 +240,35 @@ typedef struct mark {
 static void gpu_forget(void *event)
 {
     mark *m = event;
+    if (!m)
+        return;
     if (m->event && enter(m->gpu) == TUTTI_OK)
         (void)m->gpu->on.device->cu->cuEventDestroy(m->event);
     free(m);
 }
 
-static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **ret_event)
+static tutti_status make_mark(tutti_cuda_gpu *gpu, mark **ret)
 {
     mark *m = calloc(1, sizeof *m);
     if (!m)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for an event");
     m->gpu = gpu;
-    tutti_status status = enter(gpu);
+    tutti_status status = GPU(gpu, cuEventCreate(&m->event, TUTTI_CU_EVENT_NO_TIME));
     if (status == TUTTI_OK)
-        status = GPU(gpu, cuEventCreate(&m->event, TUTTI_CU_EVENT_NO_TIME));
-    if (status == TUTTI_OK)
-        status = GPU(gpu, cuEventRecord(m->event, gpu->on.stream));
-    if (status == TUTTI_OK)
-        *ret_event = m;
+        *ret = m;
     else
         gpu_forget(m);
     return status;
+}
+
+static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **event)
+{
+    mark *m = *event;
+    TUTTI_TRY(enter(gpu));
+    if (!m)
+        TUTTI_TRY(make_mark(gpu, &m));
+    *event = m;
+    return GPU(gpu, cuEventRecord(m->event, gpu->on.stream));
 }
 
 static tutti_status gpu_await(tutti_cuda_gpu *gpu, void *event)
@@ -175,16 +284,26 @@ static tutti_status gpu_await(tutti_cuda_gpu *gpu, void *event)
 static tutti_status gpu_record_begin(tutti_cuda_gpu *gpu)
 {
     TUTTI_TRY(enter(gpu));
-    return GPU(gpu, cuStreamBeginCapture(gpu->on.stream, TUTTI_CU_CAPTURE_THREAD));
+    pthread_mutex_lock(&gpu->recording);
+    tutti_status status = GPU(gpu, cuStreamBeginCapture(gpu->recorder, TUTTI_CU_CAPTURE_THREAD));
+    if (status == TUTTI_OK)
+        records = gpu;
+    else
+        pthread_mutex_unlock(&gpu->recording);
+    return status;
 }
 
 static tutti_status gpu_record_end(tutti_cuda_gpu *gpu, void **ret_recording)
 {
     tutti_cu_graph graph = NULL;
     tutti_cu_graph_exec exec = NULL;
-    TUTTI_TRY(GPU(gpu, cuStreamEndCapture(gpu->on.stream, &graph)));
-    tutti_status status = GPU(gpu, cuGraphInstantiateWithFlags(&exec, graph, 0));
-    (void)gpu->on.device->cu->cuGraphDestroy(graph);
+    records = NULL;
+    tutti_status status = GPU(gpu, cuStreamEndCapture(gpu->recorder, &graph));
+    if (status == TUTTI_OK)
+        status = GPU(gpu, cuGraphInstantiateWithFlags(&exec, graph, 0));
+    pthread_mutex_unlock(&gpu->recording);
+    if (graph)
+        (void)gpu->on.device->cu->cuGraphDestroy(graph);
     *ret_recording = exec;
     return status;
 }
@@ -249,7 +368,7 @@ static tutti_status gpu_launch(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
                                const tutti_kernel_call *call, void *fault, bool deterministic)
 {
     const tutti_cuda_kernel *own = ((const tutti_cuda_entry *)(const void *)kernel)->own;
-    tutti_cuda_call c = {.on = gpu->on,
+    tutti_cuda_call c = {.on = stream_of(gpu),
                          .call = call,
                          .fault = address(fault),
                          .products = gpu->products,
@@ -267,10 +386,14 @@ const tutti_cuda_gpu_table tutti_cuda_gpus = {.count = gpu_count,
                                               .close = gpu_close,
                                               .allocate = gpu_allocate,
                                               .release = gpu_release,
+                                              .limit = gpu_limit,
                                               .copy_in = gpu_copy_in,
                                               .copy_out = gpu_copy_out,
                                               .copy_within = gpu_copy_within,
                                               .fill = gpu_fill,
+                                              .host_allocate = gpu_host_allocate,
+                                              .host_release = gpu_host_release,
+                                              .copy_out_later = gpu_copy_out_later,
                                               .finish = gpu_finish,
                                               .record = gpu_record,
                                               .await = gpu_await,

@@ -17,21 +17,29 @@ typedef struct tutti_cuda_gpu_table {
     int (*count)(void); /* GPUs of this machine; 0 when there is no driver */
     tutti_status (*open)(int index, tutti_cuda_gpu **ret);
     void (*close)(tutti_cuda_gpu *gpu);
+    /* From a pool, in the order of the stream; NO_MEMORY when it would be more than the limit. */
     tutti_status (*allocate)(tutti_cuda_gpu *gpu, size_t size, void **ret);
-    void (*release)(tutti_cuda_gpu *gpu, void *data);
-    /* The host's bytes may change when it returns. */
+    void (*release)(tutti_cuda_gpu *gpu, void *data, size_t size);
+    void (*limit)(tutti_cuda_gpu *gpu, size_t bytes); /* of what is allocated; 0: none */
+    /* The host's bytes may change when it returns, and cross beside what the GPU computes. */
     tutti_status (*copy_in)(tutti_cuda_gpu *gpu, void *to, const void *host, size_t size);
     tutti_status (*copy_out)(tutti_cuda_gpu *gpu, void *host, const void *from, size_t size);
     tutti_status (*copy_within)(tutti_cuda_gpu *gpu, void *to, const void *from, size_t size);
     tutti_status (*fill)(tutti_cuda_gpu *gpu, void *at, unsigned char byte, size_t size);
+    /* Pinned memory of the host, and a copy into it that is enqueued: whoever reads it waits. */
+    tutti_status (*host_allocate)(tutti_cuda_gpu *gpu, size_t size, void **ret);
+    void (*host_release)(tutti_cuda_gpu *gpu, void *data);
+    tutti_status (*copy_out_later)(tutti_cuda_gpu *gpu, void *host, const void *from, size_t size);
     /* Until all that was enqueued is done. */
     tutti_status (*finish)(tutti_cuda_gpu *gpu);
-    /* A point in what is enqueued; another stream can wait for it without the host. */
-    tutti_status (*record)(tutti_cuda_gpu *gpu, void **ret_event);
+    /* A point in what is enqueued; another stream can wait for it without the host. *event: NULL at
+     * first; one that was recorded may be again. */
+    tutti_status (*record)(tutti_cuda_gpu *gpu, void **event);
     tutti_status (*await)(tutti_cuda_gpu *gpu, void *event); /* gpu NULL: the host does */
-    void (*forget)(void *event);
-    /* What the calling thread launches between these two is recorded, not done; a recording can be
-     * launched as often as one likes. One thread at a time. */
+    void (*forget)(void *event);                             /* NULL is fine */
+    /* What the calling thread launches between these two is recorded, not done, whatever other
+     * threads do; a recording can be launched as often as one likes. record_end follows each
+     * record_begin that gave TUTTI_OK. */
     tutti_status (*record_begin)(tutti_cuda_gpu *gpu);
     tutti_status (*record_end)(tutti_cuda_gpu *gpu, void **ret_recording);
     tutti_status (*replay)(tutti_cuda_gpu *gpu, void *recording);

@@ -96,9 +96,11 @@ static int32_t operand(const tutti_instruction *instruction, int k)
 
 static void *fault_of(const tutti_gpu_frame *f, size_t i)
 {
-    const tutti_instruction *instruction = &f->drive.program->instructions[i];
-    bool fails = i < f->drive.program->commit_at && tutti__op_may_fail(instruction->node->op);
-    return fails ? f->memory + f->executable->faults + i * sizeof(uint64_t) : NULL;
+    const tutti_gpu_executable *e = f->executable;
+    for (size_t k = 0; k < e->fault_count; k++)
+        if (e->failing[k] == i)
+            return f->memory + e->faults + k * sizeof(uint64_t);
+    return NULL;
 }
 
 static tutti_status gpu_launch(tutti_drive *drive, size_t i)
@@ -141,17 +143,35 @@ static tutti_status record(tutti_gpu_frame *f, size_t from, size_t to, tutti_gpu
     return status == TUTTI_OK ? ended : tutti__error_restore(&before);
 }
 
-/* The first time one by one, the second time recorded, from then on replayed, as long as nothing
- * lies elsewhere. What cannot be recorded is launched one by one for ever. */
+/* The one for these addresses, or the one that was not used for longest. */
+static tutti_gpu_recording *find_recording(tutti_gpu_frame *f, int stretch, uint64_t key)
+{
+    tutti_gpu_recording *best = &f->recordings[stretch][0];
+    for (int i = 0; i < TUTTI_GPU_RECORDINGS; i++) {
+        tutti_gpu_recording *r = &f->recordings[stretch][i];
+        if (r->launched && r->key == key)
+            return r;
+        if (r->used < best->used)
+            best = r;
+    }
+    return best;
+}
+
+/* The first time one by one, the second time recorded, from then on replayed, as long as it lies
+ * where it did one of the last times. What cannot be recorded is launched one by one for ever. */
 static tutti_status gpu_launch_all(tutti_drive *drive, size_t from, size_t to, bool *ret)
 {
     enum { FEW = 3 }; /* a graph's launch costs as much as these */
     tutti_gpu_frame *f = frame_of(drive);
     const tutti_gpu_device *device = f->executable->device;
-    tutti_gpu_recording *r = &f->recordings[from >= drive->program->commit_at];
+    int stretch = from >= drive->program->commit_at    ? 2
+                  : from >= drive->program->checked_at ? 1
+                                                       : 0;
     uint64_t key = addresses(f);
-    if (to - from < FEW || r->refused)
+    if (to - from < FEW || f->refused[stretch])
         return TUTTI_OK;
+    tutti_gpu_recording *r = find_recording(f, stretch, key);
+    r->used = ++f->launches;
     if (key != r->key || !r->launched) {
         r->launched = true;
         r->key = key;
@@ -160,7 +180,7 @@ static tutti_status gpu_launch_all(tutti_drive *drive, size_t from, size_t to, b
         return TUTTI_OK;
     }
     if (!r->own && record(f, from, to, r) != TUTTI_OK) {
-        r->refused = true;
+        f->refused[stretch] = true;
         r->own = NULL;
         tutti__log(TUTTI_LOG_INFO, "%s: a step is launched one kernel after the other: %s",
                    drive->context.device->name, tutti_error_message());
@@ -256,31 +276,43 @@ static tutti_status bad_value(const tutti_node *node, const char *device, uint64
                       node->name, device, (unsigned long long)place);
 }
 
+/* What they noted comes to the host as soon as it is there, beside what follows. */
+static tutti_status gpu_checked(tutti_drive *drive)
+{
+    tutti_gpu_frame *f = frame_of(drive);
+    const tutti_gpu_executable *e = f->executable;
+    const tutti_cuda_gpu_table *table = e->device->table;
+    TUTTI_TRY(table->copy_out_later(e->device->gpu, f->faults, f->memory + e->faults,
+                                    e->fault_count * sizeof *f->faults));
+    return table->record(e->device->gpu, &f->noted);
+}
+
 static tutti_status look_at_faults(const tutti_gpu_frame *f)
 {
-    const tutti_gpu_device *device = f->executable->device;
+    const tutti_gpu_executable *e = f->executable;
     const tutti_program *program = f->drive.program;
-    uint64_t *faults = malloc((program->commit_at + 1) * sizeof *faults);
-    if (!faults)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
-    tutti_status status =
-        device->table->copy_out(device->gpu, faults, f->memory + f->executable->faults,
-                                program->commit_at * sizeof *faults);
-    for (size_t i = 0; status == TUTTI_OK && i < program->commit_at; i++) {
-        const tutti_node *node = program->instructions[i].node;
-        if (faults[i] != UINT64_MAX && fault_of(f, i))
-            status = tutti__node_failed(node, bad_value(node, program->device->name, faults[i]));
+    TUTTI_TRY(e->device->table->await(NULL, f->noted));
+    for (size_t k = 0; k < e->fault_count; k++) {
+        const tutti_node *node = program->instructions[e->failing[k]].node;
+        if (f->faults[k] == UINT64_MAX)
+            continue;
+        tutti_status status =
+            tutti__node_failed(node, bad_value(node, program->device->name, f->faults[k]));
+        tutti_error failed;
+        tutti__error_capture(status, &failed);
+        TUTTI_TRY(e->device->table->fill(e->device->gpu, f->memory + e->faults, 0xff,
+                                         e->fault_count * sizeof *f->faults));
+        return tutti__error_restore(&failed);
     }
-    free(faults);
-    return status;
+    return TUTTI_OK;
 }
 
 static tutti_status gpu_settle(tutti_drive *drive)
 {
     tutti_gpu_frame *f = frame_of(drive);
-    if (drive->program->fallible)
-        return look_at_faults(f);
-    return f->executable->device->table->finish(f->executable->device->gpu);
+    const tutti_gpu_device *device = f->executable->device;
+    TUTTI_TRY(drive->program->dynamic_count > 0 ? device->table->finish(device->gpu) : TUTTI_OK);
+    return drive->program->fallible ? look_at_faults(f) : TUTTI_OK;
 }
 
 /* ---- values that leave the run, and come into it ---- */
@@ -410,6 +442,7 @@ static const tutti_drive_table gpu_drive = {.fence = gpu_fence,
                                             .launch_all = gpu_launch_all,
                                             .call_on_host = gpu_call_on_host,
                                             .pass = gpu_pass,
+                                            .checked = gpu_checked,
                                             .settle = gpu_settle,
                                             .take = gpu_take_result};
 
@@ -419,9 +452,12 @@ void tutti__gpu_frame_destroy(tutti_gpu_frame *f)
         return;
     const tutti_gpu_device *device = f->executable->device;
     if (f->memory)
-        device->table->release(device->gpu, f->memory);
-    for (size_t i = 0; i < TUTTI_COUNT(f->recordings); i++)
-        device->table->forget_recording(device->gpu, f->recordings[i].own);
+        device->table->release(device->gpu, f->memory, f->executable->size);
+    for (int s = 0; s < TUTTI_GPU_STRETCHES; s++)
+        for (int i = 0; i < TUTTI_GPU_RECORDINGS; i++)
+            device->table->forget_recording(device->gpu, f->recordings[s][i].own);
+    device->table->forget(f->noted);
+    device->table->host_release(device->gpu, f->faults);
     free(f->drive.calls);
     free(f->drive.snapshots);
     free(f->drive.context.dynamic);
@@ -446,6 +482,73 @@ static void fill_calls(tutti_gpu_frame *f)
     }
 }
 
+/* Frames that wait for a run give their memory. */
+static bool reclaim(tutti_gpu_device *device)
+{
+    bool any = false;
+    pthread_mutex_lock(&device->lock);
+    for (tutti_gpu_executable *e = device->executables; e; e = e->next) {
+        pthread_mutex_lock(&e->lock);
+        tutti_gpu_frame *idle = e->frames;
+        e->frames = NULL;
+        pthread_mutex_unlock(&e->lock);
+        while (idle) {
+            tutti_gpu_frame *next = idle->next;
+            tutti__gpu_frame_destroy(idle);
+            idle = next;
+            any = true;
+        }
+    }
+    pthread_mutex_unlock(&device->lock);
+    return any;
+}
+
+tutti_status tutti__gpu_allocate(tutti_gpu_device *device, size_t size, void **ret)
+{
+    tutti_error before;
+    tutti__error_capture(TUTTI_OK, &before);
+    tutti_status status = device->table->allocate(device->gpu, size, ret);
+    if (status == TUTTI_NO_MEMORY && reclaim(device)) {
+        tutti__error_restore(&before);
+        status = device->table->allocate(device->gpu, size, ret);
+    }
+    return status == TUTTI_OK ? status
+                              : tutti__error_prefix(status, "%s has no room for %.1f MiB",
+                                                    device->memory.name, (double)size / (1 << 20));
+}
+
+/* With what a run takes, by purpose. */
+static tutti_status no_room(const tutti_gpu_executable *e, tutti_status status)
+{
+    tutti_usage u = {0};
+    const double mib = 1 << 20;
+    if (status != TUTTI_NO_MEMORY)
+        return status;
+    tutti__program_usage(e->program, &u);
+    return tutti__error_prefix(
+        status,
+        "no memory for a run: weights %.1f MiB, slots of the optimizer %.1f, values between "
+        "instructions %.1f, gradients %.1f, constants %.1f, data %.1f; take a smaller batch, "
+        "--precision bf16, recomputation (remat=1, memory=…) or more devices",
+        (double)u.weights / mib, (double)u.slots / mib, (double)u.arena / mib,
+        (double)u.shared / mib, (double)u.constants / mib, (double)u.data / mib);
+}
+
+static tutti_status take_memory(tutti_gpu_frame *f)
+{
+    const tutti_gpu_executable *e = f->executable;
+    const tutti_gpu_device *device = e->device;
+    void *memory = NULL, *faults = NULL;
+    size_t size = e->fault_count * sizeof *f->faults;
+    tutti_status status = tutti__gpu_allocate(e->device, e->size, &memory);
+    f->memory = memory;
+    if (status != TUTTI_OK || size == 0)
+        return no_room(e, status);
+    TUTTI_TRY(device->table->host_allocate(device->gpu, size, &faults));
+    f->faults = faults;
+    return device->table->fill(device->gpu, f->memory + e->faults, 0xff, size);
+}
+
 static tutti_status frame_create(tutti_gpu_executable *e, tutti_gpu_frame **ret)
 {
     const tutti_program *program = e->program;
@@ -468,12 +571,10 @@ static tutti_status frame_create(tutti_gpu_executable *e, tutti_gpu_frame **ret)
     f->variables = calloc((size_t)program->variable_count + 1, sizeof *f->variables);
     f->fed = calloc((size_t)program->input_count + 1, sizeof *f->fed);
     f->sources = calloc((size_t)program->input_count + 1, sizeof *f->sources);
-    void *memory = NULL;
     tutti_status status = f->drive.calls && f->drive.snapshots && f->drive.context.dynamic &&
                                   f->views && f->variables && f->fed && f->sources
-                              ? e->device->table->allocate(e->device->gpu, e->size, &memory)
+                              ? take_memory(f)
                               : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
-    f->memory = memory;
     if (status != TUTTI_OK) {
         tutti__gpu_frame_destroy(f);
         return status;
@@ -516,11 +617,7 @@ tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
         return run->commit_begin(run, status);
     f->drive.run = f->drive.context.run = run;
     f->drive.context.host.cancelled = run->watched;
-    if (e->program->fallible)
-        status = e->device->table->fill(e->device->gpu, f->memory + e->faults, 0xff,
-                                        e->program->commit_at * sizeof(uint64_t));
-    status = status == TUTTI_OK ? tutti__drive(&f->drive, run, inputs, ret_results)
-                                : run->commit_begin(run, status);
+    status = tutti__drive(&f->drive, run, inputs, ret_results);
     give_back(e, f);
     return status;
 }

@@ -12,29 +12,36 @@ typedef struct tutti_gpu_device {
     const tutti_cuda_gpu_table *table;
     tutti_cuda_gpu *gpu;
     tutti_memory memory; /* its self points here */
+    pthread_mutex_t lock;
+    struct tutti_gpu_executable *executables; /* under the lock: all of them */
 } tutti_gpu_device;
 
 typedef struct tutti_gpu_executable {
     tutti_executable executable;
     tutti_gpu_device *device;
+    struct tutti_gpu_executable *next, *previous; /* of the device's */
     tutti_program *program;
     bool deterministic;
     tutti_tensor **constants; /* in the device's memory; NULL for strings */
-    /* The memory of a run: [arena | inputs | results | a fault for each instruction]. */
+    /* The memory of a run: [arena | inputs | results | faults]. */
     size_t *inputs, *results; /* by slot: offset */
     size_t faults, size;
-    uint32_t lane;        /* of the trace */
-    pthread_mutex_t lock; /* of the list of frames that nothing uses */
+    size_t fault_count, *failing; /* the instructions that can fail on the device, in order */
+    uint32_t lane;                /* of the trace */
+    pthread_mutex_t lock;         /* of the list of frames that nothing uses */
     struct tutti_gpu_frame *frames;
 } tutti_gpu_executable;
 
-/* A stretch of the program as one CUDA graph: what is before the commit, or the commit. */
+/* A stretch of the program as one CUDA graph, for one set of addresses. */
 typedef struct tutti_gpu_recording {
-    uint64_t key;  /* of the addresses that it was recorded with */
+    uint64_t key;  /* of the addresses */
     bool launched; /* one by one with that key: all is compiled */
-    bool refused;
-    void *own; /* or NULL */
+    uint64_t used; /* when it was, by the frame's count */
+    void *own;     /* or NULL */
 } tutti_gpu_recording;
+
+/* What can fail, what follows before the commit, and the commit; of each the last few. */
+enum { TUTTI_GPU_STRETCHES = 3, TUTTI_GPU_RECORDINGS = 4 };
 
 /* Free again when all of its run is enqueued: what comes next on the stream comes after that. */
 typedef struct tutti_gpu_frame {
@@ -46,13 +53,19 @@ typedef struct tutti_gpu_frame {
     void **variables;       /* by slot: on the device */
     const char **fed;       /* by slot: an input that lies on the device; or NULL */
     tutti_tensor **sources; /* and what holds it */
-    tutti_gpu_recording recordings[2];
-    bool passing; /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
+    tutti_gpu_recording recordings[TUTTI_GPU_STRETCHES][TUTTI_GPU_RECORDINGS];
+    bool refused[TUTTI_GPU_STRETCHES]; /* it cannot be recorded */
+    uint64_t launches;
+    uint64_t *faults; /* on the host: what kernels that can fail have noted */
+    void *noted;      /* the event: it is there */
+    bool passing;     /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
 } tutti_gpu_frame;
 
 tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
                                 tutti_tensor *const *inputs, tutti_tensor **ret_results);
 void tutti__gpu_frame_destroy(tutti_gpu_frame *frame); /* NULL is fine */
+/* Memory of the device. Where there is too little, runs that wait to be used again give theirs. */
+tutti_status tutti__gpu_allocate(tutti_gpu_device *device, size_t size, void **ret);
 
 extern const tutti_target tutti_target_gpu;
 

@@ -27,6 +27,7 @@
     X(CU_EVENT_DISABLE_TIMING, TUTTI_CU_EVENT_NO_TIME, 2)                                          \
     X(CU_STREAM_NON_BLOCKING, TUTTI_CU_NON_BLOCKING, 1)                                            \
     X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, TUTTI_CU_CAPTURE_THREAD, 1)                             \
+    X(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, TUTTI_CU_POOL_KEEPS, 4)                                   \
     X(CU_GET_PROC_ADDRESS_DEFAULT, TUTTI_CU_PROC_DEFAULT, 0)
 
 #define TUTTI_NVRTC_CONSTANTS(X) X(NVRTC_ERROR_COMPILATION, TUTTI_NVRTC_WRONG_SOURCE, 6)
@@ -92,6 +93,9 @@ enum {
     X(tutti_cu_result, cuMemFree, (tutti_cu_pointer))                                              \
     X(tutti_cu_result, cuMemAllocAsync, (tutti_cu_pointer *, size_t, tutti_cu_stream))             \
     X(tutti_cu_result, cuMemFreeAsync, (tutti_cu_pointer, tutti_cu_stream))                        \
+    X(tutti_cu_result, cuDeviceGetDefaultMemPool, (tutti_cu_pool *, tutti_cu_device))              \
+    X(tutti_cu_result, cuMemPoolSetAttribute, (tutti_cu_pool, unsigned, void *))                   \
+    X(tutti_cu_result, cuMemPoolTrimTo, (tutti_cu_pool, size_t))                                   \
     X(tutti_cu_result, cuMemHostAlloc, (void **, size_t, unsigned))                                \
     X(tutti_cu_result, cuMemFreeHost, (void *))                                                    \
     X(tutti_cu_result, cuMemcpyHtoDAsync,                                                          \

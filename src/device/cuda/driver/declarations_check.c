@@ -19,6 +19,7 @@ typedef CUmodule tutti_cu_module;
 typedef CUfunction tutti_cu_function;
 typedef CUstream tutti_cu_stream;
 typedef CUevent tutti_cu_event;
+typedef CUmemoryPool tutti_cu_pool;
 typedef CUgraph tutti_cu_graph;
 typedef CUgraphNode tutti_cu_graph_node;
 typedef CUgraphExec tutti_cu_graph_exec;
@@ -68,6 +69,7 @@ const tutti_dnn tutti_check_dnn = {TUTTI_DNN_FUNCTIONS(CHECK_FUNCTION)};
 #define tutti_cu_function our_function
 #define tutti_cu_stream our_stream
 #define tutti_cu_event our_event
+#define tutti_cu_pool our_pool
 #define tutti_cu_graph our_graph
 #define tutti_cu_graph_node our_graph_node
 #define tutti_cu_graph_exec our_graph_exec

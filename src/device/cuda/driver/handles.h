@@ -14,6 +14,7 @@ typedef struct tutti_cu_module_s *tutti_cu_module;
 typedef struct tutti_cu_function_s *tutti_cu_function;
 typedef struct tutti_cu_stream_s *tutti_cu_stream;
 typedef struct tutti_cu_event_s *tutti_cu_event;
+typedef struct tutti_cu_pool_s *tutti_cu_pool; /* CUmemoryPool */
 typedef struct tutti_cu_graph_s *tutti_cu_graph;
 typedef struct tutti_cu_graph_node_s *tutti_cu_graph_node;
 typedef struct tutti_cu_graph_exec_s *tutti_cu_graph_exec;
