@@ -47,12 +47,29 @@ static bool find_truth(random_recipe recipe, tutti_dtype dtype, truth *ret)
            ret->rounded.status == TUTTI_OK && ret->exact.count == ret->rounded.count;
 }
 
+/* `pattern`: a name, or the beginning of one and '*'. */
+static bool matches(const char *pattern, const char *name)
+{
+    size_t size = strlen(pattern);
+    bool begins = size > 0 && pattern[size - 1] == '*';
+    return begins ? strncmp(pattern, name, size - 1) == 0 : strcmp(pattern, name) == 0;
+}
+
+/* Others must have its bits. `pattern`: others of that name; NULL: any. */
+static bool is_model(const run_way *way, const char *pattern)
+{
+    for (const run_way *other = ways; other->name; other++)
+        if (other->bits_of && strcmp(other->bits_of, way->name) == 0 &&
+            (!pattern || matches(pattern, other->name)))
+            return true;
+    return false;
+}
+
 /* Which ways go with which workers: the first takes all on one CPU device, the others a session. */
 static bool wanted(const options *o, random_recipe recipe, int w, const run_way *way)
 {
-    bool model =
-        o->way && strncmp(o->way, "same_bits", 9) == 0 && strcmp(way->name, "shards1") == 0;
-    if (o->way && strcmp(o->way, way->name) != 0 && !model)
+    bool model = o->way && is_model(way, o->way);
+    if (o->way ? !matches(o->way, way->name) && !model : way->named_only)
         return false;
     if (o->worker && strcmp(o->worker, workers[w].name) != 0 && !model)
         return false;
@@ -65,7 +82,7 @@ static bool wanted(const options *o, random_recipe recipe, int w, const run_way 
         return false;
     if (!o->quick || o->way)
         return true;
-    bool bits = way->bits_of || strcmp(way->name, "shards1") == 0; /* all of these or none */
+    bool bits = way->bits_of || is_model(way, NULL); /* all of these or none */
     draws d = draws_of(recipe.seed, 55 + (uint64_t)w, bits ? 100 : (uint64_t)(way - ways));
     return (w == 0 && way == &ways[0]) || draw_below(&d, 9) == 0;
 }
@@ -98,7 +115,8 @@ static bool check_way(const options *o, random_recipe recipe, const run_way *way
         if (ret->words[0] == '\0' && workers[w].same_bits && have)
             results_same(&first, &given, ret->words, sizeof ret->words);
         good = say(ret, recipe, way, &workers[w]);
-        if (strcmp(way->name, "shards1") == 0) {
+        if (is_model(way, NULL)) {
+            results_free(model);
             *model = given;
         } else if (w == 0) {
             first = given;

@@ -31,6 +31,7 @@ typedef struct run_way {
     bool batched_only;
     bool stateless;      /* only recipes without state of their own */
     const char *bits_of; /* this way's bits, which ran before */
+    bool named_only;     /* it needs what not every machine has: runs where --way names it */
 } run_way;
 extern const run_way ways[]; /* ends with one without a name */
 

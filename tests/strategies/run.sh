@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every example under every strategy against one device, and what becomes of a training whose workers
-# fail: tests/strategies/run.sh BUILD [--long] [--jobs N] [NAME]
+# fail: tests/strategies/run.sh BUILD [--long | --gpu] [--jobs N] [NAME]
 # The last line is "N passed, N failed, N skipped"; what failed is said once more before it. --long takes
 # 50 steps and the whole matrix: every example under every strategy, on 1 to 4 workers of every engine
 # and kind of device (make test-strategies). --jobs N keeps N cores busy: tests run beside each other,
@@ -11,10 +11,11 @@ set -u
 build=$(realpath "${1:-build}")
 here=$(realpath "$(dirname "$0")")
 shift
-long='' jobs='' only=''
+long='' gpu='' jobs='' only=''
 while [ $# -gt 0 ]; do
     case $1 in
         --long) long=1 jobs=${jobs:-$(nproc)} VERBOSE=1 ;;
+        --gpu) long=1 gpu=1 jobs=${jobs:-$(nproc)} VERBOSE=1 ;;
         --jobs) jobs=$2 && shift ;;
         *) only=$1 ;;
     esac
@@ -96,7 +97,7 @@ room_for() { while [ ${#running[@]} -gt 0 ] && [ $((used + $1)) -gt "$jobs" ]; d
 run_test() {
     local need=1
     [[ $1 =~ $only ]] || return 0
-    [[ ! $1 =~ (mirrored|far|mixed|central|whole|shm|tcp|mpi|levels)([1-4]) ]] || need=${BASH_REMATCH[2]}
+    [[ ! $1 =~ (mirrored|far|mixed|central|whole|gpu|gpucentral|shm|tcp|mpi|levels)([1-4]) ]] || need=${BASH_REMATCH[2]}
     [ -z "${alone:-}" ] || need=$jobs
     room_for "$need"
     one_test "$@" > "$folder/$1.report" 2>&1 &
@@ -112,6 +113,20 @@ cd "$folder" || exit 1
 "$tutti" data make mnist digits --limit ${long:+2}203 > /dev/null || exit 1 # one digit is less than 0.3 points
 "$tutti" data make cifar10 images --limit 203 > /dev/null || exit 1
 seq -s ' ' 1 3000 > numbers.txt
+
+# Prints what failed once more, and the last line.
+finish() {
+    room_for "$jobs"
+    [ -z "$long" ] || for each in "${!cpu[@]}"; do printf '%-28s %8.1f s of cpu\n' "$each" "${cpu[$each]}"; done | sort
+    cat "$folder/failures"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ $failed -eq 0 ]
+    exit
+}
+if [ -n "$gpu" ]; then
+    . "$here/gpu.sh"
+    finish
+fi
 
 ways="mirrored2 mirrored3 far2 mixed3 central2 central3 shm2 shm3 shm4 tcp2 tcp3 tcp4 levels2 mpi2 mpi3"
 matrix="onefar onewhole $ways mirrored4 whole2 central4 levels3"
@@ -191,9 +206,4 @@ for engine in shm tcp; do
     alone "trace_$engine" check_trace ${engine}3 3
 done
 
-room_for "$jobs"
-
-[ -z "$long" ] || for each in "${!cpu[@]}"; do printf '%-28s %8.1f s of cpu\n' "$each" "${cpu[$each]}"; done | sort
-cat "$folder/failures"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ $failed -eq 0 ]
+finish

@@ -80,6 +80,8 @@ flags() {
         encoder) echo --batch 7 ;;
         finetune) echo --data $digits --set from=digits.onnx --batch 7 ;;
         sort) echo --batch 7 --precision f32 ;;
+        gpt) echo --batch 5 --set sample=0 ;;
+        vae) echo --data $digits --batch 31 ;;
     esac
     echo --epochs $epochs --steps-per-epoch $steps --json --set "checkpoints=ckpt/{epoch}"
 }
@@ -94,10 +96,15 @@ tolerance() {
         resnet) [ -n "$long" ] && echo 2e-2 0.3 1 || echo 1e-3 0.3 ;;
         gan) echo 1e-2 0.5 1 ;;
         agent) echo 1e-3 0.3 1 ;;
-        *) echo 1e-5 0 ;;
+        *) [ -n "$gpu" ] && echo 1e-4 0.3 || echo 1e-5 0 ;;
     esac
 }
 
+# logical N: so many logical devices of one GPU.
+logical() {
+    local i
+    for ((i = 0; i < $1; i++)); do printf 'gpu:0/%d%s' $i "$([ $((i + 1)) -eq "$1" ] || echo ,)"; done
+}
 new_run() { rm -rf run && mkdir run && ln -s "$folder"/{digits,few,images,numbers.txt,digits.onnx} run/; }
 # trained WAY COMMAND... : one training in its own folder, spread that way; its lines are in out.json.
 trained() {
@@ -116,6 +123,9 @@ trained() {
         onefar) after=(--strategy one_device --devices "far:0") ;;
         onewhole) after=(--strategy one_device --devices "whole:0") ;;
         central4) after=(--strategy central_storage --devices "cpu:0,far:0,whole:0,cpu:1") ;;
+        gpu1) after=(--strategy one_device --devices gpu:0) ;;
+        gpu[2-4]) after=(--strategy mirrored --devices "$(logical "${way#gpu}")") ;;
+        gpucentral*) after=(--strategy central_storage --devices "$(logical "${way#gpucentral}")") ;;
         levels*) # workers of two devices each
             before=("$tutti" run -n "${way#levels}")
             after=(--devices "cpu:0,far:0")
