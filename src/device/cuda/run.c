@@ -20,6 +20,11 @@ static tutti_gpu_frame *frame_of_call(const tutti_kernel_call *call)
     return (tutti_gpu_frame *)((char *)call->context - offsetof(tutti_gpu_frame, drive.context));
 }
 
+const tutti_gpu_device *tutti__gpu_device_of(const tutti_kernel_call *call)
+{
+    return frame_of_call(call)->executable->device;
+}
+
 static void *locate(const tutti_gpu_frame *f, int32_t index)
 {
     const tutti_gpu_executable *e = f->executable;
@@ -116,8 +121,10 @@ static tutti_status gpu_launch(tutti_drive *drive, size_t i)
         return device->table->copy_within(device->gpu, views[1].data, views[0].data,
                                           drive->program->values[instruction->inputs[0]].size);
     call->workspace = instruction->workspace >= 0 ? locate(f, instruction->workspace) : NULL;
-    tutti_status status = device->table->launch(device->gpu, instruction->kernel, call,
-                                                fault_of(f, i), f->executable->deterministic);
+    tutti_status status = instruction->kernel == &tutti_kernel_segmented_gpu
+                              ? instruction->run(call)
+                              : device->table->launch(device->gpu, instruction->kernel, call,
+                                                      fault_of(f, i), f->executable->deterministic);
     return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
 }
 
@@ -265,7 +272,28 @@ static tutti_status gpu_call_on_host(tutti_drive *drive, size_t i)
 
 /* ---- failures that kernels note ---- */
 
-/* As the CPU says it, as far as a place tells. */
+/* In the words of the reference, on what the instruction was given, which may have been written
+ * over since: then it has none. */
+static tutti_status as_reference(tutti_gpu_frame *f, size_t i)
+{
+    const tutti_instruction *instruction = &f->drive.program->instructions[i];
+    tutti_kernel_call *call = &f->drive.calls[i];
+    tutti_tensor **staged = calloc((size_t)operand_count(instruction) + 1, sizeof *staged);
+    void *plan = call->plan;
+    tutti_status status = TUTTI_OK;
+    if (staged && instruction->node->op->reference && stage(f, i, staged) == TUTTI_OK) {
+        call->plan = NULL;
+        tutti__error_forget();
+        status = instruction->node->op->reference(call);
+        call->plan = plan;
+    }
+    if (staged)
+        tutti__tensors_drop(operand_count(instruction), staged);
+    free(staged);
+    return status;
+}
+
+/* As far as a place tells. */
 static tutti_status bad_value(const tutti_node *node, const char *device, uint64_t place)
 {
     if (strcmp(node->op->name, "check_numerics") == 0)
@@ -287,7 +315,7 @@ static tutti_status gpu_checked(tutti_drive *drive)
     return table->record(e->device->gpu, &f->noted);
 }
 
-static tutti_status look_at_faults(const tutti_gpu_frame *f)
+static tutti_status look_at_faults(tutti_gpu_frame *f)
 {
     const tutti_gpu_executable *e = f->executable;
     const tutti_program *program = f->drive.program;
@@ -296,8 +324,10 @@ static tutti_status look_at_faults(const tutti_gpu_frame *f)
         const tutti_node *node = program->instructions[e->failing[k]].node;
         if (f->faults[k] == UINT64_MAX)
             continue;
-        tutti_status status =
-            tutti__node_failed(node, bad_value(node, program->device->name, f->faults[k]));
+        tutti_status status = as_reference(f, e->failing[k]);
+        if (status == TUTTI_OK)
+            status = bad_value(node, program->device->name, f->faults[k]);
+        status = tutti__node_failed(node, status);
         tutti_error failed;
         tutti__error_capture(status, &failed);
         TUTTI_TRY(e->device->table->fill(e->device->gpu, f->memory + e->faults, 0xff,

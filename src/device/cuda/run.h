@@ -66,7 +66,10 @@ tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
 void tutti__gpu_frame_destroy(tutti_gpu_frame *frame); /* NULL is fine */
 /* Memory of the device. Where there is too little, runs that wait to be used again give theirs. */
 tutti_status tutti__gpu_allocate(tutti_gpu_device *device, size_t size, void **ret);
+/* On which an instruction of a run is enqueued. */
+const tutti_gpu_device *tutti__gpu_device_of(const tutti_kernel_call *call);
 
 extern const tutti_target tutti_target_gpu;
+extern const tutti_kernel tutti_kernel_segmented_gpu; /* it enqueues by itself */
 
 #endif

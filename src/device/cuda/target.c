@@ -265,7 +265,10 @@ static tutti_status gpu_finish(tutti_device *device)
 static const tutti_kernel *gpu_pick(const tutti_kernel_query *query)
 {
     const tutti_cuda_module *module;
-    return tutti__cuda_module(&module) == TUTTI_OK ? module->gpus->pick(query) : NULL;
+    if (tutti__cuda_module(&module) != TUTTI_OK)
+        return NULL;
+    const tutti_kernel *kernel = module->gpus->pick(query);
+    return kernel ? kernel : tutti__kernel_pick("gpu", query);
 }
 
 const tutti_target tutti_target_gpu = {

@@ -41,7 +41,7 @@ static size_t type_bytes(const tutti_type *type)
 
 static size_t padded(size_t bytes)
 {
-    return (bytes + 63) / 64 * 64;
+    return (bytes + 255) / 256 * 256;
 }
 
 /* Elements before an axis: 1 where a cut along it leaves contiguous parts. */
@@ -56,54 +56,86 @@ static int64_t outer(const int64_t *dims, int64_t axis)
 typedef struct work {
     const tutti_kernel_call *call;
     const tutti_segments *s;
-    tutti_segment_fn *fn;
-    void *context;
+    const tutti_segment_work *by;
     char *inputs[TUTTI_SEGMENT_SLOTS];  /* for parts of inputs that are not contiguous */
     char *outputs[TUTTI_SEGMENT_SLOTS]; /* the same of outputs */
-    char *sums[TUTTI_SEGMENT_SLOTS];    /* one for each level of the tree */
+    char *sums[TUTTI_SEGMENT_SLOTS];    /* one for each level of the tree, and one more */
     size_t bytes[TUTTI_SEGMENT_SLOTS];  /* of one summed output */
 } work;
 
-/* Copies rows [from, to) of `rows` along an axis between a whole and a part. */
-static void copy_part(char *whole, char *part, const int64_t *dims, int rank, int64_t axis,
-                      size_t size, int64_t start, int64_t length, bool out)
+static tutti_status copy_bytes(const work *w, char *to, const char *from, size_t size)
 {
-    int64_t before = outer(dims, axis), after = 1;
-    for (int i = (int)axis + 1; i < rank; i++)
-        after *= dims[i];
-    size_t line = (size_t)(length * after) * size, step = (size_t)(dims[axis] * after) * size;
-    for (int64_t i = 0; i < before && line > 0; i++) {
-        char *at = whole + (size_t)i * step + (size_t)(start * after) * size;
-        memcpy(out ? at : part + (size_t)i * line, out ? part + (size_t)i * line : at, line);
-    }
+    if (w->by->copy)
+        return w->by->copy(w->by->context, to, from, size);
+    memcpy(to, from, size);
+    return TUTTI_OK;
 }
 
-/* The part of a view that a shard has; *ret_dims gets its dimensions. */
-static tutti_view part_of(const work *w, const tutti_view *view, int64_t axis, int shard,
-                          char *scratch, bool fill, int64_t *dims)
+static tutti_status clear_bytes(const work *w, char *at, size_t size)
+{
+    if (w->by->clear)
+        return w->by->clear(w->by->context, at, size);
+    memset(at, 0, size);
+    return TUTTI_OK;
+}
+
+/* Rows of a view along an axis. */
+typedef struct some_rows {
+    const tutti_view *whole;
+    int64_t axis, start, length;
+} some_rows;
+
+/* Copies them between the whole and a part. */
+static tutti_status copy_part(const work *w, const some_rows *r, char *part, bool out)
+{
+    const tutti_view *whole = r->whole;
+    int64_t before = outer(whole->dims, r->axis), after = 1;
+    size_t size = tutti_dtype_size(whole->dtype);
+    for (int i = (int)r->axis + 1; i < whole->rank; i++)
+        after *= whole->dims[i];
+    size_t line = (size_t)(r->length * after) * size;
+    size_t step = (size_t)(whole->dims[r->axis] * after) * size;
+    for (int64_t i = 0; i < before && line > 0; i++) {
+        char *at = (char *)whole->data + (size_t)i * step + (size_t)(r->start * after) * size;
+        char *there = part + (size_t)i * line;
+        TUTTI_TRY(copy_bytes(w, out ? at : there, out ? there : at, line));
+    }
+    return TUTTI_OK;
+}
+
+static bool is_aligned(const work *w, const void *data)
+{
+    return w->by->alignment == 0 || (uintptr_t)data % w->by->alignment == 0;
+}
+
+static some_rows rows_of(const work *w, const tutti_view *view, int64_t axis, int shard)
 {
     const tutti_segments *s = w->s;
-    tutti_view part = *view;
-    if (axis < 0)
-        return part;
-    memcpy(dims, view->dims, (size_t)view->rank * sizeof *dims);
     int64_t unit = s->rows > 0 ? view->dims[axis] / s->rows : 0;
-    int64_t start = s->bounds[shard] * unit;
-    size_t size = tutti_dtype_size(view->dtype);
-    dims[axis] = s->bounds[shard + 1] * unit - start;
-    part.dims = dims;
-    if (outer(view->dims, axis) == 1) {
-        size_t row = size;
-        for (int i = (int)axis + 1; i < view->rank; i++)
+    return (some_rows){view, axis, s->bounds[shard] * unit,
+                       (s->bounds[shard + 1] - s->bounds[shard]) * unit};
+}
+
+/* The part of a view that a shard has, in `scratch` where it does not stand by itself, filled for
+ * inputs; dims gets its dimensions. */
+static tutti_status part_of(const work *w, const some_rows *r, char *scratch, bool fill,
+                            int64_t *dims, tutti_view *ret)
+{
+    const tutti_view *view = r->whole;
+    memcpy(dims, view->dims, (size_t)view->rank * sizeof *dims);
+    dims[r->axis] = r->length;
+    *ret = *view;
+    ret->dims = dims;
+    if (outer(view->dims, r->axis) == 1) {
+        size_t row = tutti_dtype_size(view->dtype);
+        for (int i = (int)r->axis + 1; i < view->rank; i++)
             row *= (size_t)view->dims[i];
-        part.data = (char *)view->data + (size_t)start * row;
-        return part;
+        ret->data = (char *)view->data + (size_t)r->start * row;
+        if (is_aligned(w, ret->data))
+            return TUTTI_OK;
     }
-    part.data = scratch;
-    if (fill)
-        copy_part(view->data, scratch, view->dims, view->rank, axis, size, start, dims[axis],
-                  false);
-    return part;
+    ret->data = scratch;
+    return fill ? copy_part(w, r, scratch, false) : TUTTI_OK;
 }
 
 /* ---- the tree ---- */
@@ -116,24 +148,29 @@ static tutti_status run_shard(work *w, int shard, char *const *into)
     tutti_view inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
     int64_t in_dims[TUTTI_SEGMENT_SLOTS][TUTTI_MAX_RANK];
     int64_t out_dims[TUTTI_SEGMENT_SLOTS][TUTTI_MAX_RANK];
-    for (int i = 0; i < inner->input_count; i++)
-        inputs[i] = part_of(w, &w->call->inputs[s->inputs[i]], s->axes[i], shard, w->inputs[i],
-                            true, in_dims[i]);
+    for (int i = 0; i < inner->input_count; i++) {
+        const tutti_view *whole = &w->call->inputs[s->inputs[i]];
+        inputs[i] = *whole;
+        if (s->axes[i] < 0)
+            continue;
+        some_rows r = rows_of(w, whole, s->axes[i], shard);
+        TUTTI_TRY(part_of(w, &r, w->inputs[i], true, in_dims[i], &inputs[i]));
+    }
     for (int i = 0; i < inner->output_count; i++) {
         if (s->kinds[i] >= 0) {
-            outputs[i] = part_of(w, &w->call->outputs[i], s->kinds[i], shard, w->outputs[i], false,
-                                 out_dims[i]);
+            some_rows r = rows_of(w, &w->call->outputs[i], s->kinds[i], shard);
+            TUTTI_TRY(part_of(w, &r, w->outputs[i], false, out_dims[i], &outputs[i]));
             continue;
         }
         const tutti_type *type = &inner->types[i];
         memcpy(out_dims[i], type->dims, sizeof out_dims[i]);
         outputs[i] = (tutti_view){into[i], type->dtype, type->rank, out_dims[i], NULL};
     }
-    int64_t rows = s->bounds[shard + 1] - s->bounds[shard];
-    if (rows == 0) {
+    int64_t count = s->bounds[shard + 1] - s->bounds[shard];
+    if (count == 0) {
         for (int i = 0; i < inner->output_count; i++)
             if (s->kinds[i] < 0)
-                memset(into[i], 0, w->bytes[i]);
+                TUTTI_TRY(clear_bytes(w, into[i], w->bytes[i]));
         return TUTTI_OK;
     }
     tutti_kernel_call call = *w->call;
@@ -144,14 +181,12 @@ static tutti_status run_shard(work *w, int shard, char *const *into)
     call.output_count = inner->output_count;
     call.inputs = inputs;
     call.outputs = outputs;
-    TUTTI_TRY(w->fn(w->context, &call, rows));
+    TUTTI_TRY(w->by->run(w->by->context, &call, count));
     for (int i = 0; i < inner->output_count; i++) {
-        const tutti_view *whole = &w->call->outputs[i];
-        if (s->kinds[i] >= 0 && outputs[i].data == w->outputs[i])
-            copy_part(whole->data, w->outputs[i], whole->dims, whole->rank, s->kinds[i],
-                      tutti_dtype_size(whole->dtype),
-                      s->bounds[shard] * (whole->dims[s->kinds[i]] / s->rows),
-                      outputs[i].dims[s->kinds[i]], true);
+        if (s->kinds[i] < 0 || outputs[i].data != w->outputs[i])
+            continue;
+        some_rows r = rows_of(w, &w->call->outputs[i], s->kinds[i], shard);
+        TUTTI_TRY(copy_part(w, &r, w->outputs[i], true));
     }
     return TUTTI_OK;
 }
@@ -204,7 +239,10 @@ static tutti_status segmented_fold(work *w, int a, int b, int level, char *const
             continue;
         tutti_dtype dtype = s->inner->types[i].dtype;
         adding add = {into[i], right[i], dtype, (int64_t)(w->bytes[i] / tutti_dtype_size(dtype))};
-        tutti_parallel(w->call, (add.count + ADD_PIECE - 1) / ADD_PIECE, add_piece, &add);
+        if (w->by->add)
+            TUTTI_TRY(w->by->add(w->by->context, dtype, add.to, add.from, add.count));
+        else
+            tutti_parallel(w->call, (add.count + ADD_PIECE - 1) / ADD_PIECE, add_piece, &add);
     }
     return TUTTI_OK;
 }
@@ -219,12 +257,21 @@ static tutti_status fold_nodes(work *w, int a, int b, int *number)
         TUTTI_TRY(fold_nodes(w, a, (a + b) / 2, number));
         return fold_nodes(w, (a + b) / 2, b, number);
     }
-    char *into[TUTTI_SEGMENT_SLOTS] = {0};
-    for (int i = 0; i < s->inner->output_count; i++)
-        if (s->kinds[i] < 0)
-            into[i] = (char *)w->call->outputs[i].data + (size_t)*number * w->bytes[i];
+    char *into[TUTTI_SEGMENT_SLOTS] = {0}, *place[TUTTI_SEGMENT_SLOTS] = {0};
+    for (int i = 0; i < s->inner->output_count; i++) {
+        if (s->kinds[i] >= 0)
+            continue;
+        place[i] = (char *)w->call->outputs[i].data + (size_t)*number * w->bytes[i];
+        into[i] = is_aligned(w, place[i])
+                      ? place[i]
+                      : w->sums[i] + (size_t)TUTTI_SEGMENT_LEVELS * padded(w->bytes[i]);
+    }
     ++*number;
-    return segmented_fold(w, a, b, 0, into);
+    TUTTI_TRY(segmented_fold(w, a, b, 0, into));
+    for (int i = 0; i < s->inner->output_count; i++)
+        if (into[i] != place[i])
+            TUTTI_TRY(copy_bytes(w, place[i], into[i], w->bytes[i]));
+    return TUTTI_OK;
 }
 
 static bool is_scattered(const tutti_type *type, int64_t axis)
@@ -232,18 +279,24 @@ static bool is_scattered(const tutti_type *type, int64_t axis)
     return axis >= 0 && outer(type->dims, axis) > 1;
 }
 
+/* Whether a part may have to be copied. */
+static bool is_moved(const tutti_type *type, int64_t axis, size_t alignment)
+{
+    return is_scattered(type, axis) || (axis >= 0 && alignment > 0);
+}
+
 /* Lays out the workspace; with `base` NULL only counts. */
 static size_t lay_out(const tutti_segments *s, const tutti_type *inputs, const tutti_type *outputs,
-                      char *base, work *w)
+                      size_t alignment, char *base, work *w)
 {
     size_t at = 0;
     for (int i = 0; i < s->inner->input_count; i++)
-        if (is_scattered(&inputs[s->inputs[i]], s->axes[i])) {
+        if (is_moved(&inputs[s->inputs[i]], s->axes[i], alignment)) {
             w->inputs[i] = base ? base + at : NULL;
             at += padded(type_bytes(&inputs[s->inputs[i]]));
         }
     for (int i = 0; i < s->inner->output_count; i++) {
-        if (is_scattered(&outputs[i], s->kinds[i])) {
+        if (is_moved(&outputs[i], s->kinds[i], alignment)) {
             w->outputs[i] = base ? base + at : NULL;
             at += padded(type_bytes(&outputs[i]));
         }
@@ -251,7 +304,7 @@ static size_t lay_out(const tutti_segments *s, const tutti_type *inputs, const t
             continue;
         w->bytes[i] = type_bytes(&s->inner->types[i]);
         w->sums[i] = base ? base + at : NULL;
-        at += padded(w->bytes[i]) * TUTTI_SEGMENT_LEVELS;
+        at += padded(w->bytes[i]) * (TUTTI_SEGMENT_LEVELS + (alignment > 0));
     }
     return at;
 }
@@ -267,20 +320,20 @@ static void types_of(const tutti_kernel_call *call, tutti_type *inputs, tutti_ty
 }
 
 size_t tutti__segmented_workspace(const tutti_segments *s, const tutti_type *inputs,
-                                  const tutti_type *outputs)
+                                  const tutti_type *outputs, size_t alignment)
 {
     work w = {0};
-    return lay_out(s, inputs, outputs, NULL, &w);
+    return lay_out(s, inputs, outputs, alignment, NULL, &w);
 }
 
 tutti_status tutti__segmented(const tutti_kernel_call *call, const tutti_segments *s,
-                              void *workspace, tutti_segment_fn *fn, void *context)
+                              void *workspace, const tutti_segment_work *by)
 {
-    work w = {.call = call, .s = s, .fn = fn, .context = context};
+    work w = {.call = call, .s = s, .by = by};
     tutti_type inputs[TUTTI_SEGMENT_SLOTS], outputs[TUTTI_SEGMENT_SLOTS];
     int number = 0;
     types_of(call, inputs, outputs);
-    lay_out(s, inputs, outputs, workspace, &w);
+    lay_out(s, inputs, outputs, by->alignment, workspace, &w);
     return fold_nodes(&w, 0, s->shards, &number);
 }
 
@@ -313,10 +366,11 @@ static tutti_status segmented_reference(const tutti_kernel_call *call)
     tutti_type inputs[TUTTI_SEGMENT_SLOTS] = {0}, outputs[TUTTI_SEGMENT_SLOTS] = {0};
     tutti__segments_of(call->attrs, call->attr_count, &s);
     types_of(call, inputs, outputs);
-    void *workspace = malloc(tutti__segmented_workspace(&s, inputs, outputs) + 64);
+    void *workspace = malloc(tutti__segmented_workspace(&s, inputs, outputs, 0) + 64);
     if (!workspace)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a sum over shards");
-    tutti_status status = tutti__segmented(call, &s, workspace, by_reference, NULL);
+    const tutti_segment_work by = {.run = by_reference};
+    tutti_status status = tutti__segmented(call, &s, workspace, &by);
     free(workspace);
     return status;
 }

@@ -27,12 +27,23 @@ void tutti__segments_of(const tutti_attr *attrs, int attr_count, tutti_segments 
 /* How many nodes of the tree lie wholly in [low, high) while their parents do not. */
 int tutti__segment_nodes(int shards, int low, int high);
 
-/* Runs the inner operator on one shard's views. */
-typedef tutti_status tutti_segment_fn(void *context, tutti_kernel_call *shard, int64_t rows);
+/* Who does the work: on memory of the host, or of a device, where each of these enqueues. */
+typedef struct tutti_segment_work {
+    void *context;
+    /* Runs the inner operator on one shard's views. */
+    tutti_status (*run)(void *context, tutti_kernel_call *shard, int64_t rows);
+    /* (optional, all or none; NULL: on the host) Copies bytes, clears them, adds numbers. */
+    tutti_status (*copy)(void *context, void *to, const void *from, size_t size);
+    tutti_status (*clear)(void *context, void *at, size_t size);
+    tutti_status (*add)(void *context, tutti_dtype dtype, void *to, const void *from,
+                        int64_t count);
+    size_t alignment; /* parts that do not begin on a multiple of it are copied; 0: they may be
+                         anywhere */
+} tutti_segment_work;
 /* Bytes that tutti__segmented needs. */
 size_t tutti__segmented_workspace(const tutti_segments *s, const tutti_type *inputs,
-                                  const tutti_type *outputs);
+                                  const tutti_type *outputs, size_t alignment);
 tutti_status tutti__segmented(const tutti_kernel_call *call, const tutti_segments *s,
-                              void *workspace, tutti_segment_fn *fn, void *context);
+                              void *workspace, const tutti_segment_work *by);
 
 #endif

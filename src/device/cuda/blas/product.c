@@ -156,10 +156,14 @@ static tutti_status ask(const tutti_cuda_product_plan *plan, tutti_blas_heuristi
     const tutti_blas *blas = own->blas;
     tutti_blas_preference preference;
     uint64_t bytes = WORKSPACE;
+    uint32_t no_reduction = 0;
     TUTTI_TRY(
         product_check(blas, blas->cublasLtMatmulPreferenceCreate(&preference), "a preference"));
     tutti_blas_result result = blas->cublasLtMatmulPreferenceSetAttribute(
         preference, TUTTI_BLAS_WORKSPACE_BYTES, &bytes, sizeof bytes);
+    if (result == 0 && plan->product.any_rows)
+        result = blas->cublasLtMatmulPreferenceSetAttribute(preference, TUTTI_BLAS_REDUCTION_MASK,
+                                                            &no_reduction, sizeof no_reduction);
     if (result == 0)
         result = blas->cublasLtMatmulAlgoGetHeuristic(own->handle, plan->description, plan->a,
                                                       plan->b, plan->d, plan->d, preference,
@@ -253,15 +257,21 @@ static void product_measure(tutti_cuda_product_plan *plan, tutti_cu_stream strea
     tutti__error_restore(&before);
 }
 
+static void free_layouts(tutti_cuda_product_plan *plan)
+{
+    tutti_blas_layout *layouts[] = {&plan->a, &plan->b, &plan->d};
+    for (int i = 0; i < 3; i++) {
+        if (*layouts[i])
+            (void)plan->owner->blas->cublasLtMatrixLayoutDestroy(*layouts[i]);
+        *layouts[i] = NULL;
+    }
+}
+
 static void free_plan(tutti_cuda_product_plan *plan)
 {
-    const tutti_blas *blas = plan->owner->blas;
-    tutti_blas_layout layouts[] = {plan->a, plan->b, plan->d};
-    for (int i = 0; i < 3; i++)
-        if (layouts[i])
-            (void)blas->cublasLtMatrixLayoutDestroy(layouts[i]);
+    free_layouts(plan);
     if (plan->description)
-        (void)blas->cublasLtMatmulDescDestroy(plan->description);
+        (void)plan->owner->blas->cublasLtMatmulDescDestroy(plan->description);
     free(plan);
 }
 
@@ -309,11 +319,34 @@ static void product_choose(tutti_cuda_product_plan *plan, tutti_cu_stream stream
     tutti__error_restore(&before);
 }
 
+/* The algorithm of a product with as many rows as suit every one: how many there are changes no bit
+ * of a row. */
+static tutti_status choose_for_any_rows(tutti_cuda_product_plan *plan)
+{
+    enum { ROWS = 1024 };
+    tutti_blas_heuristic found[CANDIDATES];
+    const tutti_cuda_product product = plan->product;
+    plan->product.m = ROWS;
+    plan->product.batch = 1;
+    tutti_status status = make_layouts(plan);
+    if (status == TUTTI_OK)
+        status = point(plan, plan->owner->workspace, plan->owner->workspace);
+    if (status == TUTTI_OK)
+        status = ask(plan, found, &plan->candidates);
+    plan->product = product;
+    free_layouts(plan);
+    if (status == TUTTI_OK)
+        plan->algorithm = found[0].algo;
+    return status == TUTTI_OK ? make_layouts(plan) : status;
+}
+
 static tutti_status product_build(tutti_cuda_product_plan *plan, tutti_cu_stream stream,
                                   bool measured)
 {
     tutti_blas_heuristic found[CANDIDATES];
     TUTTI_TRY(product_describe(plan));
+    if (plan->product.any_rows)
+        return choose_for_any_rows(plan);
     TUTTI_TRY(make_layouts(plan));
     /* Whether an epilogue's addresses are good enough is part of the question. */
     TUTTI_TRY(point(plan, plan->owner->workspace, plan->owner->workspace));
@@ -329,7 +362,7 @@ static bool same(const tutti_cuda_product *a, const tutti_cuda_product *b)
     return a->type == b->type && a->out == b->out && a->transpose_a == b->transpose_a &&
            a->transpose_b == b->transpose_b && a->tf32 == b->tf32 &&
            a->accumulate == b->accumulate && a->m == b->m && a->n == b->n && a->k == b->k &&
-           a->batch == b->batch && a->epilogue == b->epilogue;
+           a->batch == b->batch && a->epilogue == b->epilogue && a->any_rows == b->any_rows;
 }
 
 tutti_status tutti__cuda_product_plan(tutti_cuda_products *products, tutti_cu_stream stream,

@@ -10,7 +10,9 @@
 #include "device/cuda/operators/dnn.h"
 #include "device/cuda/operators/windows.h"
 
-enum { LIBRARY_BYTES = 64 << 20 };
+/* For bits that do not depend on how many images stand beside one, CHUNK of them are convolved at a
+ * time, always. */
+enum { LIBRARY_BYTES = 64 << 20, CHUNK = 8 };
 
 static bool house_type(tutti_dtype dtype, tutti_cuda_type *ret)
 {
@@ -29,7 +31,7 @@ static tutti_cuda_convolution describe(const tutti_cuda_call *c, const tutti_cud
     d.kind = (tutti_cuda_convolution_kind)kind;
     d.deterministic = c->deterministic;
     d.tf32 = c->tf32;
-    d.batch = w->batch;
+    d.batch = c->deterministic && kind != 2 ? CHUNK : w->batch;
     d.height = w->in[1];
     d.width = w->in[2];
     d.in = w->cin;
@@ -61,6 +63,38 @@ static tutti_status turn(const tutti_cuda_call *c, const tutti_cuda_windows *w, 
     return tutti__cuda_copies(c, &m);
 }
 
+static int64_t padded(int64_t bytes)
+{
+    return tutti__cuda_ceil(bytes, 256) * 256;
+}
+
+/* Images by chunks; the last ones in memory of a whole chunk. */
+static tutti_status run_chunks(const tutti_cuda_call *c, const tutti_cuda_graph *graph,
+                               const tutti_cuda_windows *w, bool back, tutti_cu_pointer kernel,
+                               tutti_cu_pointer rest)
+{
+    int64_t size = (int64_t)tutti_dtype_size(c->call->outputs[0].dtype);
+    int64_t x_bytes = w->in[1] * w->in[2] * w->cin * size;
+    int64_t y_bytes = w->out[1] * w->out[2] * w->cout * size;
+    int64_t from_bytes = back ? y_bytes : x_bytes, to_bytes = back ? x_bytes : y_bytes;
+    tutti_cu_pointer few = rest + LIBRARY_BYTES, made = few + (uint64_t)padded(CHUNK * from_bytes);
+    for (int64_t at = 0; at < w->batch; at += CHUNK) {
+        int64_t count = w->batch - at < CHUNK ? w->batch - at : CHUNK;
+        tutti_cu_pointer from = tutti__cuda_in(c, back ? 1 : 0) + (uint64_t)(at * from_bytes);
+        tutti_cu_pointer to = tutti__cuda_out(c, 0) + (uint64_t)(at * to_bytes), into = to;
+        if (count < CHUNK) {
+            TUTTI_TRY(tutti__cuda_copy(c, few, from, count * from_bytes));
+            from = few;
+            into = made;
+        }
+        TUTTI_TRY(tutti__cuda_convolution_run(graph, c->on.stream, back ? into : from, kernel,
+                                              back ? from : into, rest));
+        if (into != to)
+            TUTTI_TRY(tutti__cuda_copy(c, to, into, count * to_bytes));
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status convolution_run(const tutti_cuda_call *c)
 {
     int kind;
@@ -71,7 +105,7 @@ static tutti_status convolution_run(const tutti_cuda_call *c)
     tutti_cu_pointer first = tutti__cuda_in(c, 0), second = tutti__cuda_in(c, 1);
     int64_t bytes = w.size[1] * w.size[2] * w.cin * w.cout *
                     (int64_t)tutti_dtype_size(c->call->outputs[0].dtype);
-    tutti_cu_pointer rest = turned + (uint64_t)(tutti__cuda_ceil(bytes, 256) * 256);
+    tutti_cu_pointer rest = turned + (uint64_t)padded(bytes);
     /* Its gradient of the kernel is wrong where padding stands on one side more than on the other.
      */
     bool lopsided = kind == 2 && (d.before[0] != d.after[0] || d.before[1] != d.after[1]);
@@ -85,6 +119,8 @@ static tutti_status convolution_run(const tutti_cuda_call *c)
     y = kind == 0 ? tutti__cuda_out(c, 0) : second;
     if (kind != 2)
         TUTTI_TRY(turn(c, &w, true, kind == 1 ? first : second, turned));
+    if (kind != 2 && c->deterministic)
+        return run_chunks(c, graph, &w, kind == 1, turned, rest);
     TUTTI_TRY(tutti__cuda_convolution_run(graph, c->on.stream, x, turned, y, rest));
     return kind == 2 ? turn(c, &w, false, turned, tutti__cuda_out(c, 0)) : TUTTI_OK;
 }
@@ -106,8 +142,14 @@ static size_t convolution_workspace(const tutti_kernel_query *query)
     const tutti_type *kernel = strstr(node->op->name, "_kernel")  ? &node->outputs[0]
                                : strstr(node->op->name, "_input") ? &node->inputs[0]
                                                                   : &node->inputs[1];
-    int64_t bytes = tutti__cuda_type_count(kernel) * (int64_t)tutti_dtype_size(kernel->dtype);
-    return (size_t)(tutti__cuda_ceil(bytes, 256) * 256) + LIBRARY_BYTES;
+    int64_t size = (int64_t)tutti_dtype_size(kernel->dtype), images = 0;
+    for (int i = 0; kernel != &node->outputs[0] && i < 2; i++) {
+        const tutti_type *type =
+            i == 0 ? &node->outputs[0] : &node->inputs[kernel == &node->inputs[0]];
+        int64_t image = type->dims[0] > 0 ? tutti__cuda_type_count(type) / type->dims[0] : 0;
+        images += padded(CHUNK * image * size);
+    }
+    return (size_t)(padded(tutti__cuda_type_count(kernel) * size) + images) + LIBRARY_BYTES;
 }
 
 static const char *const others[] = {"conv2d_backward_input", "conv2d_backward_kernel", NULL};

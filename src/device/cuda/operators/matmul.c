@@ -31,6 +31,7 @@ tutti_status tutti__cuda_matmul(const tutti_cuda_call *c, const tutti_cuda_matmu
                                   .transpose_b = p->transpose_b,
                                   .tf32 = c->tf32,
                                   .accumulate = p->accumulate,
+                                  .any_rows = c->deterministic && !p->transpose_a,
                                   .m = p->m,
                                   .n = p->n,
                                   .k = p->k,
