@@ -81,8 +81,9 @@ static tutti_status compile(const tutti_nvrtc *nvrtc, const tutti_cuda_job *job,
 {
     char architecture[64], words[MOST_OPTION_BYTES], name[256];
     const char *options[MOST_OPTIONS] = {architecture, "--std=c++17",
-                                         "--device-as-default-execution-space", "-lineinfo"};
-    int count = 4;
+                                         "--device-as-default-execution-space", "-lineinfo",
+                                         "--ftz=true"}; /* tiny numbers are zero, as on the CPU */
+    int count = 5;
     const char *const headers[] = {tutti__cuda_text_common_cuh.text,
                                    tutti__cuda_text_elementwise_cuh.text};
     const char *const names[] = {"common.cuh", "elementwise.cuh"};

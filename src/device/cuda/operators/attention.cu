@@ -97,6 +97,7 @@ attention(const T *q, const T *k, const T *v, const T *mask, const attention_sha
         l[row] = narrow<LTYPE>(top + log(total));
 }
 
+// A query that sees nothing has l = -inf, and no part in anything.
 struct backward {
     const T *q, *k, *v, *y, *dy, *mask; // dy, mask: or NULL
     const LTYPE *l, *dl;                // dl: or NULL
@@ -106,7 +107,7 @@ __device__ __forceinline__ void pair_of(const backward &b, const attention_shape
 {
     const i64 row = head * a.queries + query;
     const C s = score(a, b.q, b.k, b.mask, head, query, key), below = s - kept[2 * row];
-    *p = exp(below < 0 || below != below ? below : (C)0);
+    *p = kept[2 * row] == -INFINITY ? (C)0 : exp(below < 0 || below != below ? below : (C)0);
     const C by = b.dy ? dot(b.dy + row * a.values, b.v + (head * a.keys + key) * a.values, a.values) : (C)0;
     *ds = *p == 0 ? (C)0 : *p * (by + kept[2 * row + 1]);
 }

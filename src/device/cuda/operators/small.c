@@ -90,10 +90,17 @@ static tutti_status categorical(const tutti_cuda_call *c)
     int64_t batch = logits->dims[0], classes = logits->dims[1], n = y->dims[1];
     tutti_cu_pointer counter = tutti__cuda_in(c, 0), x = tutti__cuda_in(c, 1);
     tutti_cu_pointer to = tutti__cuda_out(c, 0), fault = c->fault;
+    const int64_t *dims, *first;
+    int64_t whole = n, start = 0; /* columns of the whole tensor, the piece's first element there */
+    if (tutti_attr_ints(c->call->attrs, c->call->attr_count, "global_dims", &dims) == 2 &&
+        tutti_attr_ints(c->call->attrs, c->call->attr_count, "start", &first) == 2) {
+        whole = dims[1];
+        start = first[0] * whole + first[1];
+    }
     return tutti__cuda_start(
         c, &tutti_cuda_source_small, "categorical", tutti__cuda_ceil(batch * n, 128), 128,
-        (void *[]){&seed, &counter, &x, &batch, &classes, &n, &to, &fault}, "-DTYPE=%s -DOTHER=%s",
-        tutti__cuda_dtype(logits->dtype), tutti__cuda_dtype(y->dtype));
+        (void *[]){&seed, &counter, &x, &batch, &classes, &n, &whole, &start, &to, &fault},
+        "-DTYPE=%s -DOTHER=%s", tutti__cuda_dtype(logits->dtype), tutti__cuda_dtype(y->dtype));
 }
 
 static tutti_status nothing(const tutti_cuda_call *c)
@@ -130,20 +137,16 @@ static bool small_covers(const tutti_op *op)
     return entry_of(op->name) >= 0;
 }
 
-/* Quantised in the scale's type; drawn whole. */
+/* Quantised in the scale's type. */
 static int small_score(const tutti_kernel_query *query)
 {
     const tutti_infer *node = &query->node;
-    const int64_t *cut;
     if (strcmp(node->op->name, "quantize_linear") == 0)
         return node->inputs[0].dtype == TUTTI_F32 && node->inputs[1].dtype == TUTTI_F32 ? 100 : 0;
     if (strcmp(node->op->name, "dequantize_linear") == 0)
         return node->inputs[1].dtype == TUTTI_F32 || node->inputs[1].dtype == TUTTI_F64 ? 100 : 0;
     if (strcmp(node->op->name, "random_categorical") == 0)
-        return node->inputs[0].dtype == TUTTI_I64 &&
-                       tutti_attr_ints(node->attrs, node->attr_count, "global_dims", &cut) == 0
-                   ? 100
-                   : 0;
+        return node->inputs[0].dtype == TUTTI_I64 ? 100 : 0;
     return 100;
 }
 

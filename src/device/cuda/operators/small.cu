@@ -67,7 +67,8 @@ dequantize(const OTHER *x, const T *scale, const OTHER *zero, i64 count, const q
 // The counter's own class of every row: logits [batch][classes], y [batch][n] of OTHER; numbers as the
 // reference draws them (ops/random/random_categorical.c).
 extern "C" __global__ void __launch_bounds__(128)
-categorical(u64 seed, const i64 *counter, const T *logits, i64 batch, i64 classes, i64 n, OTHER *y, u64 *fault)
+categorical(u64 seed, const i64 *counter, const T *logits, i64 batch, i64 classes, i64 n, i64 whole, i64 start,
+            OTHER *y, u64 *fault)
 {
     EACH_ELEMENT(i, batch * n)
     {
@@ -84,8 +85,9 @@ categorical(u64 seed, const i64 *counter, const T *logits, i64 batch, i64 classe
             fail_at(fault, row);
         for (i64 c = 0; c < classes; c++)
             total += exp((double)widen(x[c]) - top);
-        const uint4 w = philox(seed, (u64)*counter, (u64)i / 2);
-        const u64 high = i % 2 ? w.z : w.x, low = i % 2 ? w.w : w.y;
+        const u64 index = (u64)(start + row * whole + i % n);
+        const uint4 w = philox(seed, (u64)*counter, index / 2);
+        const u64 high = index % 2 ? w.z : w.x, low = index % 2 ? w.w : w.y;
         const double target = (double)((high << 32 | low) >> 11) * 0x1p-53 * total;
         i64 last = 0, found = -1;
         for (i64 c = 0; c < classes && found < 0; c++) {
