@@ -17,7 +17,7 @@ ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(jobs) $(1); \
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-store test-random test-kills test-member-kills test-gpu unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-store test-random test-kills test-member-kills test-gpu test-gpu-sanitizer unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -91,10 +91,13 @@ test-ssh: all ## the launcher over real ssh: installs openssh, starts daemons of
 	@tools/deps.sh --quiet ssh
 	@tests/cluster/run.sh $(BUILD) ssh
 
-test-gpu: configure ## our kernels, cuBLASLt and cuDNN on an NVIDIA GPU beside the CPU in f64, and timed, and every operator beside its reference; ARGS='norm step'
+test-gpu: all ## what must hold on an NVIDIA GPU: kernels, operators, random graphs, examples and strategies beside the CPU; ARGS='unit examples'
+	@$(call ninja, tutti_tests tests/random/random_graphs src/device/cuda/lab/cuda_lab src/device/cuda/lab/cuda_operators)
+	@tests/gpu/run.sh $(BUILD) $(ARGS)
+
+test-gpu-sanitizer: all ## kernels and short trainings under NVIDIA's compute-sanitizer; ARGS='memcheck racecheck initcheck'
 	@$(call ninja, src/device/cuda/lab/cuda_lab src/device/cuda/lab/cuda_operators)
-	@$(BUILD)/src/device/cuda/lab/cuda_lab $(ARGS) || [ $$? = 77 ]
-	@[ -n "$(ARGS)" ] || $(BUILD)/src/device/cuda/lab/cuda_operators || [ $$? = 77 ]
+	@tests/gpu/sanitizer.sh $(BUILD) $(ARGS)
 
 test-mpi: ## the engine mpi under the real OpenMPI and MPICH: installs both, builds their modules
 	@tools/deps.sh --quiet mpi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every example is killed (SIGKILL) several times and goes on: tests/resume.sh [BUILD [NAME …]]
 # Its weights are then, bit by bit, those of a run that nobody disturbed, and so are the numbers of its last line.
-# KILLS is the number of kills (3). The last line is "N passed, N failed".
+# KILLS is the number of kills (3), FLAGS what each training is given besides. The last line is "N passed, N failed".
 set -u
 build=$(realpath "${1:-build}")
 shift
@@ -58,7 +58,7 @@ train() { # train NAME ARGS...: in the present folder
     local name=$1
     shift
     # shellcheck disable=SC2046
-    "$build/tutti" train "$name" $(flags_of "$name") --seed 5 --json --save x "$@"
+    "$build/tutti" train "$name" $(flags_of "$name") --seed 5 --json --save x ${FLAGS:-} "$@"
 }
 
 # Kills a run after a share of the time that the undisturbed one took.

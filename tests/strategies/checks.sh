@@ -153,8 +153,8 @@ check_stream_ends() {
 
 # ---- deterministic mode ----
 
-saved() { trained one "$tutti" train "$@" --save ../saved && mv saved.safetensors made; }
-# The same bits in the weights, however the batch is cut, with a short last batch.
+saved() { trained "${alone_on:-one}" "$tutti" train "$@" --save ../saved && mv saved.safetensors made; }
+# The same bits in the weights, however the batch is cut, with a short last batch. $alone_on: the way of one device.
 check_bits() {
     local example=$1 way=$2 all=(--deterministic --epochs 2 --json --set "checkpoints=ckpt/{epoch}")
     case $example in
@@ -169,6 +169,16 @@ check_bits() {
     trained "$way" "$tutti" train "$example" "${all[@]}" --save ../other
     code $? 0
     cmp -s "$folder/bits.$example" other.safetensors || fail "the weights have other bits"
+}
+
+# check_narrow EXAMPLE PRECISION: on a GPU in 16 bits, weights in f32, as a CPU does it.
+check_narrow() {
+    local example=$1 precision=$2
+    once "narrow.$example.$precision" kept one "$tutti" train "$example" $(flags "$example") --precision "$precision"
+    [ $bad -eq 0 ] || return
+    trained gpu1 "$tutti" train "$example" $(flags "$example") --precision "$precision"
+    code $? 0
+    same "$folder/narrow.$example.$precision" out.json 5e-2 5 0.5
 }
 
 # ---- faults ----

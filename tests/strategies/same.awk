@@ -27,7 +27,7 @@ FNR == NR { kept[FNR] = $0; lines = FNR; next }
         if (key ~ /^(seconds|samples_per_second)$/) continue
         if (y == "") differ(key " is missing")
         else if (key ~ /accuracy|right/) { if (size(x - y) * 100 > points + 1e-5) differ(key " " x " | " y) }
-        else if (key ~ /loss|mse|mae|stood/) {
+        else if (key ~ /loss|mse|mae|stood|perplexity|divergence|deviation|nearness/) {
             scale = size(x) < least ? least : size(x)
             if (size(x - y) > worst * scale) { worst = size(x - y) / scale; at = key }
             if (x y ~ /n/ || size(x - y) > relative * scale) differ(key " " x " | " y) # nan, null, inf

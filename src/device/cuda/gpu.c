@@ -184,6 +184,11 @@ static tutti_status gpu_copy_in(tutti_cuda_gpu *gpu, void *to, const void *host,
     return tutti__cuda_stage_in(gpu->staging, address(to), host, size);
 }
 
+static size_t gpu_used(tutti_cuda_gpu *gpu)
+{
+    return atomic_load(&gpu->used);
+}
+
 static tutti_status gpu_finish(tutti_cuda_gpu *gpu)
 {
     TUTTI_TRY(enter(gpu));
@@ -387,6 +392,7 @@ const tutti_cuda_gpu_table tutti_cuda_gpus = {.count = gpu_count,
                                               .allocate = gpu_allocate,
                                               .release = gpu_release,
                                               .limit = gpu_limit,
+                                              .used = gpu_used,
                                               .copy_in = gpu_copy_in,
                                               .copy_out = gpu_copy_out,
                                               .copy_within = gpu_copy_within,

@@ -21,6 +21,7 @@ typedef struct tutti_cuda_gpu_table {
     tutti_status (*allocate)(tutti_cuda_gpu *gpu, size_t size, void **ret);
     void (*release)(tutti_cuda_gpu *gpu, void *data, size_t size);
     void (*limit)(tutti_cuda_gpu *gpu, size_t bytes); /* of what is allocated; 0: none */
+    size_t (*used)(tutti_cuda_gpu *gpu); /* bytes that are allocated */
     /* The host's bytes may change when it returns, and cross beside what the GPU computes. */
     tutti_status (*copy_in)(tutti_cuda_gpu *gpu, void *to, const void *host, size_t size);
     tutti_status (*copy_out)(tutti_cuda_gpu *gpu, void *host, const void *from, size_t size);

@@ -8,6 +8,7 @@
 #include "base/test.h"
 #include "ops/reference.h"
 #include "ops/sample.h"
+#include "program/target.h"
 #include "tutti/gradients.h"
 #include "tutti/ops.h"
 #include "tutti/session.h"
@@ -177,12 +178,18 @@ static double tolerance_of(const tutti_sample *sample)
     return narrow ? 5e-2 : 1e-3;
 }
 
-static void check(const tutti_sample *sample)
+/* `device`: on that one only; NULL: on those for tests. */
+static void check(const tutti_sample *sample, const char *device)
 {
     second here;
     double tolerance = tolerance_of(sample);
     if (!counts(sample) || !compute(sample, "cpu:0", false, &here))
         return;
+    if (device) {
+        compare(sample, &here, device, false, tolerance);
+        drop(&here);
+        return;
+    }
     if (!(sample->op->flags & TUTTI_OP_RANDOM))
         compare(sample, &here, NULL, false, tolerance);
     if (!needs_dimensions(sample))
@@ -192,16 +199,29 @@ static void check(const tutti_sample *sample)
     drop(&here);
 }
 
-TUTTI_TEST(second_derivatives_are_the_same_on_every_device)
+static void check_all(const char *device)
 {
     const tutti_op *ops[1024];
     size_t count = tutti_op_list(TUTTI_COUNT(ops), ops);
-    CHECK_OK(tutti__param_set("FAR_DELAY_US", "2"));
     for (size_t i = 0; i < count; i++)
         for (const char *const *text = ops[i]->samples; text && *text; text++) {
             tutti_sample *sample;
             CHECK_OK(tutti__sample_parse(ops[i], *text, 1, &sample));
-            check(sample);
+            check(sample, device);
             tutti__sample_free(sample);
         }
+}
+
+TUTTI_TEST(second_derivatives_are_the_same_on_every_device)
+{
+    CHECK_OK(tutti__param_set("FAR_DELAY_US", "2"));
+    check_all(NULL);
+}
+
+TUTTI_TEST(second_derivatives_are_the_same_on_a_gpu)
+{
+    tutti_device *device;
+    if (tutti__device_open("gpu:0", &device) != TUTTI_OK)
+        SKIP("no GPU: %s", tutti_error_message());
+    check_all("gpu:0");
 }
