@@ -252,13 +252,13 @@ static void gpu_forget(void *event)
     free(m);
 }
 
-static tutti_status make_mark(tutti_cuda_gpu *gpu, mark **ret)
+static tutti_status make_mark(tutti_cuda_gpu *gpu, unsigned flags, mark **ret)
 {
     mark *m = calloc(1, sizeof *m);
     if (!m)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for an event");
     m->gpu = gpu;
-    tutti_status status = GPU(gpu, cuEventCreate(&m->event, TUTTI_CU_EVENT_NO_TIME));
+    tutti_status status = GPU(gpu, cuEventCreate(&m->event, flags));
     if (status == TUTTI_OK)
         *ret = m;
     else
@@ -266,14 +266,34 @@ static tutti_status make_mark(tutti_cuda_gpu *gpu, mark **ret)
     return status;
 }
 
-static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **event)
+static tutti_status record_mark(tutti_cuda_gpu *gpu, unsigned flags, void **event)
 {
     mark *m = *event;
     TUTTI_TRY(enter(gpu));
     if (!m)
-        TUTTI_TRY(make_mark(gpu, &m));
+        TUTTI_TRY(make_mark(gpu, flags, &m));
     *event = m;
     return GPU(gpu, cuEventRecord(m->event, gpu->on.stream));
+}
+
+static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **event)
+{
+    return record_mark(gpu, TUTTI_CU_EVENT_NO_TIME, event);
+}
+
+static tutti_status gpu_stamp(tutti_cuda_gpu *gpu, void **event)
+{
+    return record_mark(gpu, 0, event);
+}
+
+static tutti_status gpu_between(tutti_cuda_gpu *gpu, void *from, void *to, double *ret_seconds)
+{
+    float milliseconds;
+    TUTTI_TRY(enter(gpu));
+    TUTTI_TRY(
+        GPU(gpu, cuEventElapsedTime(&milliseconds, ((mark *)from)->event, ((mark *)to)->event)));
+    *ret_seconds = 1e-3 * (double)milliseconds;
+    return TUTTI_OK;
 }
 
 static tutti_status gpu_await(tutti_cuda_gpu *gpu, void *event)
@@ -404,6 +424,8 @@ const tutti_cuda_gpu_table tutti_cuda_gpus = {.count = gpu_count,
                                               .record = gpu_record,
                                               .await = gpu_await,
                                               .forget = gpu_forget,
+                                              .stamp = gpu_stamp,
+                                              .between = gpu_between,
                                               .record_begin = gpu_record_begin,
                                               .record_end = gpu_record_end,
                                               .replay = gpu_replay,

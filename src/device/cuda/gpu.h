@@ -21,7 +21,7 @@ typedef struct tutti_cuda_gpu_table {
     tutti_status (*allocate)(tutti_cuda_gpu *gpu, size_t size, void **ret);
     void (*release)(tutti_cuda_gpu *gpu, void *data, size_t size);
     void (*limit)(tutti_cuda_gpu *gpu, size_t bytes); /* of what is allocated; 0: none */
-    size_t (*used)(tutti_cuda_gpu *gpu); /* bytes that are allocated */
+    size_t (*used)(tutti_cuda_gpu *gpu);              /* bytes that are allocated */
     /* The host's bytes may change when it returns, and cross beside what the GPU computes. */
     tutti_status (*copy_in)(tutti_cuda_gpu *gpu, void *to, const void *host, size_t size);
     tutti_status (*copy_out)(tutti_cuda_gpu *gpu, void *host, const void *from, size_t size);
@@ -38,6 +38,9 @@ typedef struct tutti_cuda_gpu_table {
     tutti_status (*record)(tutti_cuda_gpu *gpu, void **event);
     tutti_status (*await)(tutti_cuda_gpu *gpu, void *event); /* gpu NULL: the host does */
     void (*forget)(void *event);                             /* NULL is fine */
+    /* The same, of which the time is kept, and the seconds between two that are past. */
+    tutti_status (*stamp)(tutti_cuda_gpu *gpu, void **event);
+    tutti_status (*between)(tutti_cuda_gpu *gpu, void *from, void *to, double *ret_seconds);
     /* What the calling thread launches between these two is recorded, not done, whatever other
      * threads do; a recording can be launched as often as one likes. record_end follows each
      * record_begin that gave TUTTI_OK. */

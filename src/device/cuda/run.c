@@ -108,7 +108,7 @@ static void *fault_of(const tutti_gpu_frame *f, size_t i)
     return NULL;
 }
 
-static tutti_status gpu_launch(tutti_drive *drive, size_t i)
+static tutti_status launch(tutti_drive *drive, size_t i)
 {
     tutti_gpu_frame *f = frame_of(drive);
     const tutti_gpu_device *device = f->executable->device;
@@ -126,6 +126,16 @@ static tutti_status gpu_launch(tutti_drive *drive, size_t i)
                               : device->table->launch(device->gpu, instruction->kernel, call,
                                                       fault_of(f, i), f->executable->deterministic);
     return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
+}
+
+static tutti_status gpu_launch(tutti_drive *drive, size_t i)
+{
+    tutti_gpu_frame *f = frame_of(drive);
+    if (!f->tracing)
+        return launch(drive, i);
+    TUTTI_TRY(tutti__gpu_stamp(f, i, false));
+    TUTTI_TRY(launch(drive, i));
+    return tutti__gpu_stamp(f, i, true);
 }
 
 /* Addresses that may differ from run to run. */
@@ -175,7 +185,7 @@ static tutti_status gpu_launch_all(tutti_drive *drive, size_t from, size_t to, b
                   : from >= drive->program->checked_at ? 1
                                                        : 0;
     uint64_t key = addresses(f);
-    if (to - from < FEW || f->refused[stretch])
+    if (to - from < FEW || f->refused[stretch] || f->tracing)
         return TUTTI_OK;
     tutti_gpu_recording *r = find_recording(f, stretch, key);
     r->used = ++f->launches;
@@ -488,6 +498,7 @@ void tutti__gpu_frame_destroy(tutti_gpu_frame *f)
             device->table->forget_recording(device->gpu, f->recordings[s][i].own);
     device->table->forget(f->noted);
     device->table->host_release(device->gpu, f->faults);
+    tutti__gpu_free_stamps(f);
     free(f->drive.calls);
     free(f->drive.snapshots);
     free(f->drive.context.dynamic);
@@ -614,7 +625,7 @@ static tutti_status frame_create(tutti_gpu_executable *e, tutti_gpu_frame **ret)
     return TUTTI_OK;
 }
 
-static tutti_status lease(tutti_gpu_executable *e, tutti_gpu_frame **ret)
+tutti_status tutti__gpu_frame_lease(tutti_gpu_executable *e, tutti_gpu_frame **ret)
 {
     pthread_mutex_lock(&e->lock);
     tutti_gpu_frame *f = e->frames;
@@ -627,7 +638,7 @@ static tutti_status lease(tutti_gpu_executable *e, tutti_gpu_frame **ret)
     return TUTTI_OK;
 }
 
-static void give_back(tutti_gpu_executable *e, tutti_gpu_frame *f)
+void tutti__gpu_frame_return(tutti_gpu_executable *e, tutti_gpu_frame *f)
 {
     tutti__tensors_drop(e->program->input_count, f->sources);
     tutti__program_forget(e->program, f->drive.calls, &f->drive.context);
@@ -642,12 +653,15 @@ tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
 {
     tutti_gpu_executable *e = (tutti_gpu_executable *)executable;
     tutti_gpu_frame *f;
-    tutti_status status = lease(e, &f);
+    tutti_status status = tutti__gpu_frame_lease(e, &f);
     if (status != TUTTI_OK)
         return run->commit_begin(run, status);
     f->drive.run = f->drive.context.run = run;
     f->drive.context.host.cancelled = run->watched;
+    bool traced = tutti__gpu_trace_begin(f);
     status = tutti__drive(&f->drive, run, inputs, ret_results);
-    give_back(e, f);
+    if (traced)
+        tutti__gpu_trace_end(f);
+    tutti__gpu_frame_return(e, f);
     return status;
 }

@@ -58,16 +58,33 @@ typedef struct tutti_gpu_frame {
     uint64_t launches;
     uint64_t *faults; /* on the host: what kernels that can fail have noted */
     void *noted;      /* the event: it is there */
-    bool passing;     /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
+    void **stamps;    /* (timing.c) two of each instruction, and that of the run's begin */
+    bool *stamped;    /* by instruction: in this run */
+    bool tracing;
+    uint64_t began; /* ticks */
+    bool passing;   /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
 } tutti_gpu_frame;
 
 tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
                                 tutti_tensor *const *inputs, tutti_tensor **ret_results);
 void tutti__gpu_frame_destroy(tutti_gpu_frame *frame); /* NULL is fine */
+tutti_status tutti__gpu_frame_lease(tutti_gpu_executable *executable, tutti_gpu_frame **ret);
+void tutti__gpu_frame_return(tutti_gpu_executable *executable, tutti_gpu_frame *frame);
 /* Memory of the device. Where there is too little, runs that wait to be used again give theirs. */
 tutti_status tutti__gpu_allocate(tutti_gpu_device *device, size_t size, void **ret);
 /* On which an instruction of a run is enqueued. */
 const tutti_gpu_device *tutti__gpu_device_of(const tutti_kernel_call *call);
+
+/* ---- timing.c ---- */
+
+/* False: nobody wants this run's times. */
+bool tutti__gpu_trace_begin(tutti_gpu_frame *frame);
+void tutti__gpu_trace_end(tutti_gpu_frame *frame);
+tutti_status tutti__gpu_stamp(tutti_gpu_frame *frame, size_t instruction, bool end);
+void tutti__gpu_free_stamps(tutti_gpu_frame *frame);
+/* tutti_executable_table.rehearse */
+tutti_status tutti__gpu_rehearse(tutti_executable *executable, tutti_run *run,
+                                 tutti_tensor *const *inputs, tutti_timed_list *ret);
 
 extern const tutti_target tutti_target_gpu;
 extern const tutti_kernel tutti_kernel_segmented_gpu; /* it enqueues by itself */

@@ -1,5 +1,6 @@
 /* target.c: GPUs as devices: gpu:0, gpu:1, … The module with NVIDIA's side of it is loaded when one
  * is first asked for. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -73,6 +74,7 @@ static const tutti_executable_table gpu_table = {.enqueue = tutti__gpu_enqueue,
                                                  .destroy = gpu_destroy,
                                                  .memory = gpu_memory,
                                                  .usage = gpu_usage,
+                                                 .rehearse = tutti__gpu_rehearse,
                                                  .print = gpu_print};
 
 static size_t place(tutti_gpu_executable *e, size_t size)
@@ -142,7 +144,9 @@ static tutti_status fill_executable(tutti_gpu_executable *e, tutti_device *devic
     TUTTI_TRY(tutti__program_create(device, partition, &e->program));
     e->executable.shadows = e->program->shadows;
     e->deterministic = partition->deterministic;
-    e->lane = tutti__trace_name(device->name);
+    char lane[96];
+    snprintf(lane, sizeof lane, "%s stream", device->name);
+    e->lane = tutti__trace_name(lane);
     e->inputs = calloc((size_t)e->program->input_count + 1, sizeof *e->inputs);
     e->results = calloc((size_t)e->program->result_count + 1, sizeof *e->results);
     if (!e->inputs || !e->results)

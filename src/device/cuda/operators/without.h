@@ -1,6 +1,7 @@
 /* without.h: operators of numbers that have no kernel for a GPU. Those that a target runs itself,
- * or whose sub-graph it runs: */
-"all_reduce_wait", "constant", "parameter", "placeholder", "segmented",
+ * or whose sub-graph it runs, and those that are gone when a step is specialized to its rank: */
+"all_reduce_wait", "axis_index", "axis_slice", "constant", "first_rank_only", "parameter",
+    "placeholder", "segmented",
     /* Those that run on the CPU so far: */
     "conv_integer", "dynamic_quantize_linear", "einsum", "grid_sample", "grid_sample_backward_grid",
     "grid_sample_backward_input", "history_row_grad", "matmul_integer", "pairwise_coupling",
