@@ -8,6 +8,7 @@
 #include "device/cuda/driver/load.h"
 #include "device/cuda/operators/dnn.h"
 #include "device/cuda/operators/operator.h"
+#include "device/cuda/peaks.h"
 
 struct tutti_cuda_gpu {
     tutti_cuda_stream on;
@@ -144,7 +145,7 @@ static void gpu_forget(void *event)
     free(m);
 }
 
-static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **ret_event)
+static tutti_status make_event(tutti_cuda_gpu *gpu, unsigned flags, void **ret_event)
 {
     mark *m = calloc(1, sizeof *m);
     if (!m)
@@ -152,13 +153,48 @@ static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **ret_event)
     m->gpu = gpu;
     tutti_status status = enter(gpu);
     if (status == TUTTI_OK)
-        status = GPU(gpu, cuEventCreate(&m->event, TUTTI_CU_EVENT_NO_TIME));
+        status = GPU(gpu, cuEventCreate(&m->event, flags));
     if (status == TUTTI_OK)
         status = GPU(gpu, cuEventRecord(m->event, gpu->on.stream));
     if (status == TUTTI_OK)
         *ret_event = m;
     else
         gpu_forget(m);
+    return status;
+}
+
+static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **ret_event)
+{
+    return make_event(gpu, TUTTI_CU_EVENT_NO_TIME, ret_event);
+}
+
+static tutti_status gpu_mark(tutti_cuda_gpu *gpu, void **ret_event)
+{
+    return make_event(gpu, 0, ret_event);
+}
+
+static tutti_status gpu_between(void *from, void *to, double *ret_seconds)
+{
+    const mark *a = from, *b = to;
+    float milliseconds;
+    TUTTI_TRY(enter(a->gpu));
+    TUTTI_TRY(GPU(a->gpu, cuEventElapsedTime(&milliseconds, a->event, b->event)));
+    *ret_seconds = (double)milliseconds * 1e-3;
+    return TUTTI_OK;
+}
+
+static tutti_status gpu_hold(tutti_cuda_gpu *gpu, double seconds)
+{
+    TUTTI_TRY(enter(gpu));
+    return tutti__cuda_hold(gpu->on, seconds);
+}
+
+static tutti_status gpu_peaks(tutti_cuda_gpu *gpu, double ret[3])
+{
+    TUTTI_TRY(enter(gpu));
+    pthread_mutex_lock(&gpu->lock);
+    tutti_status status = tutti__cuda_peaks(gpu->on, gpu->products, ret);
+    pthread_mutex_unlock(&gpu->lock);
     return status;
 }
 
@@ -178,12 +214,14 @@ static tutti_status gpu_record_begin(tutti_cuda_gpu *gpu)
     return GPU(gpu, cuStreamBeginCapture(gpu->on.stream, TUTTI_CU_CAPTURE_THREAD));
 }
 
-static tutti_status gpu_record_end(tutti_cuda_gpu *gpu, void **ret_recording)
+static tutti_status gpu_record_end(tutti_cuda_gpu *gpu, void **ret_recording, size_t *ret_launches)
 {
     tutti_cu_graph graph = NULL;
     tutti_cu_graph_exec exec = NULL;
     TUTTI_TRY(GPU(gpu, cuStreamEndCapture(gpu->on.stream, &graph)));
     tutti_status status = GPU(gpu, cuGraphInstantiateWithFlags(&exec, graph, 0));
+    *ret_launches = 0;
+    (void)gpu->on.device->cu->cuGraphGetNodes(graph, NULL, ret_launches);
     (void)gpu->on.device->cu->cuGraphDestroy(graph);
     *ret_recording = exec;
     return status;
@@ -273,6 +311,10 @@ const tutti_cuda_gpu_table tutti_cuda_gpus = {.count = gpu_count,
                                               .fill = gpu_fill,
                                               .finish = gpu_finish,
                                               .record = gpu_record,
+                                              .mark = gpu_mark,
+                                              .between = gpu_between,
+                                              .hold = gpu_hold,
+                                              .peaks = gpu_peaks,
                                               .await = gpu_await,
                                               .forget = gpu_forget,
                                               .record_begin = gpu_record_begin,

@@ -30,10 +30,18 @@ typedef struct tutti_cuda_gpu_table {
     tutti_status (*record)(tutti_cuda_gpu *gpu, void **ret_event);
     tutti_status (*await)(tutti_cuda_gpu *gpu, void *event); /* gpu NULL: the host does */
     void (*forget)(void *event);
+    /* A point with its time, and the time from one to another, when both are over. */
+    tutti_status (*mark)(tutti_cuda_gpu *gpu, void **ret_event);
+    tutti_status (*between)(void *from, void *to, double *ret_seconds);
+    /* Does nothing for so long: what is enqueued meanwhile runs without gaps. */
+    tutti_status (*hold)(tutti_cuda_gpu *gpu, double seconds);
+    /* Measures: bytes a second of a copy, read and written; FLOPs a second of products of f32 and
+     * of bf16. */
+    tutti_status (*peaks)(tutti_cuda_gpu *gpu, double ret[3]);
     /* What the calling thread launches between these two is recorded, not done; a recording can be
      * launched as often as one likes. One thread at a time. */
     tutti_status (*record_begin)(tutti_cuda_gpu *gpu);
-    tutti_status (*record_end)(tutti_cuda_gpu *gpu, void **ret_recording);
+    tutti_status (*record_end)(tutti_cuda_gpu *gpu, void **ret_recording, size_t *ret_launches);
     tutti_status (*replay)(tutti_cuda_gpu *gpu, void *recording);
     void (*forget_recording)(tutti_cuda_gpu *gpu, void *recording); /* NULL is fine */
     /* The best kernel for a node, or NULL. */

@@ -101,7 +101,7 @@ static void *fault_of(const tutti_gpu_frame *f, size_t i)
     return fails ? f->memory + f->executable->faults + i * sizeof(uint64_t) : NULL;
 }
 
-static tutti_status gpu_launch(tutti_drive *drive, size_t i)
+static tutti_status launch_one(tutti_drive *drive, size_t i)
 {
     tutti_gpu_frame *f = frame_of(drive);
     const tutti_gpu_device *device = f->executable->device;
@@ -117,6 +117,15 @@ static tutti_status gpu_launch(tutti_drive *drive, size_t i)
     tutti_status status = device->table->launch(device->gpu, instruction->kernel, call,
                                                 fault_of(f, i), f->executable->deterministic);
     return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
+}
+
+static tutti_status gpu_launch(tutti_drive *drive, size_t i)
+{
+    tutti_gpu_frame *f = frame_of(drive);
+    tutti__gpu_timing_mark(f, i, false);
+    tutti_status status = launch_one(drive, i);
+    tutti__gpu_timing_mark(f, i, true);
+    return status;
 }
 
 /* Addresses that may differ from run to run. */
@@ -135,9 +144,10 @@ static tutti_status record(tutti_gpu_frame *f, size_t from, size_t to, tutti_gpu
     TUTTI_TRY(device->table->record_begin(device->gpu));
     tutti_status status = TUTTI_OK;
     for (size_t i = from; status == TUTTI_OK && i < to; i++)
-        status = gpu_launch(&f->drive, i);
+        status = launch_one(&f->drive, i);
     tutti__error_capture(status, &before);
-    tutti_status ended = device->table->record_end(device->gpu, &r->own);
+    tutti_status ended = device->table->record_end(
+        device->gpu, &r->own, &f->executable->launches[from >= f->drive.program->commit_at]);
     return status == TUTTI_OK ? ended : tutti__error_restore(&before);
 }
 
@@ -150,7 +160,9 @@ static tutti_status gpu_launch_all(tutti_drive *drive, size_t from, size_t to, b
     const tutti_gpu_device *device = f->executable->device;
     tutti_gpu_recording *r = &f->recordings[from >= drive->program->commit_at];
     uint64_t key = addresses(f);
-    if (to - from < FEW || r->refused)
+    if (f->marks)
+        tutti__gpu_timing_hold(f, to - from);
+    if (to - from < FEW || r->refused || f->marks)
         return TUTTI_OK;
     if (key != r->key || !r->launched) {
         r->launched = true;
@@ -519,8 +531,11 @@ tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
     if (e->program->fallible)
         status = e->device->table->fill(e->device->gpu, f->memory + e->faults, 0xff,
                                         e->program->commit_at * sizeof(uint64_t));
+    if (status == TUTTI_OK)
+        status = tutti__gpu_timing_start(f);
     status = status == TUTTI_OK ? tutti__drive(&f->drive, run, inputs, ret_results)
                                 : run->commit_begin(run, status);
+    tutti__gpu_timing_end(f);
     give_back(e, f);
     return status;
 }

@@ -23,7 +23,11 @@ typedef struct tutti_gpu_executable {
     /* The memory of a run: [arena | inputs | results | a fault for each instruction]. */
     size_t *inputs, *results; /* by slot: offset */
     size_t faults, size;
-    uint32_t lane;        /* of the trace */
+    uint32_t lane; /* of the trace */
+    /* Timed runs are launched one by one: the least seconds of each instruction. */
+    bool timed;
+    double *seconds;
+    size_t launches[2];   /* of the recordings, before the commit and of it; 0: none yet */
     pthread_mutex_t lock; /* of the list of frames that nothing uses */
     struct tutti_gpu_frame *frames;
 } tutti_gpu_executable;
@@ -47,11 +51,21 @@ typedef struct tutti_gpu_frame {
     const char **fed;       /* by slot: an input that lies on the device; or NULL */
     tutti_tensor **sources; /* and what holds it */
     tutti_gpu_recording recordings[2];
+    void **marks; /* of a timed run: before and after each instruction; or NULL */
     bool passing; /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
 } tutti_gpu_frame;
 
 tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
                                 tutti_tensor *const *inputs, tutti_tensor **ret_results);
+
+/* ---- timing.c ---- */
+/* From now on runs are timed, and slower. */
+tutti_status tutti__gpu_time(tutti_gpu_executable *executable);
+/* A run's own part of that; `start` before its first instruction. */
+tutti_status tutti__gpu_timing_start(tutti_gpu_frame *frame);
+void tutti__gpu_timing_hold(tutti_gpu_frame *frame, size_t instructions);
+void tutti__gpu_timing_mark(tutti_gpu_frame *frame, size_t instruction, bool after);
+void tutti__gpu_timing_end(tutti_gpu_frame *frame);
 void tutti__gpu_frame_destroy(tutti_gpu_frame *frame); /* NULL is fine */
 
 extern const tutti_target tutti_target_gpu;

@@ -25,6 +25,7 @@ static void gpu_destroy(tutti_executable *executable)
     free(e->constants);
     free(e->inputs);
     free(e->results);
+    free(e->seconds);
     free(e);
 }
 

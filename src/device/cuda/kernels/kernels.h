@@ -122,6 +122,9 @@ tutti_status tutti__cuda_row_dots(tutti_cuda_stream on, tutti_cuda_type type, tu
                                   tutti_cu_pointer y, const int64_t dims[4],
                                   const int64_t strides[3], tutti_cu_pointer sums);
 
+/* The stream does nothing for so many seconds: what is enqueued meanwhile runs without gaps. */
+tutti_status tutti__cuda_hold(tutti_cuda_stream on, double seconds);
+
 /* Elements of `size` bytes (1, 2, 4, 8). */
 tutti_status tutti__cuda_transpose(tutti_cuda_stream on, int size, tutti_cu_pointer x,
                                    int64_t batch, int64_t rows, int64_t columns,
