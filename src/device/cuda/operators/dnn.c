@@ -5,9 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef enum plan_kind { CONVOLUTION, ATTENTION, ATTENTION_GRADIENT } plan_kind;
+
+/* Cleared before it is filled: plans are found by its bytes. */
+typedef struct plan_key {
+    plan_kind kind;
+    union {
+        tutti_cuda_convolution convolution;
+        tutti_cuda_attention attention;
+    } of;
+} plan_key;
+
 typedef struct plan {
     struct plan *next;
-    tutti_cuda_convolution key;
+    plan_key key;
     tutti_cuda_graph graph;
     bool made;
 } plan;
@@ -54,15 +65,24 @@ void tutti__cuda_dnn_close(const tutti_cuda_dnn *dnn)
     free((void *)(uintptr_t)dnn);
 }
 
-static tutti_status make(const tutti_cuda_dnn *dnn, const tutti_cuda_convolution *key, plan **ret)
+static tutti_status build(const tutti_cuda_dnn *dnn, const plan_key *key, tutti_cuda_graph *ret)
+{
+    if (key->kind == CONVOLUTION)
+        return tutti__cuda_convolution_plan(dnn->api, dnn->handle, &key->of.convolution, ret);
+    if (key->kind == ATTENTION)
+        return tutti__cuda_attention_plan(dnn->api, dnn->handle, &key->of.attention, ret);
+    return tutti__cuda_attention_gradient_plan(dnn->api, dnn->handle, &key->of.attention, ret);
+}
+
+static tutti_status make(const tutti_cuda_dnn *dnn, const plan_key *key, plan **ret)
 {
     tutti_error before;
     plan *made = calloc(1, sizeof *made);
     if (!made)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory for the plan of a convolution");
-    made->key = *key;
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan of cuDNN's");
+    memcpy(&made->key, key, sizeof *key);
     tutti__error_capture(TUTTI_OK, &before);
-    made->made = tutti__cuda_convolution_plan(dnn->api, dnn->handle, key, &made->graph) == TUTTI_OK;
+    made->made = build(dnn, key, &made->graph) == TUTTI_OK;
     tutti__error_restore(&before);
     made->next = dnn->plans->first;
     dnn->plans->first = made;
@@ -70,21 +90,42 @@ static tutti_status make(const tutti_cuda_dnn *dnn, const tutti_cuda_convolution
     return TUTTI_OK;
 }
 
-tutti_status tutti__cuda_dnn_convolution(const tutti_cuda_dnn *dnn,
-                                         const tutti_cuda_convolution *convolution,
-                                         const tutti_cuda_graph **ret)
+static tutti_status find(const tutti_cuda_dnn *dnn, const plan_key *key,
+                         const tutti_cuda_graph **ret)
 {
     tutti_status status = TUTTI_OK;
     pthread_mutex_lock(&dnn->plans->lock);
     plan *at = dnn->plans->first;
-    while (at && memcmp(&at->key, convolution, sizeof *convolution) != 0)
+    while (at && memcmp(&at->key, key, sizeof *key) != 0)
         at = at->next;
     if (!at)
-        status = make(dnn, convolution, &at);
+        status = make(dnn, key, &at);
     pthread_mutex_unlock(&dnn->plans->lock);
     if (status == TUTTI_OK && !at->made)
         return TUTTI_UNSUPPORTED;
     if (status == TUTTI_OK)
         *ret = &at->graph;
     return status;
+}
+
+tutti_status tutti__cuda_dnn_convolution(const tutti_cuda_dnn *dnn,
+                                         const tutti_cuda_convolution *convolution,
+                                         const tutti_cuda_graph **ret)
+{
+    plan_key key;
+    memset(&key, 0, sizeof key);
+    key.kind = CONVOLUTION;
+    memcpy(&key.of.convolution, convolution, sizeof *convolution);
+    return find(dnn, &key, ret);
+}
+
+tutti_status tutti__cuda_dnn_attention(const tutti_cuda_dnn *dnn,
+                                       const tutti_cuda_attention *attention, bool gradient,
+                                       const tutti_cuda_graph **ret)
+{
+    plan_key key;
+    memset(&key, 0, sizeof key);
+    key.kind = gradient ? ATTENTION_GRADIENT : ATTENTION;
+    memcpy(&key.of.attention, attention, sizeof *attention);
+    return find(dnn, &key, ret);
 }

@@ -5,4 +5,4 @@
     "conv_integer", "dynamic_quantize_linear", "einsum", "grid_sample", "grid_sample_backward_grid",
     "grid_sample_backward_input", "history_row_grad", "matmul_integer", "pairwise_coupling",
     "qlinear_conv", "qlinear_matmul", "random_shuffle", "roi_align", "roi_align_backward",
-    "sampled_matmul", "schedule_rate",
+    "sampled_matmul",
