@@ -283,10 +283,15 @@ static const tutti_kernel *gpu_pick(const tutti_kernel_query *query)
     return NULL;
 }
 
+static const tutti_cuda_kernel *own_of(const tutti_kernel *kernel)
+{
+    return ((const tutti_cuda_entry *)(const void *)kernel)->own;
+}
+
 static tutti_status gpu_launch(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
                                const tutti_kernel_call *call, void *fault, bool deterministic)
 {
-    const tutti_cuda_kernel *own = ((const tutti_cuda_entry *)(const void *)kernel)->own;
+    const tutti_cuda_kernel *own = own_of(kernel);
     tutti_cuda_call c = {.on = gpu->on,
                          .call = call,
                          .fault = address(fault),
@@ -297,6 +302,35 @@ static tutti_status gpu_launch(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
     pthread_mutex_lock(&gpu->lock);
     tutti_status status = own->run(&c);
     pthread_mutex_unlock(&gpu->lock);
+    return status;
+}
+
+static bool gpu_joins(const tutti_kernel *kernel, const tutti_kernel_call *first,
+                      const tutti_kernel_call *other)
+{
+    const tutti_cuda_kernel *own = own_of(kernel);
+    tutti_cuda_call a = {.call = first}, b = {.call = other};
+    return own->joins && own->joins(&a, &b);
+}
+
+static tutti_status gpu_launch_joined(tutti_cuda_gpu *gpu, const tutti_kernel *kernel, int count,
+                                      const tutti_kernel_call *const *calls, bool deterministic)
+{
+    tutti_cuda_call *all = calloc((size_t)count, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a launch");
+    for (int i = 0; i < count; i++)
+        all[i] = (tutti_cuda_call){.on = gpu->on,
+                                   .call = calls[i],
+                                   .products = gpu->products,
+                                   .dnn = gpu->dnn,
+                                   .deterministic = deterministic};
+    tutti_status status = enter(gpu);
+    pthread_mutex_lock(&gpu->lock);
+    if (status == TUTTI_OK)
+        status = own_of(kernel)->run_many(all, count);
+    pthread_mutex_unlock(&gpu->lock);
+    free(all);
     return status;
 }
 
@@ -322,4 +356,6 @@ const tutti_cuda_gpu_table tutti_cuda_gpus = {.count = gpu_count,
                                               .replay = gpu_replay,
                                               .forget_recording = gpu_forget_recording,
                                               .pick = gpu_pick,
-                                              .launch = gpu_launch};
+                                              .launch = gpu_launch,
+                                              .joins = gpu_joins,
+                                              .launch_joined = gpu_launch_joined};

@@ -49,6 +49,12 @@ typedef struct tutti_cuda_gpu_table {
     /* `fault`: NULL, or where a kernel that can fail writes the least place of a bad value. */
     tutti_status (*launch)(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
                            const tutti_kernel_call *call, void *fault, bool deterministic);
+    /* Whether a call of the same kernel, none of which fail, can be one launch with `first`; and
+     * that launch, of calls each of which can. */
+    bool (*joins)(const tutti_kernel *kernel, const tutti_kernel_call *first,
+                  const tutti_kernel_call *other);
+    tutti_status (*launch_joined)(tutti_cuda_gpu *gpu, const tutti_kernel *kernel, int count,
+                                  const tutti_kernel_call *const *calls, bool deterministic);
 } tutti_cuda_gpu_table;
 
 extern const tutti_cuda_gpu_table tutti_cuda_gpus;

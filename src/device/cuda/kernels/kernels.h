@@ -32,9 +32,9 @@ typedef struct tutti_cuda_cross_entropy {
     tutti_cu_pointer logits, labels;
     const char *index; /* type of labels; NULL: "i32" */
     int64_t rows;
-    int width, stride; /* elements of a row that count; from row to row */
-    float scale;       /* of the gradient: 1 / rows for a mean */
-    tutti_cu_pointer scales; /* one for each row instead, f32; or 0 */
+    int width, stride;               /* elements of a row that count; from row to row */
+    float scale;                     /* of the gradient: 1 / rows for a mean */
+    tutti_cu_pointer scales;         /* one for each row instead, f32; or 0 */
     tutti_cu_pointer loss, gradient; /* [rows] f32; may be `logits` */
     tutti_cu_pointer fault;          /* where a label that is no class is noted; or 0 */
 } tutti_cuda_cross_entropy;

@@ -7,8 +7,7 @@ tutti_status tutti__cuda_softmax_cross_entropy(tutti_cuda_stream on,
 {
     char options[TUTTI_CUDA_OPTIONS_SIZE];
     int size = tutti__cuda_type_size(call->type), bytes = call->stride * size, per = 16 / size;
-    if (call->width <= 0 || call->width > call->stride ||
-        call->stride > TUTTI_CUDA_MOST_CLASSES)
+    if (call->width <= 0 || call->width > call->stride || call->stride > TUTTI_CUDA_MOST_CLASSES)
         return tutti_fail(TUTTI_UNSUPPORTED,
                           "softmax_cross_entropy: %d classes in rows of %d; it takes at most %d",
                           call->width, call->stride, (int)TUTTI_CUDA_MOST_CLASSES);
@@ -16,7 +15,8 @@ tutti_status tutti__cuda_softmax_cross_entropy(tutti_cuda_stream on,
     while (call->stride % per != 0)
         per /= 2;
     int threads = bytes >= 64 << 10 ? 1024 : bytes >= 8 << 10 ? 512 : bytes >= 2 << 10 ? 128 : 32;
-    snprintf(options, sizeof options, "-DTYPE=%s -DINDEX=%s -DWIDTH=%d -DSTRIDE=%d -DPER=%d -DTHREADS=%d -DKEPT=%d",
+    snprintf(options, sizeof options,
+             "-DTYPE=%s -DINDEX=%s -DWIDTH=%d -DSTRIDE=%d -DPER=%d -DTHREADS=%d -DKEPT=%d",
              tutti__cuda_type_name(call->type), call->index ? call->index : "i32", call->width,
              call->stride, per, threads, kept);
     tutti_cuda_cross_entropy c = *call;

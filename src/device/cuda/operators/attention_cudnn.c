@@ -1,6 +1,7 @@
 /* attention_cudnn.c: attention of 16 bits and its gradient by cuDNN's fused engines, where every
- * query sees all keys or all up to its own; else, and where cuDNN is not installed or has no engine,
- * by our own kernels. The gradient's sums are joined by atomics: not in deterministic mode. */
+ * query sees all keys or all up to its own; else, and where cuDNN is not installed or has no
+ * engine, by our own kernels. The gradient's sums are joined by atomics: not in deterministic mode.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "device/cuda/operators/attention.h"
 #include "device/cuda/operators/dnn.h"
 
-enum { Q, K, V, Y, L, DY, LIBRARY_BYTES = 64 << 20, MOST_SIZE = 128 };
+enum { Q, K, V, Y, L, DY, MOST_SIZE = 128 };
 
 static void dense(int64_t heads, int64_t rows, int64_t size, int64_t *strides)
 {
@@ -49,13 +50,13 @@ static tutti_status attention_cudnn_run(const tutti_cuda_call *c)
     tutti_cuda_attention a = describe(c);
     bool gradient = strcmp(c->call->op->name, "attention") != 0;
     tutti_cu_pointer work = tutti__cuda_work(c);
-    if (!c->dnn || tutti__cuda_dnn_attention(c->dnn, &a, gradient, &graph) != TUTTI_OK ||
-        graph->workspace > LIBRARY_BYTES)
+    if (!c->dnn || tutti__cuda_dnn_attention(c->dnn, &a, gradient, &graph) != TUTTI_OK)
         return tutti__cuda_attention_any(c);
     if (!gradient)
         return tutti__cuda_attention_run(graph, &a, c->on.stream, tutti__cuda_in(c, Q),
                                          tutti__cuda_in(c, K), tutti__cuda_in(c, V),
-                                         tutti__cuda_out(c, 0), tutti__cuda_out(c, 1), work);
+                                         tutti__cuda_out(c, 0), tutti__cuda_out(c, 1),
+                                         tutti__cuda_dnn_workspace(c->dnn));
     int64_t rows = a.batch * a.heads * a.queries;
     tutti_cuda_attention_gradient g = {.q = tutti__cuda_in(c, Q),
                                        .k = tutti__cuda_in(c, K),
@@ -68,7 +69,7 @@ static tutti_status attention_cudnn_run(const tutti_cuda_call *c)
                                        .dv = tutti__cuda_out(c, 2),
                                        .sums = work,
                                        .accumulator = work + (uint64_t)align(rows * 4)};
-    g.workspace = g.accumulator + (uint64_t)align(rows * a.size * 4);
+    g.workspace = tutti__cuda_dnn_workspace(c->dnn);
     return tutti__cuda_attention_gradient_run(graph, &a, c->on, &g);
 }
 
@@ -97,10 +98,11 @@ static size_t attention_cudnn_workspace(const tutti_kernel_query *query)
 {
     const tutti_type *q = &query->node.inputs[Q];
     int64_t rows = q->dims[0] * q->dims[1] * q->dims[2];
+    size_t own = (size_t)rows * 16,
+           theirs = (size_t)(align(rows * 4) + align(rows * q->dims[3] * 4));
     if (strcmp(query->node.op->name, "attention") == 0)
-        return LIBRARY_BYTES;
-    size_t own = (size_t)rows * 16, theirs = (size_t)(align(rows * 4) + align(rows * q->dims[3] * 4));
-    return own > theirs + LIBRARY_BYTES ? own : theirs + LIBRARY_BYTES;
+        return 0;
+    return own > theirs ? own : theirs;
 }
 
 static const char *const others[] = {"attention_backward", NULL};

@@ -10,8 +10,6 @@
 #include "device/cuda/operators/dnn.h"
 #include "device/cuda/operators/windows.h"
 
-enum { LIBRARY_BYTES = 64 << 20 };
-
 static bool house_type(tutti_dtype dtype, tutti_cuda_type *ret)
 {
     *ret = dtype == TUTTI_F32    ? TUTTI_CUDA_F32
@@ -69,23 +67,20 @@ static tutti_status convolution_run(const tutti_cuda_call *c)
     tutti_cuda_convolution d = describe(c, &w, kind);
     tutti_cu_pointer turned = tutti__cuda_work(c), x, y;
     tutti_cu_pointer first = tutti__cuda_in(c, 0), second = tutti__cuda_in(c, 1);
-    int64_t bytes = w.size[1] * w.size[2] * w.cin * w.cout *
-                    (int64_t)tutti_dtype_size(c->call->outputs[0].dtype);
-    tutti_cu_pointer rest = turned + (uint64_t)(tutti__cuda_ceil(bytes, 256) * 256);
     /* Its gradient of the kernel is wrong where padding stands on one side more than on the other.
      */
     bool lopsided = kind == 2 && (d.before[0] != d.after[0] || d.before[1] != d.after[1]);
     if (!c->dnn || lopsided || tutti__cuda_count(&c->call->outputs[0]) == 0 ||
         tutti__cuda_count(&c->call->inputs[0]) == 0 ||
         tutti__cuda_count(&c->call->inputs[1]) == 0 ||
-        tutti__cuda_dnn_convolution(c->dnn, &d, &graph) != TUTTI_OK ||
-        graph->workspace > LIBRARY_BYTES)
+        tutti__cuda_dnn_convolution(c->dnn, &d, &graph) != TUTTI_OK)
         return tutti__cuda_convolve(c);
     x = kind == 1 ? tutti__cuda_out(c, 0) : first;
     y = kind == 0 ? tutti__cuda_out(c, 0) : second;
     if (kind != 2)
         TUTTI_TRY(turn(c, &w, true, kind == 1 ? first : second, turned));
-    TUTTI_TRY(tutti__cuda_convolution_run(graph, c->on.stream, x, turned, y, rest));
+    TUTTI_TRY(tutti__cuda_convolution_run(graph, c->on.stream, x, turned, y,
+                                          tutti__cuda_dnn_workspace(c->dnn)));
     return kind == 2 ? turn(c, &w, false, turned, tutti__cuda_out(c, 0)) : TUTTI_OK;
 }
 
@@ -107,7 +102,7 @@ static size_t convolution_workspace(const tutti_kernel_query *query)
                                : strstr(node->op->name, "_input") ? &node->inputs[0]
                                                                   : &node->inputs[1];
     int64_t bytes = tutti__cuda_type_count(kernel) * (int64_t)tutti_dtype_size(kernel->dtype);
-    return (size_t)(tutti__cuda_ceil(bytes, 256) * 256) + LIBRARY_BYTES;
+    return (size_t)(tutti__cuda_ceil(bytes, 256) * 256);
 }
 
 static const char *const others[] = {"conv2d_backward_input", "conv2d_backward_kernel", NULL};

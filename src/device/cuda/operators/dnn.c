@@ -23,16 +23,25 @@ typedef struct plan {
     bool made;
 } plan;
 
+/* Work space that was grown out of, which recorded launches may still use. */
+typedef struct outgrown {
+    struct outgrown *next;
+    tutti_cu_pointer at;
+} outgrown;
+
 struct tutti_cuda_dnn_plans {
     pthread_mutex_t lock;
     plan *first;
+    tutti_cuda_device *device;
+    tutti_cu_pointer workspace; /* of all plans: they run one after the other */
+    size_t size;
+    outgrown *before;
 };
 
 tutti_status tutti__cuda_dnn_open(tutti_cuda_device *device, const tutti_cuda_dnn **ret)
 {
     const tutti_dnn *api;
     tutti_dnn_handle handle;
-    (void)device; /* its context is the caller's */
     TUTTI_TRY(tutti__cuda_dnn(&api));
     TUTTI_TRY(tutti__cuda_dnn_check(api, api->cudnnCreate(&handle), "a handle"));
     tutti_cuda_dnn *dnn = malloc(sizeof *dnn);
@@ -44,6 +53,7 @@ tutti_status tutti__cuda_dnn_open(tutti_cuda_device *device, const tutti_cuda_dn
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for cuDNN's handle");
     }
     pthread_mutex_init(&plans->lock, NULL);
+    plans->device = device; /* its context is the caller's */
     *dnn = (tutti_cuda_dnn){api, handle, plans};
     *ret = dnn;
     return TUTTI_OK;
@@ -59,10 +69,45 @@ void tutti__cuda_dnn_close(const tutti_cuda_dnn *dnn)
             tutti__cuda_graph_free(&at->graph);
         free(at);
     }
+    for (outgrown *at = dnn->plans->before, *next; at; at = next) {
+        next = at->next;
+        (void)dnn->plans->device->cu->cuMemFree(at->at);
+        free(at);
+    }
+    if (dnn->plans->workspace)
+        (void)dnn->plans->device->cu->cuMemFree(dnn->plans->workspace);
     pthread_mutex_destroy(&dnn->plans->lock);
     free(dnn->plans);
     (void)dnn->api->cudnnDestroy(dnn->handle);
     free((void *)(uintptr_t)dnn);
+}
+
+/* Room for a plan's work. A plan is made outside of recordings, before it first runs. */
+static tutti_status grow(struct tutti_cuda_dnn_plans *plans, int64_t bytes)
+{
+    tutti_cu_pointer fresh;
+    if (bytes <= 0 || (size_t)bytes <= plans->size)
+        return TUTTI_OK;
+    outgrown *old = calloc(1, sizeof *old);
+    if (!old)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for cuDNN's work space");
+    tutti_status status = TUTTI_CU(plans->device, cuMemAlloc(&fresh, (size_t)bytes));
+    if (status != TUTTI_OK || !plans->workspace) {
+        free(old);
+    } else {
+        *old = (outgrown){plans->before, plans->workspace};
+        plans->before = old;
+    }
+    if (status == TUTTI_OK) {
+        plans->workspace = fresh;
+        plans->size = (size_t)bytes;
+    }
+    return status;
+}
+
+tutti_cu_pointer tutti__cuda_dnn_workspace(const tutti_cuda_dnn *dnn)
+{
+    return dnn->plans->workspace;
 }
 
 static tutti_status build(const tutti_cuda_dnn *dnn, const plan_key *key, tutti_cuda_graph *ret)
@@ -83,6 +128,10 @@ static tutti_status make(const tutti_cuda_dnn *dnn, const plan_key *key, plan **
     memcpy(&made->key, key, sizeof *key);
     tutti__error_capture(TUTTI_OK, &before);
     made->made = build(dnn, key, &made->graph) == TUTTI_OK;
+    if (made->made && grow(dnn->plans, made->graph.workspace) != TUTTI_OK) {
+        tutti__cuda_graph_free(&made->graph);
+        made->made = false;
+    }
     tutti__error_restore(&before);
     made->next = dnn->plans->first;
     dnn->plans->first = made;

@@ -27,4 +27,7 @@ tutti_status tutti__cuda_dnn_attention(const tutti_cuda_dnn *dnn,
                                        const tutti_cuda_attention *attention, bool gradient,
                                        const tutti_cuda_graph **ret);
 
+/* Work space, enough for each plan that was made; the next plan may move it. */
+tutti_cu_pointer tutti__cuda_dnn_workspace(const tutti_cuda_dnn *dnn);
+
 #endif
