@@ -60,9 +60,9 @@ tutti_status tutti__cuda_norm_gradient(tutti_cuda_stream on, const tutti_cuda_no
 size_t tutti__cuda_norm_workspace(const tutti_cuda_norm *call);
 
 /* Sums (or maxima) over the last dimension of [rows, width], over the first, or over all;
- * workspace: tutti__cuda_reduce_workspace bytes. y is f32. */
+ * workspace: tutti__cuda_reduce_workspace bytes. y is f32; of columns, of type `out`. */
 typedef struct tutti_cuda_reduce {
-    tutti_cuda_type type;
+    tutti_cuda_type type, out;
     tutti_cu_pointer x, y, workspace;
     int64_t rows, width;
     bool maximum;

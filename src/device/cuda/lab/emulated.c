@@ -117,7 +117,7 @@ static tutti_status build(const char *path, const char *name, const char *text, 
     snprintf(command, sizeof command,
              "g++ -std=c++17 -O1 -ffp-contract=off -fno-strict-aliasing -w -fPIC -shared -I%s "
              "-Isrc/device/cuda/lab %s -o %s.%d %s 2>&1 | grep error | head -4 >&2; mv %s.%d %s",
-             folder, strcmp(options, "--fmad=false") == 0 ? "" : options, path, own, source, path,
+             folder, strncmp(options, "--fmad=false", 12) == 0 ? "" : options, path, own, source, path,
              own, path);
     if (system(command) != 0)
         return tutti_fail(TUTTI_INVALID, "kernel '%s' (%s) does not compile", name, options);

@@ -14,7 +14,7 @@
 #include "device/cuda/kernels/common.h"
 #include "device/cuda/operators/space.h"
 
-enum { THREADS = 256, MOST_GROUPS = 1024, MOST_EACH = 8 };
+enum { THREADS = 256, MOST_GROUPS = 1024, MOST_EACH = 16 };
 
 typedef struct reducing_plan {
     tutti_cuda_body *body;
@@ -422,8 +422,8 @@ static tutti_status reducing_run(const tutti_cuda_call *c)
     for (int i = 0; i < at; i++)
         arguments[7 + i] = &values[i];
     unsigned blocks = (unsigned)tutti__cuda_ceil(groups * plan->lanes, THREADS);
-    TUTTI_TRY(tutti__cuda_function(c->on.device, "reduce", plan->text.data, "--fmad=false",
-                                   "reduce", 0, &function));
+    TUTTI_TRY(tutti__cuda_function(c->on.device, "reduce", plan->text.data,
+                                   tutti__cuda_body_options(plan->body), "reduce", 0, &function));
     TUTTI_TRY(TUTTI_CU(c->on.device, cuLaunchKernel(function, blocks, 1, 1, THREADS, 1, 1, 0,
                                                     c->on.stream, arguments, NULL)));
     if (plan->body->total_count == 0)
@@ -432,8 +432,9 @@ static tutti_status reducing_run(const tutti_cuda_call *c)
     for (int i = 0; i < c->call->output_count; i++)
         joined[4 + i] = &values[c->call->input_count + i];
     blocks = (unsigned)tutti__cuda_ceil(columns, 32);
-    TUTTI_TRY(tutti__cuda_function(c->on.device, "reduce", plan->text.data, "--fmad=false",
-                                   "reduce_join", 0, &function));
+    TUTTI_TRY(tutti__cuda_function(c->on.device, "reduce", plan->text.data,
+                                   tutti__cuda_body_options(plan->body), "reduce_join", 0,
+                                   &function));
     return TUTTI_CU(c->on.device, cuLaunchKernel(function, blocks, 1, 1, 1024, 1, 1, 0,
                                                  c->on.stream, joined, NULL));
 }
