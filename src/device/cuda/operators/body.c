@@ -35,8 +35,8 @@ void tutti__cuda_write_number(tutti_text *text, double value)
     tutti__text_add(text, "__longlong_as_double(0x%llxull)", (unsigned long long)bits);
 }
 
-/* Operators that the chip's own functions compute to 2^-11 of the result wherever it lies: not
- * logarithms, powers and angles. */
+/* Operators that the chip's own functions compute well enough for bf16 wherever the result lies:
+ * not logarithms, powers and angles. */
 static bool is_coarse(const tutti_op *op)
 {
     static const char *const names[] = {
@@ -56,7 +56,7 @@ const char *tutti__cuda_body_options(const tutti_cuda_body *body)
         const tutti_cuda_value *v = &body->values[i];
         narrow &= !v->op || (v->type.dtype == TUTTI_BF16 && is_coarse(v->op));
     }
-    return narrow ? "--fmad=false --use_fast_math" : "--fmad=false";
+    return narrow ? "--fmad=false --use_fast_math -DCOARSE" : "--fmad=false";
 }
 
 void tutti__cuda_body_write(const tutti_cuda_body *body, int i, tutti_text *text)
