@@ -28,6 +28,7 @@ static const tutti_bench_example examples[] = {
     {"finetune", tutti_example_finetune, 64, {0}},
     {"vae", tutti_example_vae, 64, {0}},
     {"sort", tutti_example_sort, 32, {0}},
+    {"gpt", tutti_example_gpt, 12, {0}},
 };
 #define EXAMPLES (sizeof examples / sizeof *examples)
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "device/cpu/frame.h"
+#include "device/cuda/run.h"
 #include "exec/plan/plan.h"
 #include "program/trace.h"
 
@@ -31,7 +32,8 @@ typedef struct row {
 
 struct tutti_roofline {
     tutti_plan *plan;
-    double flops;          /* of all devices */
+    tutti_gpu_executable *gpu; /* of the first device, or NULL: it is no GPU */
+    double flops;              /* of all devices */
     size_t count, matched; /* instructions of the first one; events of a step that were theirs */
     part *parts;
     uint64_t seen; /* events of the ring */
@@ -44,17 +46,26 @@ tutti_roofline *tutti__roofline_open(tutti_engine *engine)
     return tutti__roofline_of(tutti__engine_last(engine));
 }
 
-static void add_parts(tutti_roofline *roofline, const tutti_cpu_executable *e)
+static void add_parts(tutti_roofline *roofline, const tutti_program *program)
 {
-    roofline->parts = calloc(e->program->instruction_count + 1, sizeof *roofline->parts);
+    roofline->parts = calloc(program->instruction_count + 1, sizeof *roofline->parts);
     if (!roofline->parts)
         tutti__bench_must(tutti_fail(TUTTI_NO_MEMORY, "no memory for the kernels' times"));
-    roofline->count = e->program->instruction_count;
+    roofline->count = program->instruction_count;
     for (size_t i = 0; i < roofline->count; i++)
-        roofline->parts[i] = (part){.instruction = &e->program->instructions[i],
-                                    .name = e->program->instructions[i].traced,
+        roofline->parts[i] = (part){.instruction = &program->instructions[i],
+                                    .name = program->instructions[i].traced,
                                     .seconds = INFINITY,
-                                    .cost = tutti__node_cost(e->program->instructions[i].node)};
+                                    .cost = tutti__node_cost(program->instructions[i].node)};
+}
+
+static const tutti_program *program_of(const tutti_plan_piece *piece)
+{
+    const char *target = piece->device->target->name;
+    if (strcmp(target, "gpu") == 0)
+        return ((const tutti_gpu_executable *)piece->executable)->program;
+    return strcmp(target, "cpu") == 0 ? ((const tutti_cpu_executable *)piece->executable)->program
+                                      : NULL;
 }
 
 tutti_roofline *tutti__roofline_of(tutti_plan *plan)
@@ -65,13 +76,15 @@ tutti_roofline *tutti__roofline_of(tutti_plan *plan)
     roofline->plan = plan;
     roofline->outside = INFINITY;
     for (int i = 0; plan && i < plan->piece_count; i++) {
-        const tutti_cpu_executable *e = (tutti_cpu_executable *)plan->pieces[i].executable;
-        if (strcmp(plan->pieces[i].device->target->name, "cpu") != 0)
+        const tutti_program *program = program_of(&plan->pieces[i]);
+        if (!program)
             continue;
-        for (size_t k = 0; k < e->program->instruction_count; k++)
-            roofline->flops += tutti__node_cost(e->program->instructions[k].node).flops;
+        for (size_t k = 0; k < program->instruction_count; k++)
+            roofline->flops += tutti__node_cost(program->instructions[k].node).flops;
         if (i == 0)
-            add_parts(roofline, e);
+            add_parts(roofline, program);
+        if (i == 0 && strcmp(plan->pieces[i].device->target->name, "gpu") == 0)
+            roofline->gpu = (tutti_gpu_executable *)plan->pieces[i].executable;
     }
     return roofline;
 }
@@ -84,6 +97,40 @@ void tutti__roofline_close(tutti_roofline *roofline)
         tutti__plan_release(roofline->plan);
     free(roofline->parts);
     free(roofline);
+}
+
+bool tutti__roofline_enqueues(const tutti_roofline *roofline)
+{
+    return roofline->gpu != NULL;
+}
+
+void tutti__roofline_wait(const tutti_roofline *roofline)
+{
+    for (int i = 0; roofline->gpu && i < roofline->plan->piece_count; i++) {
+        tutti_device *device = roofline->plan->pieces[i].device;
+        if (device->target->finish)
+            tutti__bench_must(device->target->finish(device));
+    }
+}
+
+void tutti__roofline_time(tutti_roofline *roofline)
+{
+    tutti__bench_must(tutti__gpu_time(roofline->gpu));
+}
+
+void tutti__roofline_peak(const tutti_roofline *roofline, tutti_peak *ret)
+{
+    double peaks[3];
+    const tutti_gpu_device *device = roofline->gpu->device;
+    tutti__bench_must(device->table->peaks(device->gpu, peaks));
+    *ret = (tutti_peak){.bytes = peaks[0], .flops = peaks[1], .bf16_flops = peaks[2]};
+}
+
+/* What the GPU's clock said, into the parts. */
+static void read_gpu(const tutti_roofline *roofline)
+{
+    for (size_t i = 0; roofline->gpu && roofline->gpu->seconds && i < roofline->count; i++)
+        roofline->parts[i].seconds = roofline->gpu->seconds[i];
 }
 
 double tutti__roofline_flops(const tutti_roofline *roofline)
@@ -148,7 +195,7 @@ static bool is_ours(tutti_roofline *roofline, size_t matched)
 void tutti__roofline_step(tutti_roofline *roofline, double seconds)
 {
     tutti_trace *trace = tutti__trace_mine();
-    if (!trace)
+    if (!trace || roofline->gpu)
         return;
     size_t next = 0;
     double inside = 0;
@@ -276,6 +323,7 @@ void tutti__roofline_report(const tutti_roofline *roofline, const char *name,
     row *rows = calloc(roofline->count + 1, sizeof *rows);
     if (!rows)
         return;
+    read_gpu(roofline);
     size_t count = gather(roofline, peak, rows);
     double outside = isfinite(roofline->outside) ? roofline->outside : 0;
     double step = tutti__roofline_total(roofline);
@@ -285,7 +333,12 @@ void tutti__roofline_report(const tutti_roofline *roofline, const char *name,
                "kernel", "operator");
     for (size_t r = 0; r < count; r++)
         print_row(&rows[r], name, step, json);
-    if (!json)
+    if (!json && roofline->gpu)
+        printf("%8.3f         of %zu instructions, one after the other; a step's graphs launch %zu "
+               "and %zu kernels, before the commit and in it (0: no graph)\n",
+               step * 1e3, roofline->count, roofline->gpu->launches[0] + roofline->gpu->launches[1],
+               roofline->gpu->launches[2]);
+    else if (!json)
         printf("%8.3f %5.1f%%  between kernels, of %zu instructions\n", outside * 1e3,
                100 * outside / step, roofline->count);
     free(rows);

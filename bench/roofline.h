@@ -1,5 +1,5 @@
-/* roofline.h: where a step's time goes, kernel by kernel, from the runner's trace; of several
- * devices that of the first, which the calling thread drives. */
+/* roofline.h: where a step's time goes, kernel by kernel, from the runner's trace, or, of a GPU,
+ * from its own clock; of several devices that of the first, which the calling thread drives. */
 #ifndef TUTTI_BENCH_ROOFLINE_H
 #define TUTTI_BENCH_ROOFLINE_H
 
@@ -13,6 +13,14 @@ tutti_roofline *tutti__roofline_open(tutti_engine *engine);
 /* The same of a plan, whose reference is taken over. */
 tutti_roofline *tutti__roofline_of(struct tutti_plan *plan);
 void tutti__roofline_close(tutti_roofline *roofline); /* NULL is fine */
+
+/* Whether the device works on when a step has returned: then only `wait` says that it is over. */
+bool tutti__roofline_enqueues(const tutti_roofline *roofline);
+void tutti__roofline_wait(const tutti_roofline *roofline);
+/* From now on such a device's instructions are timed, one by one, and its steps are slower. */
+void tutti__roofline_time(tutti_roofline *roofline);
+/* What such a device can do. */
+void tutti__roofline_peak(const tutti_roofline *roofline, tutti_peak *ret);
 
 /* FLOPs of one run of the program, by the operators' cost rules. */
 double tutti__roofline_flops(const tutti_roofline *roofline);

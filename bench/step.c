@@ -14,7 +14,10 @@
 #define WARM_STEPS 2
 #define MOST_STEPS 100
 #define MOST_SECONDS 5.0
-#define TURNS 5 /* of session and tape */
+#define GROUPS 20         /* of steps on a device that enqueues, of which the median counts */
+#define GROUP_SECONDS 0.1 /* of one, about */
+#define TIMED_STEPS 4     /* whose instructions are timed one by one */
+#define TURNS 5           /* of session and tape */
 
 typedef struct measurement {
     const tutti_bench_example *example;
@@ -22,7 +25,9 @@ typedef struct measurement {
     const char *precision;
     bool json, profiled;
     bool cold; /* the first step is all that is asked for, nothing tuned */
-    int64_t done;
+    int64_t done, timed;
+    int64_t group, groups, left; /* steps of a group; groups done; steps left of the present one */
+    double seconds[GROUPS];      /* of a step, by group */
     double first, memory, compiled; /* seconds, MiB, seconds */
     double planned, bound;          /* bytes of the steady step's arena */
     double began, last;             /* of the timed steps; of the present step */
@@ -97,8 +102,10 @@ static void report_example(const measurement *m)
     double flops = tutti__roofline_flops(m->roofline);
     double most = strcmp(precision, "bf16") == 0 ? m->peak.bf16_flops : m->peak.flops;
     double share = flops / m->best / most, speed = (double)m->batch / m->best;
-    int64_t timed = m->done - 1 - WARM_STEPS;
-    double mean = m->sum / (double)timed, total = tutti__roofline_total(m->roofline);
+    int64_t timed = m->timed;
+    bool enqueues = tutti__roofline_enqueues(m->roofline);
+    double mean = m->sum / (double)timed;
+    double total = enqueues ? m->best : tutti__roofline_total(m->roofline);
     if (m->json)
         printf("{\"bench\":\"step\",\"work\":\"%s\",\"value\":%.6g,\"unit\":\"ms\",\"limit\":0,"
                "\"ok\":true,\"name\":\"%s\",\"batch\":%lld,\"precision\":\"%s\",\"threads\":%d,"
@@ -137,7 +144,10 @@ static void finish(measurement *m)
     const char *name = m->example->name;
     bool lecture = strcmp(name, "mnist") == 0;
     tutti__stand_in_set(NULL);
-    tutti__peak_raise(&m->peak, tutti__bench_threads());
+    if (tutti__roofline_enqueues(m->roofline))
+        tutti__roofline_peak(m->roofline, &m->peak);
+    else
+        tutti__peak_raise(&m->peak, tutti__bench_threads());
     char first[80] = "process start to first finished step", memory[80] = "resident memory";
     if (!lecture) {
         snprintf(first, sizeof first, "%s: process start to first finished step", name);
@@ -146,8 +156,8 @@ static void finish(measurement *m)
     tutti__report(m->json, &(tutti_result){"step", first, m->first * 1e3, "ms", lecture ? 60 : 0});
     tutti__report(m->json, &(tutti_result){"step", memory, m->memory, "MiB", lecture ? 64 : 0});
     report_memory(m);
-    if (lecture && !m->profiled)
-        lecture_lines(m->batch, (int)(m->done - 1 - WARM_STEPS), m->json);
+    if (lecture && !m->profiled && !tutti__roofline_enqueues(m->roofline))
+        lecture_lines(m->batch, (int)m->timed, m->json);
     if (m->profiled)
         tutti__roofline_report(m->roofline, name, &m->peak, m->json);
     report_example(m);
@@ -166,34 +176,93 @@ static void finish_cold(const measurement *m)
     exit(TUTTI_EXIT_OK);
 }
 
+static void first_step_done(measurement *m, tutti_engine *engine)
+{
+    tutti_engine_stats stats;
+    m->roofline = tutti__roofline_open(engine);
+    tutti__roofline_wait(m->roofline);
+    m->first = tutti__seconds_since_start();
+    m->memory = tutti__resident_mib();
+    if (m->cold)
+        finish_cold(m);
+    tutti__engine_stats(engine, &stats);
+    m->compiled = stats.compile_seconds;
+    m->best = INFINITY;
+    if (!tutti__roofline_enqueues(m->roofline))
+        tutti__peak_raise(&m->peak, tutti__bench_threads());
+}
+
+static void open_steady(measurement *m, tutti_engine *engine)
+{
+    tutti_engine_stats stats;
+    tutti__engine_stats(engine, &stats);
+    m->planned = (double)stats.arena_bytes;
+    m->bound = (double)stats.arena_bound;
+    tutti__roofline_close(m->roofline);
+    m->roofline = tutti__roofline_open(engine);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A device that enqueues: a step's return says nothing. Steps go in groups, each to the end of its
+ * last one; the median of groups counts. Then, for a profile, some are timed instruction by
+ * instruction. */
+static void enqueued_step_done(measurement *m, tutti_engine *engine)
+{
+    int64_t warm = 4 * WARM_STEPS; /* compiled, tuned, recorded */
+    if (m->done < warm || --m->left > 0)
+        return;
+    if (m->done == warm)
+        open_steady(m, engine);
+    tutti__roofline_wait(m->roofline);
+    double now = tutti__seconds(), each = (now - m->began) / (double)(m->group ? m->group : 1);
+    if (m->groups == GROUPS)
+        finish(m);
+    if (m->done > warm && m->group == 0) { /* one step, to know how many make a group */
+        each = now - m->began;
+        m->group = each < GROUP_SECONDS ? (int64_t)(GROUP_SECONDS / each) : 1;
+        m->group = m->steps && m->steps < m->group * GROUPS ? 1 + m->steps / GROUPS : m->group;
+    } else if (m->done > warm) {
+        m->seconds[m->groups++] = each;
+        m->timed += m->group;
+        m->sum += each * (double)m->group;
+    }
+    m->left = m->group ? m->group : 1;
+    if (m->groups == GROUPS) {
+        qsort(m->seconds, GROUPS, sizeof *m->seconds, by_seconds);
+        m->best = m->seconds[GROUPS / 2];
+        if (!m->profiled)
+            finish(m);
+        tutti__roofline_time(m->roofline);
+        m->left = TIMED_STEPS;
+    }
+    m->began = tutti__seconds();
+}
+
 static void step_done(void *context, tutti_engine *engine)
 {
     measurement *m = context;
     double now = tutti__seconds();
-    if (m->done++ == 0) {
-        tutti_engine_stats stats;
-        m->first = tutti__seconds_since_start();
-        m->memory = tutti__resident_mib();
-        if (m->cold)
-            finish_cold(m);
-        tutti__engine_stats(engine, &stats);
-        m->compiled = stats.compile_seconds;
-        m->best = INFINITY;
-        tutti__peak_raise(&m->peak, tutti__bench_threads());
+    if (m->done++ == 0)
+        first_step_done(m, engine);
+    if (tutti__roofline_enqueues(m->roofline)) {
+        enqueued_step_done(m, engine);
+        return;
     }
     double seconds = m->done > 1 ? now - m->last : 0;
     int64_t timed = m->done - 1 - WARM_STEPS;
     if (timed == 0) { /* the program that runs from now on is compiled */
-        tutti_engine_stats stats;
-        tutti__engine_stats(engine, &stats);
-        m->planned = (double)stats.arena_bytes;
-        m->bound = (double)stats.arena_bound;
-        m->roofline = tutti__roofline_open(engine);
+        open_steady(m, engine);
         m->began = tutti__seconds();
     }
     if (timed >= 0)
         tutti__roofline_step(m->roofline, seconds);
     if (timed > 0) {
+        m->timed = timed;
         m->best = seconds < m->best ? seconds : m->best;
         m->sum += seconds;
         if (timed >= (m->steps ? m->steps : MOST_STEPS) ||

@@ -102,7 +102,7 @@ static bool lacks_kernel(const tutti_pass_context *context, const tutti_node *no
     tutti_kernel_query query = {.node = tutti__node_rule(node, inputs),
                                 .threads = tutti__pool_most(device->pool),
                                 .deterministic = context->deterministic};
-    return tutti__kernel_pick(device->target->kernels, &query) == NULL;
+    return tutti__device_kernel(device, &query) == NULL;
 }
 
 static tutti_edge cast(composing *c, tutti_edge x, tutti_dtype dtype)

@@ -31,7 +31,7 @@ static bool has_product(const tutti_pass_context *context, tutti_dtype dtype)
                                          .outputs = &matrix},
                                 .threads = tutti__pool_most(device->pool),
                                 .deterministic = context->deterministic};
-    return tutti__kernel_pick(device->target->kernels, &query) != NULL;
+    return tutti__device_kernel(device, &query) != NULL;
 }
 
 static bool has_diagonal(const tutti_term *term)

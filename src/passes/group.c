@@ -366,7 +366,7 @@ static const tutti_kernel *ask(const tutti_pass_context *context, const char *op
                                          .outputs = outputs},
                                 .threads = tutti__pool_most(context->device->pool),
                                 .deterministic = context->deterministic};
-    return tutti__kernel_pick(context->device->target->kernels, &query);
+    return tutti__device_kernel(context->device, &query);
 }
 
 /* "mul+add+relu"; long groups name their first operators and how many more there are. */
@@ -463,6 +463,5 @@ tutti_status tutti__group_check_setting(void)
 bool tutti__group_device_fuses(const tutti_pass_context *context)
 {
     return tutti__param_flag(&fuse_param) && !tutti__debug_nan() && context != NULL &&
-           context->device != NULL && context->device->target->kernels != NULL &&
-           tutti__kernel_list("fused", context->device->target->kernels, 0, NULL) > 0;
+           context->device != NULL && tutti__device_fuses(context->device);
 }

@@ -15,6 +15,8 @@ static const struct {
     {"add", tutti__simplify_add_negated},
     {"all", tutti__simplify_reduce_nothing},
     {"any", tutti__simplify_reduce_nothing},
+    {"argmax", tutti__simplify_position},
+    {"argmin", tutti__simplify_position},
     {"broadcast_to", tutti__simplify_broadcast},
     {"cast", tutti__simplify_cast},
     {"ceil", tutti__simplify_idempotent},

@@ -22,6 +22,7 @@ tutti_rewrite_rule tutti__simplify_involution;    /* f(f(x)) = x */
 tutti_rewrite_rule tutti__simplify_idempotent;    /* f(f(x)) = f(x) */
 tutti_rewrite_rule tutti__simplify_same_operands; /* f(x, x) = x */
 tutti_rewrite_rule tutti__simplify_cast;          /* to its own type; there and back without loss */
+tutti_rewrite_rule tutti__simplify_position;      /* of the largest of widened values: unwidened */
 tutti_rewrite_rule tutti__simplify_where; /* a condition that is always true, always false */
 tutti_rewrite_rule
     tutti__simplify_broadcast_operand; /* operators that broadcast need no broadcast_to */

@@ -180,6 +180,19 @@ tutti_status tutti__simplify_cast(tutti_rewrite *rewrite, tutti_node *node, tutt
     return TUTTI_OK;
 }
 
+tutti_status tutti__simplify_position(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *ret)
+{
+    tutti_node *cast = node->inputs[0].node;
+    if (!tutti__is(cast, "cast"))
+        return TUTTI_OK;
+    tutti_edge x = cast->inputs[0];
+    tutti_dtype narrow = tutti__edge_type(x)->dtype, wide = cast->types[0].dtype;
+    if (!tutti_dtype_is_float(narrow) || !tutti_dtype_is_float(wide) || !holds_all_of(wide, narrow))
+        return TUTTI_OK;
+    return tutti__rewrite_add(rewrite, node, node->op->name, 1, &x, node->attr_count, node->attrs,
+                              ret);
+}
+
 tutti_status tutti__simplify_where(tutti_rewrite *rewrite, tutti_node *node, tutti_edge *ret)
 {
     TUTTI_UNUSED(rewrite);

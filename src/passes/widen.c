@@ -75,7 +75,7 @@ static bool is_widened(const tutti_pass_context *context, const tutti_node *node
     tutti_kernel_query query = {.node = tutti__node_rule(node, inputs),
                                 .threads = tutti__pool_most(context->device->pool),
                                 .deterministic = context->deterministic};
-    const tutti_kernel *kernel = tutti__kernel_pick(context->device->target->kernels, &query);
+    const tutti_kernel *kernel = tutti__device_kernel(context->device, &query);
     return kernel != NULL && kernel->flags & TUTTI_KERNEL_WIDENS;
 }
 

@@ -114,3 +114,19 @@ bool tutti__without_strings(const tutti_device *device, const tutti_node *node)
             return false;
     return true;
 }
+
+const tutti_kernel *tutti__device_kernel(const tutti_device *device,
+                                         const tutti_kernel_query *query)
+{
+    const tutti_target *target = device->target;
+    if (target->pick)
+        return target->pick(query);
+    return target->kernels ? tutti__kernel_pick(target->kernels, query) : NULL;
+}
+
+bool tutti__device_fuses(const tutti_device *device)
+{
+    const tutti_target *target = device->target;
+    return target->pick ||
+           (target->kernels && tutti__kernel_list("fused", target->kernels, 0, NULL) > 0);
+}

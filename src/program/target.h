@@ -117,6 +117,12 @@ struct tutti_target {
                             tutti_executable **ret);
 };
 
+/* The best kernel of a device for a node, none measured, or NULL; and whether it has any for fused
+ * nodes. Of a target that compiles whole partitions: NULL, false. */
+const struct tutti_kernel *tutti__device_kernel(const tutti_device *device,
+                                                const struct tutti_kernel_query *query);
+bool tutti__device_fuses(const tutti_device *device);
+
 /* Opens a device by name ("cpu:0", "/far:1", "gpu:0"), once per process; NOT_FOUND says which
  * exist. */
 tutti_status tutti__device_open(const char *name, tutti_device **ret);

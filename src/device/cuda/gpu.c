@@ -9,6 +9,7 @@
 #include "device/cuda/driver/load.h"
 #include "device/cuda/operators/dnn.h"
 #include "device/cuda/operators/operator.h"
+#include "device/cuda/peaks.h"
 #include "device/cuda/staging.h"
 
 struct tutti_cuda_gpu {
@@ -281,19 +282,34 @@ static tutti_status gpu_record(tutti_cuda_gpu *gpu, void **event)
     return record_mark(gpu, TUTTI_CU_EVENT_NO_TIME, event);
 }
 
-static tutti_status gpu_stamp(tutti_cuda_gpu *gpu, void **event)
+static tutti_status gpu_mark(tutti_cuda_gpu *gpu, void **event)
 {
     return record_mark(gpu, 0, event);
 }
 
-static tutti_status gpu_between(tutti_cuda_gpu *gpu, void *from, void *to, double *ret_seconds)
+static tutti_status gpu_between(void *from, void *to, double *ret_seconds)
 {
+    const mark *a = from, *b = to;
     float milliseconds;
-    TUTTI_TRY(enter(gpu));
-    TUTTI_TRY(
-        GPU(gpu, cuEventElapsedTime(&milliseconds, ((mark *)from)->event, ((mark *)to)->event)));
-    *ret_seconds = 1e-3 * (double)milliseconds;
+    TUTTI_TRY(enter(a->gpu));
+    TUTTI_TRY(GPU(a->gpu, cuEventElapsedTime(&milliseconds, a->event, b->event)));
+    *ret_seconds = (double)milliseconds * 1e-3;
     return TUTTI_OK;
+}
+
+static tutti_status gpu_hold(tutti_cuda_gpu *gpu, double seconds)
+{
+    TUTTI_TRY(enter(gpu));
+    return tutti__cuda_hold(gpu->on, seconds);
+}
+
+static tutti_status gpu_peaks(tutti_cuda_gpu *gpu, double ret[3])
+{
+    TUTTI_TRY(enter(gpu));
+    pthread_mutex_lock(&gpu->lock);
+    tutti_status status = tutti__cuda_peaks(gpu->on, gpu->products, ret);
+    pthread_mutex_unlock(&gpu->lock);
+    return status;
 }
 
 static tutti_status gpu_await(tutti_cuda_gpu *gpu, void *event)
@@ -318,15 +334,18 @@ static tutti_status gpu_record_begin(tutti_cuda_gpu *gpu)
     return status;
 }
 
-static tutti_status gpu_record_end(tutti_cuda_gpu *gpu, void **ret_recording)
+static tutti_status gpu_record_end(tutti_cuda_gpu *gpu, void **ret_recording, size_t *ret_launches)
 {
     tutti_cu_graph graph = NULL;
     tutti_cu_graph_exec exec = NULL;
     records = NULL;
+    *ret_launches = 0;
     tutti_status status = GPU(gpu, cuStreamEndCapture(gpu->recorder, &graph));
     if (status == TUTTI_OK)
         status = GPU(gpu, cuGraphInstantiateWithFlags(&exec, graph, 0));
     pthread_mutex_unlock(&gpu->recording);
+    if (graph)
+        (void)gpu->on.device->cu->cuGraphGetNodes(graph, NULL, ret_launches);
     if (graph)
         (void)gpu->on.device->cu->cuGraphDestroy(graph);
     *ret_recording = exec;
@@ -389,10 +408,15 @@ static const tutti_kernel *gpu_pick(const tutti_kernel_query *query)
     return NULL;
 }
 
+static const tutti_cuda_kernel *own_of(const tutti_kernel *kernel)
+{
+    return ((const tutti_cuda_entry *)(const void *)kernel)->own;
+}
+
 static tutti_status gpu_launch(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
                                const tutti_kernel_call *call, void *fault, bool deterministic)
 {
-    const tutti_cuda_kernel *own = ((const tutti_cuda_entry *)(const void *)kernel)->own;
+    const tutti_cuda_kernel *own = own_of(kernel);
     tutti_cuda_call c = {.on = stream_of(gpu),
                          .call = call,
                          .fault = address(fault),
@@ -403,6 +427,35 @@ static tutti_status gpu_launch(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
     pthread_mutex_lock(&gpu->lock);
     tutti_status status = own->run(&c);
     pthread_mutex_unlock(&gpu->lock);
+    return status;
+}
+
+static bool gpu_joins(const tutti_kernel *kernel, const tutti_kernel_call *first,
+                      const tutti_kernel_call *other)
+{
+    const tutti_cuda_kernel *own = own_of(kernel);
+    tutti_cuda_call a = {.call = first}, b = {.call = other};
+    return own->joins && own->joins(&a, &b);
+}
+
+static tutti_status gpu_launch_joined(tutti_cuda_gpu *gpu, const tutti_kernel *kernel, int count,
+                                      const tutti_kernel_call *const *calls, bool deterministic)
+{
+    tutti_cuda_call *all = calloc((size_t)count, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a launch");
+    for (int i = 0; i < count; i++)
+        all[i] = (tutti_cuda_call){.on = stream_of(gpu),
+                                   .call = calls[i],
+                                   .products = gpu->products,
+                                   .dnn = gpu->dnn,
+                                   .deterministic = deterministic};
+    tutti_status status = enter(gpu);
+    pthread_mutex_lock(&gpu->lock);
+    if (status == TUTTI_OK)
+        status = own_of(kernel)->run_many(all, count);
+    pthread_mutex_unlock(&gpu->lock);
+    free(all);
     return status;
 }
 
@@ -422,13 +475,17 @@ const tutti_cuda_gpu_table tutti_cuda_gpus = {.count = gpu_count,
                                               .copy_out_later = gpu_copy_out_later,
                                               .finish = gpu_finish,
                                               .record = gpu_record,
+                                              .mark = gpu_mark,
+                                              .between = gpu_between,
+                                              .hold = gpu_hold,
+                                              .peaks = gpu_peaks,
                                               .await = gpu_await,
                                               .forget = gpu_forget,
-                                              .stamp = gpu_stamp,
-                                              .between = gpu_between,
                                               .record_begin = gpu_record_begin,
                                               .record_end = gpu_record_end,
                                               .replay = gpu_replay,
                                               .forget_recording = gpu_forget_recording,
                                               .pick = gpu_pick,
-                                              .launch = gpu_launch};
+                                              .launch = gpu_launch,
+                                              .joins = gpu_joins,
+                                              .launch_joined = gpu_launch_joined};

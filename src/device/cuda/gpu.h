@@ -38,14 +38,19 @@ typedef struct tutti_cuda_gpu_table {
     tutti_status (*record)(tutti_cuda_gpu *gpu, void **event);
     tutti_status (*await)(tutti_cuda_gpu *gpu, void *event); /* gpu NULL: the host does */
     void (*forget)(void *event);                             /* NULL is fine */
-    /* The same, of which the time is kept, and the seconds between two that are past. */
-    tutti_status (*stamp)(tutti_cuda_gpu *gpu, void **event);
-    tutti_status (*between)(tutti_cuda_gpu *gpu, void *from, void *to, double *ret_seconds);
+    /* A point with its time, and the time from one to another, when both are over. */
+    tutti_status (*mark)(tutti_cuda_gpu *gpu, void **event);
+    tutti_status (*between)(void *from, void *to, double *ret_seconds);
+    /* Does nothing for so long: what is enqueued meanwhile runs without gaps. */
+    tutti_status (*hold)(tutti_cuda_gpu *gpu, double seconds);
+    /* Measures: bytes a second of a copy, read and written; FLOPs a second of products of f32 and
+     * of bf16. */
+    tutti_status (*peaks)(tutti_cuda_gpu *gpu, double ret[3]);
     /* What the calling thread launches between these two is recorded, not done, whatever other
      * threads do; a recording can be launched as often as one likes. record_end follows each
      * record_begin that gave TUTTI_OK. */
     tutti_status (*record_begin)(tutti_cuda_gpu *gpu);
-    tutti_status (*record_end)(tutti_cuda_gpu *gpu, void **ret_recording);
+    tutti_status (*record_end)(tutti_cuda_gpu *gpu, void **ret_recording, size_t *ret_launches);
     tutti_status (*replay)(tutti_cuda_gpu *gpu, void *recording);
     void (*forget_recording)(tutti_cuda_gpu *gpu, void *recording); /* NULL is fine */
     /* The best kernel for a node, or NULL. */
@@ -53,6 +58,12 @@ typedef struct tutti_cuda_gpu_table {
     /* `fault`: NULL, or where a kernel that can fail writes the least place of a bad value. */
     tutti_status (*launch)(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
                            const tutti_kernel_call *call, void *fault, bool deterministic);
+    /* Whether a call of the same kernel, none of which fail, can be one launch with `first`; and
+     * that launch, of calls each of which can. */
+    bool (*joins)(const tutti_kernel *kernel, const tutti_kernel_call *first,
+                  const tutti_kernel_call *other);
+    tutti_status (*launch_joined)(tutti_cuda_gpu *gpu, const tutti_kernel *kernel, int count,
+                                  const tutti_kernel_call *const *calls, bool deterministic);
 } tutti_cuda_gpu_table;
 
 extern const tutti_cuda_gpu_table tutti_cuda_gpus;

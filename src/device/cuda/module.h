@@ -9,7 +9,7 @@
 #include "base/world.h"
 #include "tutti/op.h"
 
-#define TUTTI_CUDA_MODULE_VERSION 2
+#define TUTTI_CUDA_MODULE_VERSION 3
 #define TUTTI_CUDA_MODULE_FILE "tutti_cuda.so"
 /* const tutti_cuda_module *get(const tutti_cuda_host *) */
 #define TUTTI_CUDA_MODULE_SYMBOL "tutti_cuda_module_get"

@@ -108,19 +108,27 @@ static void *fault_of(const tutti_gpu_frame *f, size_t i)
     return NULL;
 }
 
-static tutti_status launch(tutti_drive *drive, size_t i)
+static void place_operands(tutti_gpu_frame *f, size_t i)
+{
+    const tutti_instruction *instruction = &f->drive.program->instructions[i];
+    tutti_kernel_call *call = &f->drive.calls[i];
+    tutti_view *views = (tutti_view *)call->inputs;
+    for (int k = 0; k < operand_count(instruction); k++)
+        views[k].data = locate(f, operand(instruction, k));
+    call->workspace = instruction->workspace >= 0 ? locate(f, instruction->workspace) : NULL;
+}
+
+static tutti_status launch_one(tutti_drive *drive, size_t i)
 {
     tutti_gpu_frame *f = frame_of(drive);
     const tutti_gpu_device *device = f->executable->device;
     const tutti_instruction *instruction = &drive->program->instructions[i];
     tutti_kernel_call *call = &drive->calls[i];
-    tutti_view *views = (tutti_view *)call->inputs;
-    for (int k = 0; k < operand_count(instruction); k++)
-        views[k].data = locate(f, operand(instruction, k));
+    const tutti_view *views = call->inputs;
+    place_operands(f, i);
     if (instruction->run == tutti__copy_bytes)
         return device->table->copy_within(device->gpu, views[1].data, views[0].data,
                                           drive->program->values[instruction->inputs[0]].size);
-    call->workspace = instruction->workspace >= 0 ? locate(f, instruction->workspace) : NULL;
     tutti_status status = instruction->kernel == &tutti_kernel_segmented_gpu
                               ? instruction->run(call)
                               : device->table->launch(device->gpu, instruction->kernel, call,
@@ -131,11 +139,79 @@ static tutti_status launch(tutti_drive *drive, size_t i)
 static tutti_status gpu_launch(tutti_drive *drive, size_t i)
 {
     tutti_gpu_frame *f = frame_of(drive);
-    if (!f->tracing)
-        return launch(drive, i);
-    TUTTI_TRY(tutti__gpu_stamp(f, i, false));
-    TUTTI_TRY(launch(drive, i));
-    return tutti__gpu_stamp(f, i, true);
+    tutti__gpu_timing_mark(f, i, false);
+    tutti_status status = launch_one(drive, i);
+    tutti__gpu_timing_mark(f, i, true);
+    return status;
+}
+
+/* ---- launches that are joined ---- */
+
+static bool overlap(const tutti_gpu_frame *f, int32_t a, int32_t b)
+{
+    const tutti_program_value *values = f->drive.program->values;
+    const char *at = locate(f, a), *other = locate(f, b);
+    return at && other && at < other + values[b].size && other < at + values[a].size;
+}
+
+/* Whether what one instruction writes is read or written by another. Of work space only that of the
+ * first of several is used. */
+static bool writes_into(const tutti_gpu_frame *f, const tutti_instruction *a, bool first,
+                        const tutti_instruction *b)
+{
+    for (int k = 0; k < a->output_count + (first && a->workspace >= 0); k++) {
+        int32_t written = k < a->output_count ? a->outputs[k] : a->workspace;
+        for (int m = 0; m < operand_count(b); m++)
+            if (overlap(f, written, operand(b, m)))
+                return true;
+    }
+    return false;
+}
+
+/* How many instructions from `i` on may be one launch: of one kernel that joins them, none of which
+ * needs that another comes first. */
+static size_t joined(tutti_gpu_frame *f, size_t i, size_t to)
+{
+    const tutti_program *program = f->drive.program;
+    const tutti_instruction *all = program->instructions;
+    const tutti_cuda_gpu_table *table = f->executable->device->table;
+    size_t count = 1;
+    place_operands(f, i);
+    if (!all[i].kernel || all[i].kernel == &tutti_kernel_segmented_gpu ||
+        all[i].run == tutti__copy_bytes || fault_of(f, i))
+        return 1;
+    for (; i + count < to; count++) {
+        size_t next = i + count;
+        if (all[next].kernel != all[i].kernel || fault_of(f, next))
+            break;
+        place_operands(f, next);
+        if (!table->joins(all[i].kernel, &f->drive.calls[i], &f->drive.calls[next]))
+            break;
+        bool apart = true;
+        for (size_t k = i; k < next && apart; k++)
+            apart = !writes_into(f, &all[k], k == i, &all[next]) &&
+                    !writes_into(f, &all[next], false, &all[k]);
+        if (!apart)
+            break;
+    }
+    return count;
+}
+
+static tutti_status launch_some(tutti_gpu_frame *f, size_t i, size_t count)
+{
+    const tutti_gpu_device *device = f->executable->device;
+    const tutti_instruction *instruction = &f->drive.program->instructions[i];
+    if (count == 1)
+        return launch_one(&f->drive, i);
+    const tutti_kernel_call **calls = calloc(count, sizeof *calls);
+    if (!calls)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a launch");
+    for (size_t k = 0; k < count; k++)
+        calls[k] = &f->drive.calls[i + k];
+    tutti_status status = device->table->launch_joined(device->gpu, instruction->kernel, (int)count,
+                                                       calls, f->executable->deterministic);
+    free(calls);
+    return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(instruction->node, status);
 }
 
 /* Addresses that may differ from run to run. */
@@ -147,16 +223,24 @@ static uint64_t addresses(const tutti_gpu_frame *f)
     return tutti__hash_bytes(key, f->fed, (size_t)program->input_count * sizeof *f->fed);
 }
 
+static int stretch_of(const tutti_program *program, size_t from)
+{
+    return from >= program->commit_at ? 2 : from >= program->checked_at ? 1 : 0;
+}
+
 static tutti_status record(tutti_gpu_frame *f, size_t from, size_t to, tutti_gpu_recording *r)
 {
     const tutti_gpu_device *device = f->executable->device;
     tutti_error before;
     TUTTI_TRY(device->table->record_begin(device->gpu));
     tutti_status status = TUTTI_OK;
-    for (size_t i = from; status == TUTTI_OK && i < to; i++)
-        status = gpu_launch(&f->drive, i);
+    for (size_t i = from, count; status == TUTTI_OK && i < to; i += count) {
+        count = joined(f, i, to);
+        status = launch_some(f, i, count);
+    }
     tutti__error_capture(status, &before);
-    tutti_status ended = device->table->record_end(device->gpu, &r->own);
+    tutti_status ended = device->table->record_end(
+        device->gpu, &r->own, &f->executable->launches[stretch_of(f->drive.program, from)]);
     return status == TUTTI_OK ? ended : tutti__error_restore(&before);
 }
 
@@ -181,11 +265,11 @@ static tutti_status gpu_launch_all(tutti_drive *drive, size_t from, size_t to, b
     enum { FEW = 3 }; /* a graph's launch costs as much as these */
     tutti_gpu_frame *f = frame_of(drive);
     const tutti_gpu_device *device = f->executable->device;
-    int stretch = from >= drive->program->commit_at    ? 2
-                  : from >= drive->program->checked_at ? 1
-                                                       : 0;
+    int stretch = stretch_of(drive->program, from);
     uint64_t key = addresses(f);
-    if (to - from < FEW || f->refused[stretch] || f->tracing)
+    if (f->marks)
+        tutti__gpu_timing_hold(f, to - from);
+    if (to - from < FEW || f->refused[stretch] || f->marks)
         return TUTTI_OK;
     tutti_gpu_recording *r = find_recording(f, stretch, key);
     r->used = ++f->launches;
@@ -498,7 +582,6 @@ void tutti__gpu_frame_destroy(tutti_gpu_frame *f)
             device->table->forget_recording(device->gpu, f->recordings[s][i].own);
     device->table->forget(f->noted);
     device->table->host_release(device->gpu, f->faults);
-    tutti__gpu_free_stamps(f);
     free(f->drive.calls);
     free(f->drive.snapshots);
     free(f->drive.context.dynamic);
@@ -658,10 +741,10 @@ tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
         return run->commit_begin(run, status);
     f->drive.run = f->drive.context.run = run;
     f->drive.context.host.cancelled = run->watched;
-    bool traced = tutti__gpu_trace_begin(f);
-    status = tutti__drive(&f->drive, run, inputs, ret_results);
-    if (traced)
-        tutti__gpu_trace_end(f);
+    status = tutti__gpu_timing_start(f);
+    status = status == TUTTI_OK ? tutti__drive(&f->drive, run, inputs, ret_results)
+                                : run->commit_begin(run, status);
+    tutti__gpu_timing_end(f);
     tutti__gpu_frame_return(e, f);
     return status;
 }

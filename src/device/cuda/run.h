@@ -16,6 +16,9 @@ typedef struct tutti_gpu_device {
     struct tutti_gpu_executable *executables; /* under the lock: all of them */
 } tutti_gpu_device;
 
+/* What can fail, what follows before the commit, and the commit; of each the last few. */
+enum { TUTTI_GPU_STRETCHES = 3, TUTTI_GPU_RECORDINGS = 4 };
+
 typedef struct tutti_gpu_executable {
     tutti_executable executable;
     tutti_gpu_device *device;
@@ -28,7 +31,11 @@ typedef struct tutti_gpu_executable {
     size_t faults, size;
     size_t fault_count, *failing; /* the instructions that can fail on the device, in order */
     uint32_t lane;                /* of the trace */
-    pthread_mutex_t lock;         /* of the list of frames that nothing uses */
+    /* Timed runs are launched one by one: the least seconds of each instruction. */
+    bool timed;
+    double *seconds;
+    size_t launches[TUTTI_GPU_STRETCHES]; /* of the recordings; 0: none yet */
+    pthread_mutex_t lock;                 /* of the list of frames that nothing uses */
     struct tutti_gpu_frame *frames;
 } tutti_gpu_executable;
 
@@ -39,9 +46,6 @@ typedef struct tutti_gpu_recording {
     uint64_t used; /* when it was, by the frame's count */
     void *own;     /* or NULL */
 } tutti_gpu_recording;
-
-/* What can fail, what follows before the commit, and the commit; of each the last few. */
-enum { TUTTI_GPU_STRETCHES = 3, TUTTI_GPU_RECORDINGS = 4 };
 
 /* Free again when all of its run is enqueued: what comes next on the stream comes after that. */
 typedef struct tutti_gpu_frame {
@@ -58,15 +62,21 @@ typedef struct tutti_gpu_frame {
     uint64_t launches;
     uint64_t *faults; /* on the host: what kernels that can fail have noted */
     void *noted;      /* the event: it is there */
-    void **stamps;    /* (timing.c) two of each instruction, and that of the run's begin */
-    bool *stamped;    /* by instruction: in this run */
-    bool tracing;
-    uint64_t began; /* ticks */
-    bool passing;   /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
+    void **marks;     /* of a timed run: before and after each instruction; or NULL */
+    bool passing;     /* the host is in a kernel of TUTTI_KERNEL_TENSORS */
 } tutti_gpu_frame;
 
 tutti_status tutti__gpu_enqueue(tutti_executable *executable, tutti_run *run,
                                 tutti_tensor *const *inputs, tutti_tensor **ret_results);
+
+/* ---- timing.c ---- */
+/* From now on runs are timed, and slower. */
+tutti_status tutti__gpu_time(tutti_gpu_executable *executable);
+/* A run's own part of that; `start` before its first instruction. */
+tutti_status tutti__gpu_timing_start(tutti_gpu_frame *frame);
+void tutti__gpu_timing_hold(tutti_gpu_frame *frame, size_t instructions);
+void tutti__gpu_timing_mark(tutti_gpu_frame *frame, size_t instruction, bool after);
+void tutti__gpu_timing_end(tutti_gpu_frame *frame);
 void tutti__gpu_frame_destroy(tutti_gpu_frame *frame); /* NULL is fine */
 tutti_status tutti__gpu_frame_lease(tutti_gpu_executable *executable, tutti_gpu_frame **ret);
 void tutti__gpu_frame_return(tutti_gpu_executable *executable, tutti_gpu_frame *frame);
@@ -75,13 +85,7 @@ tutti_status tutti__gpu_allocate(tutti_gpu_device *device, size_t size, void **r
 /* On which an instruction of a run is enqueued. */
 const tutti_gpu_device *tutti__gpu_device_of(const tutti_kernel_call *call);
 
-/* ---- timing.c ---- */
-
-/* False: nobody wants this run's times. */
-bool tutti__gpu_trace_begin(tutti_gpu_frame *frame);
-void tutti__gpu_trace_end(tutti_gpu_frame *frame);
-tutti_status tutti__gpu_stamp(tutti_gpu_frame *frame, size_t instruction, bool end);
-void tutti__gpu_free_stamps(tutti_gpu_frame *frame);
+/* ---- rehearse.c ---- */
 /* tutti_executable_table.rehearse */
 tutti_status tutti__gpu_rehearse(tutti_executable *executable, tutti_run *run,
                                  tutti_tensor *const *inputs, tutti_timed_list *ret);

@@ -52,6 +52,7 @@ static void gpu_destroy(tutti_executable *executable)
     free(e->inputs);
     free(e->results);
     free(e->failing);
+    free(e->seconds);
     free(e);
 }
 

@@ -1,5 +1,7 @@
 /* loss_and_gradient.c: the cross entropy of rows of logits beside its gradient: both need the same
- * softmax. The gradient from behind must not depend on the loss: it is a constant, or weights. */
+ * softmax. The gradient from behind must not depend on the loss: it is a constant, or weights.
+ * Logits of 16 bits that are widened for the loss, and their gradient that is rounded again, go
+ * along, for kernels that read and write 16 bits. */
 #include "passes/pattern.h"
 
 enum { LOGITS, LABELS, GRAD, MAX_VISITS = 64 };
@@ -38,18 +40,34 @@ static bool may_depend(const tutti_node *node, int *visits)
     return false;
 }
 
+static bool is_cast(const tutti_node *node, bool widening)
+{
+    if (!tutti__is(node, "cast"))
+        return false;
+    tutti_dtype from = tutti__edge_type(node->inputs[0])->dtype, to = node->types[0].dtype;
+    tutti_dtype narrow = widening ? from : to, wide = widening ? to : from;
+    return (narrow == TUTTI_BF16 || narrow == TUTTI_F16) && wide == TUTTI_F32;
+}
+
 static bool loss_and_gradient_match(tutti_node *node, const tutti_uses *uses,
                                     tutti_node_group *ret_group)
 {
-    int visits = 0;
-    if (!tutti__is(node, "sparse_softmax_cross_entropy_backward") || node->input_count <= GRAD)
+    int visits = 0, count = 0;
+    tutti_node *rounding = is_cast(node, false) ? node : NULL;
+    tutti_node *back = rounding ? rounding->inputs[0].node : node;
+    if (!tutti__is(back, "sparse_softmax_cross_entropy_backward") || back->input_count <= GRAD)
         return false;
-    tutti_node *loss = find_loss(node, uses);
-    if (loss == NULL || may_depend(node->inputs[GRAD].node, &visits))
+    tutti_node *loss = find_loss(back, uses), *logits = back->inputs[LOGITS].node;
+    if (loss == NULL || may_depend(back->inputs[GRAD].node, &visits) ||
+        (rounding && !is_cast(logits, true)))
         return false;
-    ret_group->count = 2;
-    ret_group->nodes[0] = node;
-    ret_group->nodes[1] = loss;
+    if (rounding)
+        ret_group->nodes[count++] = logits;
+    ret_group->nodes[count++] = back;
+    if (rounding)
+        ret_group->nodes[count++] = rounding;
+    ret_group->nodes[count++] = loss;
+    ret_group->count = count;
     return true;
 }
 

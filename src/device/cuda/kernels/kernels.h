@@ -26,13 +26,17 @@ tutti_status tutti__cuda_softmax_gradient(tutti_cuda_stream on, tutti_cuda_type 
                                           tutti_cu_pointer y, tutti_cu_pointer dy,
                                           tutti_cu_pointer dx, int64_t rows, int width);
 
+enum { TUTTI_CUDA_MOST_CLASSES = 1 << 19 };
 typedef struct tutti_cuda_cross_entropy {
     tutti_cuda_type type;
-    tutti_cu_pointer logits, labels; /* labels: i32 */
+    tutti_cu_pointer logits, labels;
+    const char *index; /* type of labels; NULL: "i32" */
     int64_t rows;
-    int width, stride; /* elements of a row that count; from row to row, a multiple of 16 bytes */
-    float scale;       /* of the gradient: 1 / rows for a mean */
+    int width, stride;               /* elements of a row that count; from row to row */
+    float scale;                     /* of the gradient: 1 / rows for a mean */
+    tutti_cu_pointer scales;         /* one for each row instead, f32; or 0 */
     tutti_cu_pointer loss, gradient; /* [rows] f32; may be `logits` */
+    tutti_cu_pointer fault;          /* where a label that is no class is noted; or 0 */
 } tutti_cuda_cross_entropy;
 tutti_status tutti__cuda_softmax_cross_entropy(tutti_cuda_stream on,
                                                const tutti_cuda_cross_entropy *call);
@@ -46,7 +50,7 @@ typedef struct tutti_cuda_norm {
     tutti_cu_pointer x, residual; /* residual: or 0; x + residual is written to `sum` */
     tutti_cu_pointer gamma, beta;
     tutti_cu_pointer sum, y;
-    tutti_cu_pointer mean, rstd; /* [rows] f32 */
+    tutti_cu_pointer mean, rstd; /* [rows] f32; backward: or 0 */
     /* Backward: x is the sum. along: what is added to dx, or 0. */
     tutti_cu_pointer dy, along, dx, dgamma, dbeta;
     tutti_cu_pointer workspace; /* tutti__cuda_norm_workspace bytes */
@@ -56,9 +60,9 @@ tutti_status tutti__cuda_norm_gradient(tutti_cuda_stream on, const tutti_cuda_no
 size_t tutti__cuda_norm_workspace(const tutti_cuda_norm *call);
 
 /* Sums (or maxima) over the last dimension of [rows, width], over the first, or over all;
- * workspace: tutti__cuda_reduce_workspace bytes. y is f32. */
+ * workspace: tutti__cuda_reduce_workspace bytes. y is f32; of columns, of type `out`. */
 typedef struct tutti_cuda_reduce {
-    tutti_cuda_type type;
+    tutti_cuda_type type, out;
     tutti_cu_pointer x, y, workspace;
     int64_t rows, width;
     bool maximum;
@@ -121,6 +125,9 @@ tutti_status tutti__cuda_random_normal(tutti_cuda_stream on, tutti_cuda_type typ
 tutti_status tutti__cuda_row_dots(tutti_cuda_stream on, tutti_cuda_type type, tutti_cu_pointer x,
                                   tutti_cu_pointer y, const int64_t dims[4],
                                   const int64_t strides[3], tutti_cu_pointer sums);
+
+/* The stream does nothing for so many seconds: what is enqueued meanwhile runs without gaps. */
+tutti_status tutti__cuda_hold(tutti_cuda_stream on, double seconds);
 
 /* Elements of `size` bytes (1, 2, 4, 8). */
 tutti_status tutti__cuda_transpose(tutti_cuda_stream on, int size, tutti_cu_pointer x,

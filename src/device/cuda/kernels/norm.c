@@ -62,7 +62,7 @@ tutti_status tutti__cuda_norm_gradient(tutti_cuda_stream on, const tutti_cuda_no
     launch.entry = "norm_gradient";
     launch.grid[0] = (unsigned)gradient_blocks(call);
     TUTTI_TRY(TUTTI_CUDA_LAUNCH(on.device, on.stream, &launch, &c.x, &c.dy, &c.along, &c.gamma,
-                                &c.mean, &c.rstd, &c.rows, &c.dx, &c.workspace));
+                                &c.mean, &c.rstd, &c.epsilon, &c.rows, &c.dx, &c.workspace));
     int groups = (int)(gradient_blocks(call) * rows_of_a_block(call));
     launch.entry = "norm_weights";
     launch.threads = 1024;

@@ -77,30 +77,51 @@ norm_rows(const T *x, const T *residual, const T *gamma, const T *beta, float ep
     }
 }
 
-// `s` is the normalised rows' input. partial [groups][2][WIDTH], groups = gridDim.x * ROWS.
+// `s` is the normalised rows' input. Without rstd its moments are computed again. partial [groups][2][WIDTH], groups = gridDim.x * ROWS.
 extern "C" __global__ void __launch_bounds__(THREADS *ROWS)
 norm_gradient(const T *s, const T *dy, const T *along, const T *gamma, const float *mean,
-              const float *rstd, i64 rows, T *dx, float *partial)
+              const float *rstd, float epsilon, i64 rows, T *dx, float *partial)
 {
     __shared__ float scratch[32];
     const int group = blockIdx.x * ROWS + threadIdx.x / THREADS, groups = gridDim.x * ROWS;
     const int t = threadIdx.x % THREADS;
     float dgamma[EACH][N] = {}, dbeta[EACH][N] = {};
     for (i64 r = group; r < rows; r += groups) {
-        const float middle = RMS ? 0.0f : mean[r], inverse = rstd[r];
         float hat[EACH][N], d[EACH][N], sum = 0.0f, dot = 0.0f;
-        vec<T, N> more[EACH]; // asked for first, so that it comes beside the others
-        if (along)
+        vec<T, N> more[EACH], in[EACH], back[EACH]; // asked for together
+#pragma unroll
+        for (int e = 0; e < EACH; e++)
+            if (t + e * THREADS < VECTORS) {
+                if (along)
+                    more[e] = ((const vec<T, N> *)(along + r * WIDTH))[t + e * THREADS];
+                in[e] = ((const vec<T, N> *)(s + r * WIDTH))[t + e * THREADS];
+                back[e] = ((const vec<T, N> *)(dy + r * WIDTH))[t + e * THREADS];
+            }
+        float middle = 0.0f, inverse;
+        if (rstd) {
+            middle = RMS ? 0.0f : mean[r];
+            inverse = rstd[r];
+        } else {
+            float total = 0.0f, square = 0.0f;
 #pragma unroll
             for (int e = 0; e < EACH; e++)
-                if (t + e * THREADS < VECTORS)
-                    more[e] = ((const vec<T, N> *)(along + r * WIDTH))[t + e * THREADS];
+#pragma unroll
+                for (int k = 0; k < N; k++)
+                    total += t + e * THREADS < VECTORS ? to_float(in[e].at[k]) : 0.0f;
+            middle = RMS ? 0.0f : group_sum<THREADS>(total, scratch) / WIDTH;
+#pragma unroll
+            for (int e = 0; e < EACH; e++)
+#pragma unroll
+                for (int k = 0; k < N; k++)
+                    if (t + e * THREADS < VECTORS)
+                        square += (to_float(in[e].at[k]) - middle) * (to_float(in[e].at[k]) - middle);
+            inverse = rsqrtf(group_sum<THREADS>(square, scratch) / WIDTH + epsilon);
+        }
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
             const int i = t + e * THREADS;
             if (i < VECTORS) {
-                vec<T, N> a = ((const vec<T, N> *)(s + r * WIDTH))[i];
-                vec<T, N> b = ((const vec<T, N> *)(dy + r * WIDTH))[i];
+                const vec<T, N> a = in[e], b = back[e];
                 vec<T, N> g = ((const vec<T, N> *)gamma)[i];
 #pragma unroll
                 for (int k = 0; k < N; k++) {

@@ -2,14 +2,16 @@
 // read once, kept in shared memory, and the gradient written over it.
 //
 //     loss[r] = log sum_j exp(x[r][j]) - x[r][label[r]]
-//     dx[r][j] = (softmax(x[r])[j] - (j == label[r])) * scale
+//     dx[r][j] = (softmax(x[r])[j] - (j == label[r])) * scale (of all rows, or scales[r])
 //
-// Options: TYPE (bf16, f16, float), WIDTH elements of a row that count, STRIDE from row to row (a
-// multiple of 16 bytes), THREADS of a block. Columns from WIDTH to STRIDE get a gradient of 0.
-// A label outside of [0, WIDTH) is ignored: loss and gradient 0.
+// Options: TYPE (bf16, f16, float), INDEX of labels, WIDTH elements of a row that count, STRIDE from
+// row to row, PER elements that a thread takes at once (a divisor of STRIDE), THREADS of a block, KEPT:
+// the row stays in shared memory (16 bytes at once); else it is read again. Columns from WIDTH to STRIDE
+// get a gradient of 0. A label outside of [0, WIDTH) is ignored: loss and gradient 0; and noted in
+// `fault`.
 #include "common.cuh"
 
-enum { N = PER16(T), VECTORS = STRIDE / N, EACH = (VECTORS + THREADS - 1) / THREADS };
+enum { N = PER, VECTORS = STRIDE / N, EACH = (VECTORS + THREADS - 1) / THREADS };
 
 // A copy of 16 bytes into shared memory, beside which the thread goes on; and the wait for all but
 // the last `pending` copies.
@@ -25,7 +27,8 @@ template <int E> struct rows_of {
     template <class F> static __device__ __forceinline__ void each(F f)
     {
         rows_of<E - 1>::each(f);
-        COPY_WAIT(EACH - E); // a thread reads what it has copied itself
+        if (KEPT)
+            COPY_WAIT(EACH - E); // a thread reads what it has copied itself
         f(E - 1);
     }
 };
@@ -42,25 +45,32 @@ __device__ __forceinline__ float power2(float x)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-softmax_cross_entropy(const T *logits, const i32 *labels, float scale, float *loss, T *gradient)
+softmax_cross_entropy(const T *logits, const INDEX *labels, float scale, const float *scales, float *loss,
+                      T *gradient, u64 *fault)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ float scratch[32];
-    vec<T, N> *row = (vec<T, N> *)memory;
     const i64 r = blockIdx.x;
     const vec<T, N> *in = (const vec<T, N> *)(logits + r * STRIDE);
+    const vec<T, N> *row = KEPT ? (const vec<T, N> *)memory : in;
     vec<T, N> *out = (vec<T, N> *)(gradient + r * STRIDE);
-    const int label = labels[r];
+    const i64 label = (i64)labels[r];
     const bool counts = label >= 0 && label < WIDTH;
+    if (scales)
+        scale = scales[r];
+    if (fault && !counts && threadIdx.x == 0)
+        fail_at(fault, r);
     float most = -INFINITY, sum = 0.0f;
+#if KEPT
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
         const int i = threadIdx.x + e * THREADS;
         if (i < VECTORS)
-            copy_begin(&row[i], &in[i]);
+            copy_begin((vec<T, N> *)memory + i, &in[i]);
         else
             asm volatile("cp.async.commit_group;");
     }
+#endif
     rows_of<EACH>::each([&](int e) {
         const int i = threadIdx.x + e * THREADS;
         if (i >= VECTORS)

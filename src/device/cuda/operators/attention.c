@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "device/cuda/kernels/common.h"
-#include "device/cuda/operators/operator.h"
+#include "device/cuda/operators/attention.h"
 #include "tables/cuda_texts.h"
 
 enum { Q, K, V, Y, L, MOST_FEATURES = 256 };
@@ -113,7 +113,7 @@ static size_t attention_workspace(const tutti_kernel_query *query)
                : (size_t)(q->dims[0] * q->dims[1] * q->dims[2]) * 16;
 }
 
-static tutti_status attention_run(const tutti_cuda_call *c)
+tutti_status tutti__cuda_attention_any(const tutti_cuda_call *c)
 {
     return strcmp(c->call->op->name, "attention") == 0 ? forward(c) : gradient(c);
 }
@@ -134,5 +134,5 @@ const tutti_cuda_kernel tutti_cuda_kernel_attention = {
     .ops = others,
     .score = attention_score,
     .workspace = attention_workspace,
-    .run = attention_run,
+    .run = tutti__cuda_attention_any,
 };

@@ -35,6 +35,30 @@ void tutti__cuda_write_number(tutti_text *text, double value)
     tutti__text_add(text, "__longlong_as_double(0x%llxull)", (unsigned long long)bits);
 }
 
+/* Operators that the chip's own functions compute well enough for bf16 wherever the result lies:
+ * not logarithms, powers and angles. */
+static bool is_coarse(const tutti_op *op)
+{
+    static const char *const names[] = {
+        "abs",  "add",    "cast",    "clip",  "div",  "exp",    "gelu",    "maximum", "mean",
+        "mul",  "neg",    "minimum", "relu",  "silu", "square", "sigmoid", "sub",     "sum",
+        "tanh", "square", "max",     "where", "min",  "sqrt",   "rsqrt"};
+    for (size_t i = 0; i < TUTTI_COUNT(names); i++)
+        if (strcmp(names[i], op->name) == 0)
+            return true;
+    return false;
+}
+
+const char *tutti__cuda_body_options(const tutti_cuda_body *body)
+{
+    bool narrow = true;
+    for (int i = 0; i < body->count; i++) {
+        const tutti_cuda_value *v = &body->values[i];
+        narrow &= !v->op || (v->type.dtype == TUTTI_BF16 && is_coarse(v->op));
+    }
+    return narrow ? "--fmad=false --use_fast_math -DCOARSE" : "--fmad=false";
+}
+
 void tutti__cuda_body_write(const tutti_cuda_body *body, int i, tutti_text *text)
 {
     const tutti_cuda_value *v = &body->values[i];

@@ -43,6 +43,9 @@ tutti_cuda_body *tutti__cuda_body_read(const tutti_infer *node);
 
 /* Whether elementwise.cuh has the operator. */
 bool tutti__cuda_has_text(const tutti_op *op);
+/* The compiler's options for a body's text. Values that round to bf16 are computed by the chip's
+ * own functions (exp, tanh, quotients), whose errors are below that rounding. */
+const char *tutti__cuda_body_options(const tutti_cuda_body *body);
 /* The statement that makes value i: "const float v3 = settle<bf16>(op_add(v1, v2));" */
 void tutti__cuda_body_write(const tutti_cuda_body *body, int i, tutti_text *text);
 /* The type a value is computed in: "float". */

@@ -12,7 +12,7 @@
 
 /* For bits that do not depend on how many images stand beside one, CHUNK of them are convolved at a
  * time, always. */
-enum { LIBRARY_BYTES = 64 << 20, CHUNK = 8 };
+enum { CHUNK = 8 };
 
 static bool house_type(tutti_dtype dtype, tutti_cuda_type *ret)
 {
@@ -71,13 +71,14 @@ static int64_t padded(int64_t bytes)
 /* Images by chunks; the last ones in memory of a whole chunk. */
 static tutti_status run_chunks(const tutti_cuda_call *c, const tutti_cuda_graph *graph,
                                const tutti_cuda_windows *w, bool back, tutti_cu_pointer kernel,
-                               tutti_cu_pointer rest)
+                               tutti_cu_pointer few)
 {
     int64_t size = (int64_t)tutti_dtype_size(c->call->outputs[0].dtype);
     int64_t x_bytes = w->in[1] * w->in[2] * w->cin * size;
     int64_t y_bytes = w->out[1] * w->out[2] * w->cout * size;
     int64_t from_bytes = back ? y_bytes : x_bytes, to_bytes = back ? x_bytes : y_bytes;
-    tutti_cu_pointer few = rest + LIBRARY_BYTES, made = few + (uint64_t)padded(CHUNK * from_bytes);
+    tutti_cu_pointer made = few + (uint64_t)padded(CHUNK * from_bytes);
+    tutti_cu_pointer rest = tutti__cuda_dnn_workspace(c->dnn);
     for (int64_t at = 0; at < w->batch; at += CHUNK) {
         int64_t count = w->batch - at < CHUNK ? w->batch - at : CHUNK;
         tutti_cu_pointer from = tutti__cuda_in(c, back ? 1 : 0) + (uint64_t)(at * from_bytes);
@@ -105,23 +106,22 @@ static tutti_status convolution_run(const tutti_cuda_call *c)
     tutti_cu_pointer first = tutti__cuda_in(c, 0), second = tutti__cuda_in(c, 1);
     int64_t bytes = w.size[1] * w.size[2] * w.cin * w.cout *
                     (int64_t)tutti_dtype_size(c->call->outputs[0].dtype);
-    tutti_cu_pointer rest = turned + (uint64_t)padded(bytes);
     /* Its gradient of the kernel is wrong where padding stands on one side more than on the other.
      */
     bool lopsided = kind == 2 && (d.before[0] != d.after[0] || d.before[1] != d.after[1]);
     if (!c->dnn || lopsided || tutti__cuda_count(&c->call->outputs[0]) == 0 ||
         tutti__cuda_count(&c->call->inputs[0]) == 0 ||
         tutti__cuda_count(&c->call->inputs[1]) == 0 ||
-        tutti__cuda_dnn_convolution(c->dnn, &d, &graph) != TUTTI_OK ||
-        graph->workspace > LIBRARY_BYTES)
+        tutti__cuda_dnn_convolution(c->dnn, &d, &graph) != TUTTI_OK)
         return tutti__cuda_convolve(c);
     x = kind == 1 ? tutti__cuda_out(c, 0) : first;
     y = kind == 0 ? tutti__cuda_out(c, 0) : second;
     if (kind != 2)
         TUTTI_TRY(turn(c, &w, true, kind == 1 ? first : second, turned));
     if (kind != 2 && c->deterministic)
-        return run_chunks(c, graph, &w, kind == 1, turned, rest);
-    TUTTI_TRY(tutti__cuda_convolution_run(graph, c->on.stream, x, turned, y, rest));
+        return run_chunks(c, graph, &w, kind == 1, turned, turned + (uint64_t)padded(bytes));
+    TUTTI_TRY(tutti__cuda_convolution_run(graph, c->on.stream, x, turned, y,
+                                          tutti__cuda_dnn_workspace(c->dnn)));
     return kind == 2 ? turn(c, &w, false, turned, tutti__cuda_out(c, 0)) : TUTTI_OK;
 }
 
@@ -149,7 +149,7 @@ static size_t convolution_workspace(const tutti_kernel_query *query)
         int64_t image = type->dims[0] > 0 ? tutti__cuda_type_count(type) / type->dims[0] : 0;
         images += padded(CHUNK * image * size);
     }
-    return (size_t)(padded(tutti__cuda_type_count(kernel) * size) + images) + LIBRARY_BYTES;
+    return (size_t)(padded(tutti__cuda_type_count(kernel) * size) + images);
 }
 
 static const char *const others[] = {"conv2d_backward_input", "conv2d_backward_kernel", NULL};

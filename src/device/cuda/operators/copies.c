@@ -116,6 +116,44 @@ static bool is_dense(const tutti_cuda_copies *m, const int64_t *strides)
     return true;
 }
 
+/* As the kernel has it: axes right-aligned among four. */
+typedef struct quick {
+    uint32_t dim[4], factor[4], shift[4];
+    int64_t from[4], to[4];
+} quick;
+
+static bool is_quick(const tutti_cuda_copies *m)
+{
+    bool fits = m->rank <= 4 && count_of(m) < INT32_MAX;
+    for (int i = 0; i < m->rank; i++)
+        fits &= m->to[i] >= 0;
+    return fits;
+}
+
+static tutti_status start_quick(const tutti_cuda_call *c, const tutti_cuda_copies *m)
+{
+    enum { EACH = 4 * 256 };
+    quick q = {.dim = {1, 1, 1, 1}};
+    uint32_t count = (uint32_t)count_of(m);
+    tutti_cu_pointer x = m->x, y = m->y;
+    for (int d = 0; d < 4; d++) {
+        int i = d - (4 - m->rank);
+        if (i >= 0) {
+            q.dim[d] = (uint32_t)m->dim[i];
+            q.from[d] = m->from[i];
+            q.to[d] = m->to[i];
+        }
+        while (((uint64_t)1 << q.shift[d]) < q.dim[d])
+            q.shift[d]++;
+        q.factor[d] =
+            (uint32_t)(((uint64_t)1 << 32) * (((uint64_t)1 << q.shift[d]) - q.dim[d]) / q.dim[d] +
+                       1);
+    }
+    return tutti__cuda_start(c, &tutti_cuda_source_copies, "copies_quick",
+                             tutti__cuda_ceil(count, EACH), 256, (void *[]){&x, &y, &count, &q},
+                             "-DTYPE=%s", type_of(m->size));
+}
+
 tutti_status tutti__cuda_copies(const tutti_cuda_call *c, const tutti_cuda_copies *copies)
 {
     tutti_cuda_copies m = *copies;
@@ -130,6 +168,8 @@ tutti_status tutti__cuda_copies(const tutti_cuda_call *c, const tutti_cuda_copie
         if (m.from[a] == 1 && m.dim[a] >= 16 && m.dim[last] >= 16 && m.rank - 2 <= TUTTI_MAX_RANK)
             return transposed(c, &m, a);
     widen(&m);
+    if (is_quick(&m))
+        return start_quick(c, &m);
     if (m.rank > TUTTI_MAX_RANK)
         return tutti_fail(TUTTI_UNSUPPORTED, "%s '%s': it moves along %d axes, a GPU along %d",
                           c->call->op->name, c->call->name, m.rank, TUTTI_MAX_RANK);

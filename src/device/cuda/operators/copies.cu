@@ -17,6 +17,42 @@ copies(const T *x, T *y, i64 count, const shape s, const places from, const plac
         y[place(s, to, i)] = x[place(s, from, i)];
 }
 
+// The same along at most four axes and of less than 2^31 elements. Divisions are products: n / d is
+// ((n * factor >> 32) + n) >> shift.
+struct quick {
+    u32 dim[4], factor[4], shift[4];
+    i64 from[4], to[4];
+};
+enum { EACH = 4 };
+extern "C" __global__ void __launch_bounds__(256) copies_quick(const T *x, T *y, u32 count, const quick q)
+{
+    T v[EACH];
+    i64 to[EACH];
+    const u32 first = blockIdx.x * (256 * EACH) + threadIdx.x;
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        u32 rest = first + e * 256;
+        i64 from = 0;
+        to[e] = -1;
+        if (rest >= count)
+            continue;
+        to[e] = 0;
+#pragma unroll
+        for (int d = 3; d >= 0; d--) {
+            const u32 above = d == 0 ? 0 : ((u32)((u64)rest * q.factor[d] >> 32) + rest) >> q.shift[d];
+            const u32 at = rest - above * q.dim[d];
+            from += at * q.from[d];
+            to[e] += at * q.to[d];
+            rest = above;
+        }
+        v[e] = x[from];
+    }
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+        if (to[e] >= 0)
+            y[to[e]] = v[e];
+}
+
 // The same where one of the two is dense.
 extern "C" __global__ void __launch_bounds__(256)
 copies_from(const T *x, T *y, i64 count, const shape s, const places from)

@@ -2,6 +2,7 @@
 #ifndef TUTTI_CUDA_OPERATORS_DNN_H
 #define TUTTI_CUDA_OPERATORS_DNN_H
 
+#include "device/cuda/dnn/attention.h"
 #include "device/cuda/dnn/convolution.h"
 
 struct tutti_cuda_dnn_plans;
@@ -21,5 +22,12 @@ void tutti__cuda_dnn_close(const tutti_cuda_dnn *dnn); /* NULL is fine */
 tutti_status tutti__cuda_dnn_convolution(const tutti_cuda_dnn *dnn,
                                          const tutti_cuda_convolution *convolution,
                                          const tutti_cuda_graph **ret);
+/* The same of attention, or of its gradient. */
+tutti_status tutti__cuda_dnn_attention(const tutti_cuda_dnn *dnn,
+                                       const tutti_cuda_attention *attention, bool gradient,
+                                       const tutti_cuda_graph **ret);
+
+/* Work space, enough for each plan that was made; the next plan may move it. */
+tutti_cu_pointer tutti__cuda_dnn_workspace(const tutti_cuda_dnn *dnn);
 
 #endif

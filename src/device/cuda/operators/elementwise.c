@@ -229,8 +229,9 @@ static tutti_status elementwise_run(const tutti_cuda_call *c)
         arguments[3 + i] = &values[i];
     int64_t blocks =
         tutti__cuda_ceil(count, (int64_t)THREADS * plan->space.vector * turns_of(plan->body));
-    TUTTI_TRY(tutti__cuda_function(c->on.device, "elementwise", plan->text.data, "--fmad=false",
-                                   "elementwise", 0, &function));
+    TUTTI_TRY(tutti__cuda_function(c->on.device, "elementwise", plan->text.data,
+                                   tutti__cuda_body_options(plan->body), "elementwise", 0,
+                                   &function));
     return TUTTI_CU(c->on.device,
                     cuLaunchKernel(function, (unsigned)(blocks < INT32_MAX ? blocks : INT32_MAX), 1,
                                    1, THREADS, 1, 1, 0, c->on.stream, arguments, NULL));

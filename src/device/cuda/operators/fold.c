@@ -180,12 +180,61 @@ static tutti_status fold_many(const tutti_cuda_call *c, const char *options)
                              (void *[]){&partial, &one, &total, &one, &y}, "%s", options);
 }
 
+/* Sums of the columns of a dense matrix of 16 or 32 bits. */
+static bool is_columns(const tutti_op *op, const fold_plan *p, const tutti_type *x,
+                       tutti_cuda_reduce *ret)
+{
+    *ret = (tutti_cuda_reduce){.type = x->dtype == TUTTI_F32    ? TUTTI_CUDA_F32
+                                       : x->dtype == TUTTI_BF16 ? TUTTI_CUDA_BF16
+                                                                : TUTTI_CUDA_F16,
+                               .rows = p->count,
+                               .width = p->outputs};
+    ret->out = ret->type;
+    return (x->dtype == TUTTI_F32 || x->dtype == TUTTI_BF16 || x->dtype == TUTTI_F16) &&
+           (strcmp(op->name, "sum") == 0 || strcmp(op->name, "sum_like") == 0) &&
+           p->kept.rank == 1 && p->along.rank == 1 && p->kept_at.stride[0] == 1 &&
+           p->along_at.stride[0] == p->outputs && p->count >= 16 && p->outputs >= 8 &&
+           p->outputs < INT32_MAX;
+}
+
+/* Rows that lie one after the other, and long. */
+static bool is_position(const tutti_op *op, const fold_plan *p)
+{
+    return table[entry_of(op->name)].position && p->along.rank == 1 && p->along_at.stride[0] == 1 &&
+           p->count >= 1024 && p->count < INT32_MAX && p->outputs < INT32_MAX &&
+           (p->kept.rank == 0 || (p->kept.rank == 1 && p->kept_at.stride[0] == p->count));
+}
+
+static tutti_status positions(const tutti_cuda_call *c, const fold_plan *p)
+{
+    const tutti_kernel_call *call = c->call;
+    int per = 16 / (int)tutti_dtype_size(call->inputs[0].dtype);
+    int64_t width = p->count;
+    tutti_cu_pointer x = tutti__cuda_in(c, 0), y = tutti__cuda_out(c, 0);
+    while (width % per != 0)
+        per /= 2;
+    return tutti__cuda_start(
+        c, &tutti_cuda_source_fold, "position_rows", p->outputs, 256, (void *[]){&x, &width, &y},
+        "-DTYPE=%s -DOUT=%s -DFOLD=%d -DLANES=256 -DPER=%d",
+        tutti__cuda_dtype(call->inputs[0].dtype), tutti__cuda_dtype(call->outputs[0].dtype),
+        fold_of(call->op, call->attrs, call->attr_count), per);
+}
+
 static tutti_status fold_run(const tutti_cuda_call *c)
 {
     const tutti_kernel_call *call = c->call;
     tutti_type x = type_of(&call->inputs[0]), y = type_of(&call->outputs[0]);
     char options[TUTTI_CUDA_OPTIONS_SIZE];
     fold_plan p = plan_of(call->op, call->attrs, call->attr_count, &x, &y);
+    tutti_cuda_reduce columns;
+    if (!is_many(call->op) && is_columns(call->op, &p, &x, &columns)) {
+        columns.x = tutti__cuda_in(c, 0);
+        columns.y = tutti__cuda_out(c, 0);
+        columns.workspace = tutti__cuda_work(c);
+        return tutti__cuda_reduce_columns(c->on, &columns);
+    }
+    if (!is_many(call->op) && is_position(call->op, &p))
+        return positions(c, &p);
     snprintf(options, sizeof options, "-DTYPE=%s -DOUT=%s -DFOLD=%d -DLANES=%d",
              tutti__cuda_dtype(x.dtype), tutti__cuda_dtype(y.dtype),
              fold_of(call->op, call->attrs, call->attr_count), is_many(call->op) ? 256 : p.lanes);
@@ -217,6 +266,9 @@ static size_t fold_workspace(const tutti_kernel_query *query)
     }
     fold_plan p =
         plan_of(node->op, node->attrs, node->attr_count, &node->inputs[0], &node->outputs[0]);
+    tutti_cuda_reduce columns;
+    if (is_columns(node->op, &p, &node->inputs[0], &columns))
+        return tutti__cuda_reduce_workspace(&columns);
     return p.pieces > 1 ? (size_t)(p.outputs * p.pieces) * STATE_BYTES : 0;
 }
 
@@ -239,8 +291,10 @@ static int fold_score(const tutti_kernel_query *query)
 
 static const char *const variants[] = {"-DTYPE=float -DOUT=float -DFOLD=0 -DLANES=256",
                                        "-DTYPE=bf16 -DOUT=i64 -DFOLD=11 -DLANES=1",
+                                       "-DTYPE=bf16 -DOUT=i64 -DFOLD=11 -DLANES=256 -DPER=8",
                                        "-DTYPE=i32 -DOUT=i32 -DFOLD=3 -DLANES=32",
-                                       "-DTYPE=double -DOUT=double -DFOLD=10 -DLANES=32", NULL};
+                                       "-DTYPE=double -DOUT=double -DFOLD=10 -DLANES=32",
+                                       NULL};
 
 const tutti_cuda_source tutti_cuda_source_fold = {
     .name = "fold",

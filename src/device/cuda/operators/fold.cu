@@ -200,6 +200,35 @@ fold(const T *x, i64 outputs, i64 count, i64 pieces, const shape kept, const pla
         partial[group] = all;
 }
 
+#if FOLD == 11 || FOLD == 12
+// Where the largest (smallest) of each dense row is; vectors of PER elements, a block for a row.
+#ifndef PER
+#define PER 1
+#endif
+extern "C" __global__ void __launch_bounds__(256) position_rows(const T *x, i64 width, OUT *y)
+{
+    const vec<T, PER> *row = (const vec<T, PER> *)(x + blockIdx.x * width);
+    state s = begin();
+    int at = -1;
+#pragma unroll 2
+    for (int i = threadIdx.x; i < width / PER; i += 256) {
+        const vec<T, PER> v = row[i];
+#pragma unroll
+        for (int k = 0; k < PER; k++) {
+            const C c = widen(v.at[k]);
+            if (at < 0 || beats(c, s.a)) {
+                s.a = c;
+                at = i * PER + k;
+            }
+        }
+    }
+    s.n = at;
+    s = gather_group(s);
+    if (threadIdx.x == 0)
+        y[blockIdx.x] = finish(s, width);
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(256)
 fold_pieces(const state *partial, i64 outputs, i64 pieces, i64 count, OUT *y)
 {

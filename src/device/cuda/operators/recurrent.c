@@ -35,6 +35,71 @@ static int64_t align(int64_t bytes)
                       (void *[]){__VA_ARGS__}, "-DTYPE=%s -DCELL=%d -DLENGTHS=%s",                 \
                       tutti__cuda_dtype(c->call->inputs[0].dtype), of.number, lengths_type)
 
+/* Whether a block keeps the recurrent matrix, and how: HELD rows in registers, the rest in shared
+ * memory. */
+typedef struct holding {
+    bool can;
+    int held, bytes;
+} holding;
+
+static holding holding_of(const tutti_cuda_call *c, const cell *of, int64_t units)
+{
+    enum {
+        STATIC = 40 << 10,
+        MOST_THREADS = 1024,
+        FEW_THREADS = 512,
+        MANY_HELD = 64,
+        FEW_HELD = 32
+    };
+    int64_t wide = of->gates * units, most = wide <= FEW_THREADS ? MANY_HELD : FEW_HELD;
+    int64_t held = units < most ? units : most;
+    int64_t bytes = (units + 2 * wide + (units - held) * wide) * 4;
+    bool can = c->call->inputs[0].dtype != TUTTI_F64 && units % 4 == 0 && units > 0 &&
+               wide <= MOST_THREADS && bytes <= c->on.device->shared_bytes - 1024;
+    return (holding){can, (int)held, bytes > STATIC ? (int)bytes : 0};
+}
+
+static tutti_status start_held(const tutti_cuda_call *c, const char *entry, const cell *of,
+                               const sizes *s, const holding *h, const char *lengths_type,
+                               void **arguments)
+{
+    char options[TUTTI_CUDA_OPTIONS_SIZE];
+    snprintf(options, sizeof options, "-DTYPE=%s -DCELL=%d -DLENGTHS=%s -DUNITS=%d -DHELD=%d%s",
+             tutti__cuda_dtype(c->call->inputs[0].dtype), of->number, lengths_type, (int)s->units,
+             h->held, h->bytes ? " -DDYNAMIC" : "");
+    if (s->batch == 0)
+        return TUTTI_OK;
+    return tutti__cuda_launch_on(c->on.device, c->on.stream,
+                                 &(tutti_cuda_launch){.source = &tutti_cuda_source_recurrent,
+                                                      .options = options,
+                                                      .entry = entry,
+                                                      .grid = {(unsigned)s->batch},
+                                                      .threads = (unsigned)(of->gates * s->units),
+                                                      .shared = h->bytes},
+                                 arguments);
+}
+
+/* Sums of columns. */
+static tutti_status bias_sums(const tutti_cuda_call *c, const cell *given, const char *lengths_type,
+                              tutti_cu_pointer d, int64_t rows, int64_t wide,
+                              tutti_cu_pointer workspace, tutti_cu_pointer sums)
+{
+    cell of = *given;
+    tutti_dtype dtype = c->call->inputs[0].dtype;
+    tutti_cuda_type type = dtype == TUTTI_F32    ? TUTTI_CUDA_F32
+                           : dtype == TUTTI_BF16 ? TUTTI_CUDA_BF16
+                                                 : TUTTI_CUDA_F16;
+    if (dtype == TUTTI_F64 || rows < 1)
+        return START("recurrent_bias", tutti__cuda_ceil(wide, 32), &d, &rows, &wide, &sums);
+    return tutti__cuda_reduce_columns(c->on, &(tutti_cuda_reduce){.type = type,
+                                                                  .out = type,
+                                                                  .x = d,
+                                                                  .y = sums,
+                                                                  .workspace = workspace,
+                                                                  .rows = rows,
+                                                                  .width = wide});
+}
+
 static sizes sizes_of(const tutti_cuda_call *c, const cell *of)
 {
     const tutti_view *x = &c->call->inputs[0], *recurrent = &c->call->inputs[2 + of->states];
@@ -67,6 +132,11 @@ static tutti_status forward(const tutti_cuda_call *c)
                                                          .m = steps,
                                                          .n = wide,
                                                          .k = c->call->inputs[0].dims[2]}));
+    holding held = holding_of(c, &of, s.units);
+    if (held.can)
+        return start_held(
+            c, "recurrent_held", &of, &s, &held, lengths_type,
+            (void *[]){&a, &h0, &c0, &matrix, &bias, &lengths, &s, &y, &h_end, &c_end, &reserve});
     return START("recurrent", s.batch, &a, &h0, &c0, &matrix, &bias, &lengths, &s, &y, &h_end,
                  &c_end, &reserve, &scratch);
 }
@@ -122,18 +192,24 @@ static tutti_status backward(const tutti_cuda_call *c)
     incoming grads = {optional(c, at.grads[0]), optional(c, at.grads[1]),
                       of.states == 2 ? optional(c, at.grads[2]) : 0,
                       of.kept > 0 ? optional(c, at.grads[1 + of.states]) : 0};
-    TUTTI_TRY(START("recurrent_gradient", s.batch, &h0, &c0, &matrix, &y, &reserve, &lengths,
-                    &grads, &s, &dh, &dc, &da, &db, &before, &scratch));
+    holding held = holding_of(c, &of, s.units);
+    if (held.can)
+        TUTTI_TRY(start_held(c, "recurrent_gradient_held", &of, &s, &held, lengths_type,
+                             (void *[]){&h0, &c0, &matrix, &y, &reserve, &lengths, &grads, &s, &dh,
+                                        &dc, &da, &db, &before}));
+    else
+        TUTTI_TRY(START("recurrent_gradient", s.batch, &h0, &c0, &matrix, &y, &reserve, &lengths,
+                        &grads, &s, &dh, &dc, &da, &db, &before, &scratch));
     db = of.biases == 2 ? db : da;
     if (at.lengths >= 0)
         TUTTI_TRY(START("recurrent_ends", tutti__cuda_blocks(all), &given, &lengths, &s.time,
                         &features, &all, &x));
     else
         x = given;
-    TUTTI_TRY(START("recurrent_bias", tutti__cuda_ceil(wide, 32), &da, &steps, &wide, &dbias));
-    tutti_cu_pointer second = dbias + (uint64_t)(wide * bytes);
+    TUTTI_TRY(bias_sums(c, &of, lengths_type, da, steps, wide, scratch, dbias));
     if (of.biases == 2)
-        TUTTI_TRY(START("recurrent_bias", tutti__cuda_ceil(wide, 32), &db, &steps, &wide, &second));
+        TUTTI_TRY(bias_sums(c, &of, lengths_type, db, steps, wide, scratch,
+                            dbias + (uint64_t)(wide * bytes)));
     TUTTI_TRY(tutti__cuda_matmul(c, &(tutti_cuda_matmul){.dtype = dtype,
                                                          .a = da,
                                                          .b = tutti__cuda_in(c, at.kernel),
@@ -179,14 +255,21 @@ static size_t recurrent_workspace(const tutti_kernel_query *query)
     int64_t steps = node->inputs[0].dims[0] * node->inputs[0].dims[1];
     int64_t units = node->inputs[2 + of.states].dims[0];
     int64_t bytes = (int64_t)tutti_dtype_size(node->inputs[0].dtype);
+    size_t scratch = (size_t)align(node->inputs[0].dims[0] * (of.gates + 2) * units * 8);
+    size_t sums = tutti__cuda_reduce_workspace(
+        &(tutti_cuda_reduce){.rows = steps, .width = of.gates * units});
     return (size_t)(2 * align(steps * of.gates * units * bytes) + align(steps * units * bytes) +
-                    align(steps * node->inputs[0].dims[2] * bytes) +
-                    align(node->inputs[0].dims[0] * (of.gates + 2) * units * 8));
+                    align(steps * node->inputs[0].dims[2] * bytes)) +
+           (scratch > sums ? scratch : sums);
 }
 
 static const char *const variants[] = {"-DTYPE=float -DCELL=2 -DLENGTHS=i32",
                                        "-DTYPE=float -DCELL=1 -DLENGTHS=i64",
-                                       "-DTYPE=bf16 -DCELL=0 -DLENGTHS=i32", NULL};
+                                       "-DTYPE=bf16 -DCELL=0 -DLENGTHS=i32",
+                                       "-DTYPE=float -DCELL=2 -DLENGTHS=i32 -DUNITS=128 -DHELD=64 "
+                                       "-DDYNAMIC",
+                                       "-DTYPE=bf16 -DCELL=1 -DLENGTHS=i32 -DUNITS=32 -DHELD=32",
+                                       NULL};
 
 const tutti_cuda_source tutti_cuda_source_recurrent = {
     .name = "recurrent",

@@ -14,7 +14,7 @@
 #include "device/cuda/kernels/common.h"
 #include "device/cuda/operators/space.h"
 
-enum { THREADS = 256, MOST_GROUPS = 1024, MOST_EACH = 8 };
+enum { THREADS = 256, MOST_GROUPS = 1024, MOST_EACH = 16 };
 
 typedef struct reducing_plan {
     tutti_cuda_body *body;
@@ -231,15 +231,18 @@ static int output_of(const tutti_cuda_body *body, int value)
     return -1;
 }
 
-/* The second launch: a thread for each number of each total. */
+/* The second launch: blocks of 32 x 32 threads, 32 of a column's groups side by side. */
 static void write_join_kernel(const tutti_cuda_body *body, const tutti_infer *node,
                               tutti_text *text)
 {
-    tutti__text_add(text, "extern \"C\" __global__ void __launch_bounds__(THREADS)\n"
+    tutti__text_add(text, "extern \"C\" __global__ void __launch_bounds__(1024)\n"
                           "reduce_join(i64 rows, i64 columns, i64 groups, const double *partial");
     for (int o = 0; o < body->output_count; o++)
         tutti__text_add(text, ", %s *q%d", tutti__cuda_dtype(node->outputs[o].dtype), o);
-    tutti__text_add(text, ")\n{\n    const i64 at = (i64)blockIdx.x * THREADS + threadIdx.x;\n");
+    tutti__text_add(text, ")\n{\n    __shared__ double tile[32][33];\n"
+                          "    const int x = threadIdx.x %% 32, part = threadIdx.x / 32;\n"
+                          "    const i64 from = (i64)blockIdx.x * 32 + x, "
+                          "at = (i64)blockIdx.x * 32 + part;\n");
     for (int i = 0; i < body->count; i++) {
         const tutti_cuda_value *v = &body->values[i];
         int output = is_total(v) ? output_of(body, i) : -1;
@@ -248,10 +251,15 @@ static void write_join_kernel(const tutti_cuda_body *body, const tutti_infer *no
         const char *width = v->whole_total ? "1" : "columns";
         if (output >= 0) {
             tutti__text_add(text,
-                            "    if (at < %s) {\n        double sum = 0;\n"
-                            "        for (i64 g = 0; g < groups; g++)\n"
-                            "            sum += partial[g * %s + at];\n",
-                            width, width);
+                            "    {\n        double sum = 0;\n"
+                            "        for (i64 g = part; from < %s && g < groups; g += 32)\n"
+                            "            sum += partial[g * %s + from];\n"
+                            "        __syncthreads();\n        tile[part][x] = sum;\n"
+                            "        __syncthreads();\n        sum = tile[x][part];\n"
+                            "        for (int step = 16; step > 0; step /= 2)\n"
+                            "            sum += __shfl_xor_sync(0xffffffff, sum, step);\n"
+                            "        if (x == 0 && at < %s) {\n",
+                            width, width, width);
             for (int o = 0; o < body->output_count; o++)
                 if (body->results[o] == i)
                     tutti__text_add(text, "        q%d[at] = narrow<%s>(sum%s);\n", o,
@@ -259,7 +267,7 @@ static void write_join_kernel(const tutti_cuda_body *body, const tutti_infer *no
                                     strcmp(v->op->name, "mean") != 0 ? ""
                                     : v->whole_total                 ? " / (rows * columns)"
                                                                      : " / rows");
-            tutti__text_add(text, "    }\n");
+            tutti__text_add(text, "        }\n    }\n");
         }
         tutti__text_add(text, "    partial += groups * %s;\n", width);
     }
@@ -414,8 +422,8 @@ static tutti_status reducing_run(const tutti_cuda_call *c)
     for (int i = 0; i < at; i++)
         arguments[7 + i] = &values[i];
     unsigned blocks = (unsigned)tutti__cuda_ceil(groups * plan->lanes, THREADS);
-    TUTTI_TRY(tutti__cuda_function(c->on.device, "reduce", plan->text.data, "--fmad=false",
-                                   "reduce", 0, &function));
+    TUTTI_TRY(tutti__cuda_function(c->on.device, "reduce", plan->text.data,
+                                   tutti__cuda_body_options(plan->body), "reduce", 0, &function));
     TUTTI_TRY(TUTTI_CU(c->on.device, cuLaunchKernel(function, blocks, 1, 1, THREADS, 1, 1, 0,
                                                     c->on.stream, arguments, NULL)));
     if (plan->body->total_count == 0)
@@ -423,10 +431,11 @@ static tutti_status reducing_run(const tutti_cuda_call *c)
     void *joined[4 + TUTTI_CUDA_RESULTS] = {&rows, &columns, &groups, &partial};
     for (int i = 0; i < c->call->output_count; i++)
         joined[4 + i] = &values[c->call->input_count + i];
-    blocks = (unsigned)tutti__cuda_ceil(columns, THREADS);
-    TUTTI_TRY(tutti__cuda_function(c->on.device, "reduce", plan->text.data, "--fmad=false",
-                                   "reduce_join", 0, &function));
-    return TUTTI_CU(c->on.device, cuLaunchKernel(function, blocks, 1, 1, THREADS, 1, 1, 0,
+    blocks = (unsigned)tutti__cuda_ceil(columns, 32);
+    TUTTI_TRY(tutti__cuda_function(c->on.device, "reduce", plan->text.data,
+                                   tutti__cuda_body_options(plan->body), "reduce_join", 0,
+                                   &function));
+    return TUTTI_CU(c->on.device, cuLaunchKernel(function, blocks, 1, 1, 1024, 1, 1, 0,
                                                  c->on.stream, joined, NULL));
 }
 
@@ -434,7 +443,7 @@ static const char *const others[] = {"fused_checked", NULL};
 
 const tutti_cuda_kernel tutti_cuda_kernel_fused_reduce = {
     .name = "fused.reduce",
-    .version = 1,
+    .version = 2,
     .op = "fused",
     .ops = others,
     .score = reducing_score,

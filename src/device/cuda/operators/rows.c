@@ -55,10 +55,15 @@ static bool is_house_type(tutti_dtype dtype, tutti_cuda_type *ret)
 }
 
 /* Rows that the kernels which keep a row in registers take. */
+static bool is_compact_of(tutti_dtype dtype, int64_t size, int64_t most, tutti_cuda_type *ret)
+{
+    return is_house_type(dtype, ret) && size > 0 && size <= most &&
+           size * (int64_t)tutti_dtype_size(dtype) % 16 == 0;
+}
+
 static bool is_compact(const tutti_view *x, int64_t size, int64_t most, tutti_cuda_type *ret)
 {
-    return is_house_type(x->dtype, ret) && size > 0 && size <= most &&
-           size * (int64_t)tutti_dtype_size(x->dtype) % 16 == 0;
+    return is_compact_of(x->dtype, size, most, ret);
 }
 
 static tutti_status softmax(const tutti_cuda_call *c)
@@ -152,7 +157,22 @@ static tutti_status norm_gradient(const tutti_cuda_call *c)
     tutti_cu_pointer dscale = tutti__cuda_out(c, 1), doffset = rms ? 0 : tutti__cuda_out(c, 2);
     int64_t rows, size;
     double epsilon = epsilon_of(c);
+    tutti_cuda_type type;
     matrix_of(x, &rows, &size);
+    if (rows > 0 && is_compact(x, size, TUTTI_CUDA_MOST_WIDTH, &type))
+        return tutti__cuda_norm_gradient(c->on,
+                                         &(tutti_cuda_norm){.type = type,
+                                                            .rows = rows,
+                                                            .width = (int)size,
+                                                            .rms = rms,
+                                                            .epsilon = (float)epsilon,
+                                                            .x = from,
+                                                            .gamma = scale,
+                                                            .dy = grad,
+                                                            .dx = dx,
+                                                            .dgamma = dscale,
+                                                            .dbeta = doffset,
+                                                            .workspace = tutti__cuda_work(c)});
     int64_t pieces = pieces_of(rows, size);
     tutti_cu_pointer kept = tutti__cuda_work(c), partial = kept + (uint64_t)align(rows * 16);
     TUTTI_TRY(START("row_norm_gradient", blocks_of(rows, size),
@@ -251,8 +271,15 @@ static size_t rows_workspace(const tutti_kernel_query *query)
     int64_t rows = size > 0 ? tutti__cuda_type_count(x) / size : 0;
     if (strstr(query->node.op->name, "norm") == NULL)
         return 0;
-    return (size_t)(align((rows > size ? rows : size) * 16) +
-                    align(pieces_of(rows, size) * 2 * size * 8));
+    size_t bytes = (size_t)(align((rows > size ? rows : size) * 16) +
+                            align(pieces_of(rows, size) * 2 * size * 8));
+    tutti_cuda_type type;
+    if (strstr(query->node.op->name, "backward") == NULL || rows < 1 ||
+        !is_compact_of(x->dtype, size, TUTTI_CUDA_MOST_WIDTH, &type))
+        return bytes;
+    size_t compact = tutti__cuda_norm_workspace(
+        &(tutti_cuda_norm){.type = type, .rows = rows, .width = (int)size});
+    return compact > bytes ? compact : bytes;
 }
 
 static tutti_status rows_run(const tutti_cuda_call *c)

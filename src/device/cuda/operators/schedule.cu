@@ -1,28 +1,17 @@
-// schedule.cu: a schedule's rate at a count of updates, as nn/optimizers/schedules compute it on the host.
+// schedule.cu: a learning rate as a function of the count of updates, in f64, as nn/optimizers/schedules/
+// has it; one thread.
 //
-// Options: KIND: which of them.
+// Options: KIND, the schedule's place in the table of schedule.c.
 #include "common.cuh"
 
-#define EXPONENTIAL 0
-#define INVERSE 1
-#define COSINE 2
-#define POLYNOMIAL 3
-#define PIECEWISE 4
-#define STEPS 5
-
-struct numbers {
-    double at[33];
+enum { COSINE, EXPONENTIAL, INVERSE, PIECEWISE, POLYNOMIAL, STEP, PIECES = 16 };
+struct given {
+    double n[2 * PIECES + 1];
+    int count; // of boundaries
 };
 
-// Of exponential and inverse decay: rate, steps, decay, staircase.
-__device__ __forceinline__ double decay_time(const double *s, double step)
-{
-    const double time = step / s[1];
-    return s[3] != 0 ? floor(time) : time;
-}
-
-// Falls have lengths 1, t, t^2, ...: how many are over.
-__device__ __forceinline__ double falls_before(double time, double t)
+// Falls have lengths 1, t, t^2, ...: the largest number of them whose sum is not above the time gone.
+__device__ double falls_before(double time, double t)
 {
     if (t == 1)
         return floor(time);
@@ -33,56 +22,53 @@ __device__ __forceinline__ double falls_before(double time, double t)
         count++;
     return count;
 }
-
-// Rate, steps, alpha, warm-up: steps and target, restarts, their lengths and heights.
-__device__ __forceinline__ double cosine(const double *s, double step)
+// Rate, steps, alpha, steps of the warm-up and its target, restarts, t, m.
+__device__ double cosine(const double *n, double step)
 {
-    double low = s[0], high = low, height = 1;
-    const double warm = s[3], t = s[6];
-    if (warm > 0 && s[4] != 0)
-        high = s[4];
-    else
-        low = 0;
-    if (step < warm)
-        return (high - low) * (step / warm) + low;
-    double time = (step - warm) / s[1];
-    if (s[5] != 0) {
-        const double before = falls_before(time, t);
-        height = pow(s[7], before);
-        time = t == 1 ? time - before : (time - (1 - pow(t, before)) / (1 - t)) / pow(t, before);
+    const double steps = n[3];
+    const bool target = steps > 0 && n[4] != 0;
+    const double low = target ? n[0] : 0, high = target ? n[4] : n[0];
+    if (step < steps)
+        return (high - low) * (step / steps) + low;
+    double time = (step - steps) / n[1], height = 1;
+    if (n[5] != 0) {
+        const double before = falls_before(time, n[6]);
+        height = pow(n[7], before);
+        time = n[6] == 1 ? time - before : (time - (1 - pow(n[6], before)) / (1 - n[6])) / pow(n[6], before);
     }
     time = time < 1 ? time : 1;
-    return high * ((1 - s[2]) * 0.5 * height * (1 + cos(3.14159265358979323846 * time)) + s[2]);
+    return high * ((1 - n[2]) * 0.5 * height * (1 + cos(3.14159265358979323846 * time)) + n[2]);
 }
-
-// Rate, steps, end, power, cycle.
-__device__ __forceinline__ double polynomial(const double *s, double step)
+// Rate, steps, decay, staircase.
+__device__ double decay(const double *n, double step)
 {
-    double steps = s[1];
-    if (s[4] != 0)
-        steps *= step > 0 ? ceil(step / steps) : 1;
-    const double left = 1 - (step < steps ? step : steps) / steps;
-    return (s[0] - s[2]) * pow(left, s[3]) + s[2];
+    double time = step / n[1];
+    time = n[3] != 0 ? floor(time) : time;
+    return KIND == EXPONENTIAL ? n[0] * pow(n[2], time) : n[0] / (1 + n[2] * time);
 }
-
-// `pieces` boundaries, 16 at most, then values.
-__device__ __forceinline__ double piecewise(const double *s, double step, int pieces)
+__device__ double piecewise(const given &g, double step)
 {
     int piece = 0;
-    while (piece < pieces && step > s[piece])
+    while (piece < g.count && step > g.n[piece])
         piece++;
-    return s[16 + piece];
+    return g.n[PIECES + piece];
+}
+// Rate, steps, end, power, cycle.
+__device__ double polynomial(const double *n, double step)
+{
+    double steps = n[1];
+    if (n[4] != 0)
+        steps *= step > 0 ? ceil(step / steps) : 1;
+    return (n[0] - n[2]) * pow(1 - (step < steps ? step : steps) / steps, n[3]) + n[2];
 }
 
-extern "C" __global__ void schedule_at(const numbers n, int pieces, const i64 *updates, float *y)
+extern "C" __global__ void schedule_rate(const given g, const i64 *updates, float *rate)
 {
     const double step = *updates > 0 ? (double)(*updates - 1) : 0;
-    const double *s = n.at;
-    const double rate = KIND == EXPONENTIAL  ? s[0] * pow(s[2], decay_time(s, step))
-                        : KIND == INVERSE    ? s[0] / (1 + s[2] * decay_time(s, step))
-                        : KIND == COSINE     ? cosine(s, step)
-                        : KIND == POLYNOMIAL ? polynomial(s, step)
-                        : KIND == PIECEWISE  ? piecewise(s, step, pieces)
-                                             : s[0] * pow(s[2], floor(step / s[1]));
-    *y = rate >= 0 && rate <= 1.7976931348623157e308 ? (float)rate : __int_as_float(0x7fc00000);
+    const double y = KIND == COSINE                            ? cosine(g.n, step)
+                     : KIND == EXPONENTIAL || KIND == INVERSE  ? decay(g.n, step)
+                     : KIND == PIECEWISE                       ? piecewise(g, step)
+                     : KIND == POLYNOMIAL                      ? polynomial(g.n, step)
+                                                               : g.n[0] * pow(g.n[2], floor(step / g.n[1]));
+    *rate = y >= 0 && y < INFINITY ? (float)y : __int_as_float(0x7fc00000);
 }

@@ -51,6 +51,45 @@ static tutti_status assign_moved(const tutti_cuda_call *c)
                              tutti__cuda_dtype(v->dtype));
 }
 
+/* As the kernel has it. */
+enum { MOVES = 32, MOST_MOVED = 4096 };
+typedef struct moves {
+    tutti_cu_pointer v[MOVES], x[MOVES], y[MOVES];
+    int64_t count[MOVES];
+    int sign[MOVES];
+} moves;
+
+static bool is_move(const tutti_cuda_call *c)
+{
+    return strncmp(c->call->op->name, "assign_", 7) == 0 &&
+           tutti__cuda_count(&c->call->inputs[0]) <= MOST_MOVED;
+}
+
+static bool small_joins(const tutti_cuda_call *a, const tutti_cuda_call *b)
+{
+    return is_move(a) && is_move(b) && a->call->inputs[0].dtype == b->call->inputs[0].dtype;
+}
+
+static tutti_status small_many(const tutti_cuda_call *calls, int count)
+{
+    for (int first = 0; first < count; first += MOVES) {
+        moves m;
+        int number = count - first < MOVES ? count - first : MOVES;
+        for (int i = 0; i < number; i++) {
+            const tutti_cuda_call *c = &calls[first + i];
+            m.v[i] = tutti__cuda_in(c, 0);
+            m.x[i] = tutti__cuda_in(c, 1);
+            m.y[i] = tutti__cuda_out(c, 0);
+            m.count[i] = tutti__cuda_count(&c->call->inputs[0]);
+            m.sign[i] = strcmp(c->call->op->name, "assign_add") == 0 ? 1 : -1;
+        }
+        TUTTI_TRY(tutti__cuda_start(calls, &tutti_cuda_source_small, "assign_moved_many", number,
+                                    256, (void *[]){&m}, "-DTYPE=%s",
+                                    tutti__cuda_dtype(calls->call->inputs[0].dtype)));
+    }
+    return TUTTI_OK;
+}
+
 /* One scale for all, for each index along an axis, or for each block of them. */
 static quantum quantum_of(const tutti_cuda_call *c)
 {
@@ -171,4 +210,6 @@ const tutti_cuda_kernel tutti_cuda_kernel_small = {
     .covers = small_covers,
     .score = small_score,
     .run = small_run,
+    .joins = small_joins,
+    .run_many = small_many,
 };

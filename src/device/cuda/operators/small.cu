@@ -25,6 +25,25 @@ extern "C" __global__ void __launch_bounds__(256) assign_moved(T *v, const T *x,
     }
 }
 
+// The same of up to 32 variables: a block each.
+struct moves {
+    T *v[32];
+    const T *x[32];
+    T *y[32];
+    i64 count[32];
+    int sign[32];
+};
+extern "C" __global__ void __launch_bounds__(256) assign_moved_many(const moves m)
+{
+    const int n = blockIdx.x;
+    for (i64 i = threadIdx.x; i < m.count[n]; i += 256) {
+        const C a = widen(m.v[n][i]), b = widen(m.x[n][i]);
+        const T moved = narrow<T>(m.sign[n] > 0 ? a + b : a - b);
+        m.v[n][i] = moved;
+        m.y[n][i] = moved;
+    }
+}
+
 // Where an element finds its scale and zero: see ops/quantized/quantized.h.
 struct quantum {
     i64 size, inner, step, per_outer, per_axis;

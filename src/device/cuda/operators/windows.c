@@ -39,7 +39,7 @@ tutti_cuda_windows tutti__cuda_windows(const tutti_attr *attrs, int attr_count, 
 
 #define START(entry, blocks, ...)                                                                  \
     tutti__cuda_start(c, &tutti_cuda_source_windows, entry, blocks, 256, (void *[]){__VA_ARGS__},  \
-                      "-DTYPE=%s", tutti__cuda_dtype(c->call->outputs[0].dtype))
+                      "-DTYPE=%s -DPLACE=i64", tutti__cuda_dtype(c->call->outputs[0].dtype))
 
 /* x, kernel and y of whichever of the three operators. */
 tutti_cuda_windows tutti__cuda_convolution_windows(const tutti_cuda_call *c, int *ret_kind)
@@ -72,6 +72,21 @@ tutti_status tutti__cuda_convolve(const tutti_cuda_call *c)
                  &count, &y);
 }
 
+/* The form of the window is compiled in: there are few, and loops over it unroll. */
+static tutti_status start_pool(const tutti_cuda_call *c, const char *entry, int64_t count,
+                               const tutti_cuda_windows *w, void **arguments)
+{
+    int64_t reads = w->batch * w->in[0] * w->in[1] * w->in[2] * w->cin;
+    const char *place = count < INT32_MAX / 2 && reads < INT32_MAX / 2 ? "i32" : "i64";
+    return tutti__cuda_start(
+        c, &tutti_cuda_source_windows, entry, tutti__cuda_blocks(count), 256, arguments,
+        "-DTYPE=%s -DPLACE=%s -DFORM -DS0=%d -DS1=%d -DS2=%d -DT0=%d -DT1=%d -DT2=%d -DD0=%d "
+        "-DD1=%d -DD2=%d",
+        tutti__cuda_dtype(c->call->outputs[0].dtype), place, (int)w->size[0], (int)w->size[1],
+        (int)w->size[2], (int)w->stride[0], (int)w->stride[1], (int)w->stride[2],
+        (int)w->dilation[0], (int)w->dilation[1], (int)w->dilation[2]);
+}
+
 static tutti_status pool(const tutti_cuda_call *c)
 {
     const tutti_kernel_call *call = c->call;
@@ -85,18 +100,18 @@ static tutti_status pool(const tutti_cuda_call *c)
         tutti__cuda_windows(call->attrs, call->attr_count, x->dims + 1, y->dims + 1, window);
     tutti_cu_pointer first = tutti__cuda_in(c, 0), to = tutti__cuda_out(c, 0), none = 0;
     tutti_cu_pointer second = call->input_count > 1 ? tutti__cuda_in(c, 1) : 0;
-    int64_t count = tutti__cuda_count(&call->outputs[0]), blocks = tutti__cuda_blocks(count);
+    int64_t count = tutti__cuda_count(&call->outputs[0]);
     w.batch = x->dims[0];
     w.cin = x->dims[3];
-    if (strcmp(op, "max_pool2d") == 0)
-        return START("pool_largest", blocks, &first, &first, &w, &count, &to);
-    if (strcmp(op, "max_pool2d_gather") == 0)
-        return START("pool_largest", blocks, &first, &second, &w, &count, &to);
     if (strcmp(op, "average_pool2d") == 0)
-        return START("pool_average", blocks, &first, &w, &count, &to);
-    if (largest)
-        return START("pool_gradient", blocks, &first, &second, &w, &count, &to);
-    return START("pool_gradient", blocks, &none, &first, &w, &count, &to);
+        return start_pool(c, "pool_average", count, &w, (void *[]){&first, &w, &count, &to});
+    if (!backward)
+        return start_pool(
+            c, "pool_largest", count, &w,
+            (void *[]){&first, strcmp(op, "max_pool2d") == 0 ? &first : &second, &w, &count, &to});
+    return start_pool(
+        c, "pool_gradient", count, &w,
+        (void *[]){largest ? &first : &none, largest ? &second : &first, &w, &count, &to});
 }
 
 static const char *const convolutions[] = {
@@ -113,7 +128,10 @@ static int convolution_score(const tutti_kernel_query *query)
     return query->node.inputs[0].dtype == query->node.inputs[1].dtype ? 20 : 0;
 }
 
-static const char *const variants[] = {"-DTYPE=float", "-DTYPE=double", "-DTYPE=bf16", NULL};
+static const char *const variants[] = {
+    "-DTYPE=float -DPLACE=i64", "-DTYPE=double -DPLACE=i64",
+    "-DTYPE=bf16 -DPLACE=i32 -DFORM -DS0=1 -DS1=3 -DS2=3 -DT0=1 -DT1=2 -DT2=2 -DD0=1 -DD1=1 -DD2=1",
+    NULL};
 
 const tutti_cuda_source tutti_cuda_source_windows = {
     .name = "windows",

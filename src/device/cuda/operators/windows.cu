@@ -2,7 +2,8 @@
 // no library takes them; and pooling. Tap k of the window at output o reads i = o stride - before + k
 // dilation. Two dimensions are three with a depth of one.
 //
-// Options: TYPE.
+// Options: TYPE; PLACE: type of places. FORM: size, stride and dilation of the window are S0 to S2, T0 to T2 and
+// D0 to D2, so that loops over it unroll.
 #include "common.cuh"
 
 struct windows {
@@ -10,47 +11,67 @@ struct windows {
     i64 batch, groups, cin, cout; // channels of one group
 };
 
+typedef PLACE I;
+__device__ __forceinline__ I part(I a, I b)
+{
+    return sizeof(I) == 4 ? (I)((u32)a / (u32)b) : (I)quotient((i64)a, (i64)b);
+}
+
+#ifdef FORM
+#define SIZE(w, d) ((d) == 0 ? (I)S0 : (d) == 1 ? (I)S1 : (I)S2)
+#define STRIDE(w, d) ((d) == 0 ? (I)T0 : (d) == 1 ? (I)T1 : (I)T2)
+#define DILATION(w, d) ((d) == 0 ? (I)D0 : (d) == 1 ? (I)D1 : (I)D2)
+#else
+#define SIZE(w, d) ((I)(w).size[d])
+#define STRIDE(w, d) ((I)(w).stride[d])
+#define DILATION(w, d) ((I)(w).dilation[d])
+#endif
+
 // The places of an index [batch][a][b][c][channels] in sizes.
 struct spot {
-    i64 n, at[3], channel;
+    I n, at[3], channel;
 };
-__device__ __forceinline__ spot spot_of(i64 i, const i64 *sizes, i64 channels)
+__device__ __forceinline__ spot spot_of(I i, const i64 *sizes, I channels)
 {
     spot s;
-    i64 rest = quotient(i, channels);
+    I rest = part(i, channels);
     s.channel = i - rest * channels;
     for (int d = 2; d >= 0; d--) {
         i = rest;
-        rest = quotient(i, sizes[d]);
-        s.at[d] = i - rest * sizes[d];
+        rest = part(i, (I)sizes[d]);
+        s.at[d] = i - rest * (I)sizes[d];
     }
     i = rest;
     s.n = i;
     return s;
 }
 #define EACH_TAP(w)                                                                                \
-    for (i64 ka = 0; ka < (w).size[0]; ka++)                                                       \
-        for (i64 kb = 0; kb < (w).size[1]; kb++)                                                   \
-            for (i64 kc = 0; kc < (w).size[2]; kc++)
+    for (I ka = 0; ka < SIZE(w, 0); ka++)                                                          \
+        for (I kb = 0; kb < SIZE(w, 1); kb++)                                                      \
+            for (I kc = 0; kc < SIZE(w, 2); kc++)
 
 // The offset of position (a, b, c) of image n, in elements of `channels`; -1 outside.
-__device__ __forceinline__ i64 offset_of(i64 n, i64 a, i64 b, i64 c, const i64 *sizes, i64 channels)
+__device__ __forceinline__ I offset_of(I n, I a, I b, I c, const i64 *sizes, I channels)
 {
-    if (a < 0 || b < 0 || c < 0 || a >= sizes[0] || b >= sizes[1] || c >= sizes[2])
+    const I first = (I)sizes[0], second = (I)sizes[1], third = (I)sizes[2];
+    if (a < 0 || b < 0 || c < 0 || a >= first || b >= second || c >= third)
         return -1;
-    return (((n * sizes[0] + a) * sizes[1] + b) * sizes[2] + c) * channels;
+    return (((n * first + a) * second + b) * third + c) * channels;
 }
-__device__ __forceinline__ i64 read_at(const windows &w, const spot &s, i64 ka, i64 kb, i64 kc, i64 channels)
+__device__ __forceinline__ I reads(const windows &w, int d, I o, I k)
 {
-    return offset_of(s.n, s.at[0] * w.stride[0] - w.before[0] + ka * w.dilation[0],
-                     s.at[1] * w.stride[1] - w.before[1] + kb * w.dilation[1],
-                     s.at[2] * w.stride[2] - w.before[2] + kc * w.dilation[2], w.in, channels);
+    return o * STRIDE(w, d) - (I)w.before[d] + k * DILATION(w, d);
+}
+__device__ __forceinline__ I read_at(const windows &w, const spot &s, I ka, I kb, I kc, I channels)
+{
+    return offset_of(s.n, reads(w, 0, s.at[0], ka), reads(w, 1, s.at[1], kb), reads(w, 2, s.at[2], kc), w.in,
+                     channels);
 }
 // The output along an axis whose tap k reads input i; -1: none.
-__device__ __forceinline__ i64 writes_from(const windows &w, int d, i64 i, i64 k)
+__device__ __forceinline__ I writes_from(const windows &w, int d, I i, I k)
 {
-    const i64 t = i + w.before[d] - k * w.dilation[d];
-    return t < 0 || t % w.stride[d] != 0 ? -1 : t / w.stride[d];
+    const I t = i + (I)w.before[d] - k * DILATION(w, d);
+    return t < 0 || t % STRIDE(w, d) != 0 ? -1 : t / STRIDE(w, d);
 }
 
 // y[.., f] = sum of x[.., c] kernel[taps][c][f]
@@ -126,13 +147,13 @@ convolve_kernel(const T *x, const T *grad, const windows w, i64 count, T *dkerne
 }
 
 // The first largest of a window, the first NaN before all.
-__device__ __forceinline__ i64 largest_of(const T *x, const windows &w, const spot &s)
+__device__ __forceinline__ I largest_of(const T *x, const windows &w, const spot &s)
 {
-    i64 best = -1;
+    I best = -1;
     C most = 0;
     EACH_TAP(w)
     {
-        const i64 from = read_at(w, s, ka, kb, kc, w.cin);
+        const I from = read_at(w, s, ka, kb, kc, (I)w.cin);
         if (from < 0)
             continue;
         const C v = widen(x[from + s.channel]);
@@ -150,19 +171,19 @@ pool_largest(const T *x, const T *values, const windows w, i64 count, T *y)
 {
     EACH_ELEMENT(i, count)
     {
-        const i64 from = largest_of(x, w, spot_of(i, w.out, w.cin));
+        const I from = largest_of(x, w, spot_of((I)i, w.out, (I)w.cin));
         y[i] = from < 0 ? T{} : values[from];
     }
 }
 
-__device__ __forceinline__ i64 taps_of(const windows &w, const spot &s)
+__device__ __forceinline__ I taps_of(const windows &w, const spot &s)
 {
-    i64 taps = 1;
+    I taps = 1;
     for (int d = 0; d < 3; d++) {
-        i64 inside = 0;
-        for (i64 k = 0; k < w.size[d]; k++) {
-            const i64 i = s.at[d] * w.stride[d] - w.before[d] + k * w.dilation[d];
-            inside += i >= 0 && i < w.in[d];
+        I inside = 0;
+        for (I k = 0; k < SIZE(w, d); k++) {
+            const I i = reads(w, d, s.at[d], k);
+            inside += i >= 0 && i < (I)w.in[d];
         }
         taps *= inside;
     }
@@ -174,11 +195,11 @@ pool_average(const T *x, const windows w, i64 count, T *y)
 {
     EACH_ELEMENT(i, count)
     {
-        const spot s = spot_of(i, w.out, w.cin);
+        const spot s = spot_of((I)i, w.out, (I)w.cin);
         C sum = 0;
         EACH_TAP(w)
         {
-            const i64 from = read_at(w, s, ka, kb, kc, w.cin);
+            const I from = read_at(w, s, ka, kb, kc, (I)w.cin);
             if (from >= 0)
                 sum += widen(x[from + s.channel]);
         }
@@ -192,13 +213,13 @@ pool_gradient(const T *x, const T *grad, const windows w, i64 count, T *dx)
 {
     EACH_ELEMENT(i, count)
     {
-        const spot s = spot_of(i, w.in, w.cin);
+        const spot s = spot_of((I)i, w.in, (I)w.cin);
         C sum = 0;
         EACH_TAP(w)
         {
             spot o = {s.n, {writes_from(w, 0, s.at[0], ka), writes_from(w, 1, s.at[1], kb),
                             writes_from(w, 2, s.at[2], kc)}, s.channel};
-            const i64 from = offset_of(o.n, o.at[0], o.at[1], o.at[2], w.out, w.cin);
+            const I from = offset_of(o.n, o.at[0], o.at[1], o.at[2], w.out, (I)w.cin);
             if (from < 0)
                 continue;
             if (!x)
