@@ -16,6 +16,7 @@
 #define TUTTI_STATE_STATE_H
 
 #include "base/container.h"
+#include "tensor/block.h"
 #include "tensor/queue.h"
 #include "tensor/tensor.h"
 #include "tutti/comm.h"
@@ -27,9 +28,10 @@ typedef struct tutti_piece {
     struct tutti_state_variable *variable;
     char device[64];
     const tutti_memory *memory;
-    tutti_type type;                /* of the piece */
-    int64_t offset[TUTTI_MAX_RANK]; /* of its first element in the variable */
-    tutti_tensor *value;            /* NULL until initialised; under the state's lock */
+    tutti_type type;     /* of the piece */
+    tutti_box box;       /* what it is of the variable */
+    bool first;          /* no rank before this one holds the same box */
+    tutti_tensor *value; /* NULL until initialised; under the state's lock */
 } tutti_piece;
 
 /* Of a counter, see ticket.c; under the lock. */
@@ -49,6 +51,7 @@ typedef struct tutti_state_variable {
     _Atomic bool averaged;    /* it is their mean */
     _Atomic uint64_t joined;  /* the version in which all processes put their values together */
     _Atomic bool torn;        /* a commit failed half-way: it is neither old nor new */
+    _Atomic bool cut;         /* its pieces are boxes of it; other processes may have others */
     tutti_tickets tickets;
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
@@ -89,10 +92,14 @@ void tutti__state_forget(tutti_state *state, const char *name);
 
 /* Every variable that has a value, as of one moment between two commits, in the order they were
  * made; values that wait for theirs; and what the queues hold, each as of a moment after that.
- * Values are held, not copied: a commit that would write to them writes to a copy instead. */
+ * Values are held, not copied: a commit that would write to them writes to a copy instead. Of a
+ * variable that is cut there is an entry for each box that this process is the first to hold. */
 typedef struct tutti_snapshot_entry {
     char *name;
     tutti_tensor *value;
+    tutti_type type; /* of the variable; where the value is a box of it: */
+    bool cut;
+    tutti_box box;
 } tutti_snapshot_entry;
 typedef struct tutti_snapshot {
     size_t count;
@@ -115,6 +122,19 @@ uint64_t tutti__state_changes(tutti_state *state, const char *but);
  * and the state is not mirrored: nobody would keep the two equal. */
 tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
                                 const char *device, const tutti_memory *memory, tutti_piece **ret);
+
+/* The same of a piece that is a box of the variable, as a sharding gives it to the device. `first`:
+ * no rank before this one holds the same box; `local`: devices of this process that hold boxes of
+ * it, so that a value which waits for the variable is given up when all of them have theirs.
+ * INVALID where the device holds another box of it. */
+typedef struct tutti_piece_box {
+    tutti_box box;
+    bool first;
+    int local;
+} tutti_piece_box;
+tutti_status tutti__state_piece_box(tutti_state *state, tutti_state_variable *variable,
+                                    const tutti_piece_box *box, const char *device,
+                                    const tutti_memory *memory, tutti_piece **ret);
 
 /* Drops the pieces of a variable on other devices than these. No program may be bound to them. */
 void tutti__state_keep(tutti_state *state, tutti_state_variable *variable, int count,
@@ -205,7 +225,8 @@ void tutti__version_release(tutti_version_values *values); /* zeroed is fine */
 /* CLOSED when a commit that wrote it failed half-way, until it is given a value. */
 tutti_status tutti__variable_intact(const tutti_state_variable *variable);
 
-/* Whole values through the host: for checkpoints and for users. */
+/* Whole values through the host: for checkpoints and for users. Of a variable that is cut over
+ * several processes each sets the boxes that it holds; none can get the whole alone (CLOSED). */
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor **ret);
 tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable,
@@ -216,6 +237,13 @@ tutti_status tutti__variable_begin(tutti_state *state, tutti_state_variable *var
 /* The value on one device only; false where it has none there. */
 tutti_status tutti__variable_set_on(tutti_state *state, tutti_state_variable *variable,
                                     const char *device, tutti_tensor *value, bool *ret_set);
+
+/* Whether the pieces of this process are the whole variable. */
+bool tutti__variable_local(tutti_state *state, const tutti_state_variable *variable);
+/* The variable's value where this process is the first to hold a box of it, zeros elsewhere: the
+ * sum of their bytes over all processes is the whole. A new tensor on the host. */
+tutti_status tutti__variable_own(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor **ret);
 
 /* ---- together.c ---- */
 /* How values of several processes become one: the sum over all of them, in place. */

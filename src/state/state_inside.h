@@ -46,6 +46,9 @@ tutti_piece *tutti__piece_at(tutti_state *state, const tutti_state_variable *var
                              size_t index);
 /* Gives a piece the value that waits for its variable, if there is one. Under the lock. */
 tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
+/* A value (whole, contiguous, on the host) to a new tensor in the piece's memory: its box of it. */
+tutti_status tutti__piece_of_whole(const tutti_piece *piece, tutti_tensor *whole,
+                                   tutti_tensor **ret);
 /* A new tensor in the piece's memory, through the host when need be; with `keep` it holds what
  * `from` does. */
 tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, bool keep,

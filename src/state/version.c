@@ -17,7 +17,7 @@ void tutti__state_count(tutti_state *state)
 /* Under the lock: one that all processes hold alike, and which has a value. */
 static const tutti_piece *version_piece(const tutti_state_variable *variable)
 {
-    if (variable->partial || variable->averaged)
+    if (variable->partial || variable->averaged || variable->cut)
         return NULL;
     for (size_t i = 0; i < variable->pieces.count; i++)
         if (variable->pieces.data[i]->value)
