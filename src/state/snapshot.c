@@ -63,6 +63,8 @@ static bool note_apart(const tutti_state_variable *variable, size_t entry, apart
 /* Every box that this process is the first to hold. */
 static bool note_boxes(tutti_snapshot *snapshot, const tutti_state_variable *variable)
 {
+    if (variable->gathered)
+        return snapshot_note(snapshot, variable->name, variable->gathered, NULL);
     for (size_t i = 0; i < variable->pieces.count; i++) {
         const tutti_piece *piece = variable->pieces.data[i];
         if (piece->value && piece->first &&
@@ -118,6 +120,15 @@ static tutti_status lies_apart(const tutti_state_variable *variable)
                       of[0] ? "', of batches that are not yet a step)" : "");
 }
 
+static tutti_status lies_cut(const tutti_state_variable *variable)
+{
+    return tutti_fail(TUTTI_INVALID,
+                      "variable '%s' is cut over several processes, and this process alone cannot "
+                      "save it; save where all processes do: outside of tutti_fit, at the end of "
+                      "an epoch, or with tutti_checkpoint or --save, which wait for a place",
+                      variable->name);
+}
+
 /* Between two commits, with all variables whole. */
 static tutti_status begin_whole(tutti_state *state)
 {
@@ -140,6 +151,8 @@ static tutti_status note_all(const tutti_state *state, tutti_snapshot *snapshot,
     bool ok = snapshot->entries != NULL;
     for (size_t i = 0; ok && i < state->variables.count; i++) {
         const tutti_state_variable *variable = state->variables.entries[i].value;
+        if (state->shared && variable->cut && !variable->gathered && !tutti__pieces_cover(variable))
+            return lies_cut(variable);
         if (tutti__variable_lies_apart(state, variable))
             return lies_apart(variable);
         ok = note_variable(snapshot, variable, list);

@@ -52,6 +52,7 @@ typedef struct tutti_state_variable {
     _Atomic uint64_t joined;  /* the version in which all processes put their values together */
     _Atomic bool torn;        /* a commit failed half-way: it is neither old nor new */
     _Atomic bool cut;         /* its pieces are boxes of it; other processes may have others */
+    tutti_tensor *gathered;   /* the whole of one that is cut, until the next commit; or NULL */
     tutti_tickets tickets;
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
@@ -260,6 +261,13 @@ bool tutti__state_apart(tutti_state *state, bool slots);
  * Readers see no difference, and the first
  * process has what a snapshot needs. Between two steps, by all processes. */
 tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state_sum *sum);
+/* Whether variables are cut over processes, so that none can save them alone. */
+bool tutti__state_has_cut(tutti_state *state);
+/* The whole of one of them, by all processes between two steps: summed over them by bytes. */
+tutti_status tutti__variable_gather(tutti_state *state, tutti_state_variable *variable,
+                                    const tutti_state_sum *sum, tutti_tensor **ret);
+/* The same of all of them for the next snapshot of the first process. */
+tutti_status tutti__state_gather(tutti_state *state, const tutti_state_sum *sum);
 /* A sum or mean, from the values of its pieces (taken; borrowed here). A new tensor on the host. */
 tutti_status tutti__values_join(const tutti_type *type, size_t count, tutti_tensor *const *values,
                                 bool averaged, tutti_tensor **ret);

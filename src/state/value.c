@@ -71,17 +71,23 @@ static tutti_status join_boxes(tutti_state *state, const tutti_state_variable *v
     return status;
 }
 
-bool tutti__variable_local(tutti_state *state, const tutti_state_variable *variable)
+bool tutti__pieces_cover(const tutti_state_variable *variable)
 {
     int64_t count = 0;
-    if (!variable->cut)
-        return true;
-    tutti__state_read_begin(state);
     for (size_t i = 0; i < variable->pieces.count; i++)
         if (!is_again(variable, i))
             count += tutti__box_count(&variable->pieces.data[i]->box, variable->type.rank);
-    tutti__state_read_end(state);
     return count == tutti_type_count(&variable->type);
+}
+
+bool tutti__variable_local(tutti_state *state, const tutti_state_variable *variable)
+{
+    if (!variable->cut)
+        return true;
+    tutti__state_read_begin(state);
+    bool local = tutti__pieces_cover(variable);
+    tutti__state_read_end(state);
+    return local;
 }
 
 static tutti_status get_boxes(tutti_state *state, tutti_state_variable *variable, bool first_only,
@@ -111,11 +117,6 @@ static tutti_status get_boxes(tutti_state *state, tutti_state_variable *variable
     return status;
 }
 
-static tutti_status get_cut(tutti_state *state, tutti_state_variable *variable, tutti_tensor **ret)
-{
-    return get_boxes(state, variable, false, ret);
-}
-
 tutti_status tutti__variable_own(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor **ret)
 {
@@ -133,8 +134,14 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
         return status;
     }
     if (variable->cut && variable->pieces.count > 0) {
+        tutti_tensor *gathered =
+            variable->gathered ? tutti_tensor_retain(variable->gathered) : NULL;
         tutti__state_read_end(state);
-        return get_cut(state, variable, ret);
+        if (!gathered)
+            return get_boxes(state, variable, false, ret);
+        status = tutti_tensor_cast(gathered, variable->type.dtype, ret);
+        tutti_tensor_release(gathered);
+        return status;
     }
     bool joins = variable->partial || variable->averaged, averaged = variable->averaged;
     size_t most = joins && variable->pieces.count > 0 ? variable->pieces.count : 1;
