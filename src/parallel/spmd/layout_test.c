@@ -72,6 +72,7 @@ typedef struct net {
 /* How hidden values and weights are to lie; NULL: nobody says. */
 typedef struct wishes {
     const char *hidden, *kernel, *bias, *other;
+    bool refused; /* its variables may not even begin */
 } wishes;
 
 static tutti_tensor *numbers(int64_t rows, int64_t columns, unsigned seed)

@@ -13,8 +13,8 @@
  * computes with. Of two axes that split one dimension the layout's first is outermost. */
 typedef struct tutti_partition_spec {
     struct {
-        int8_t kind;          /* tutti_shard_kind, not varying */
-        int8_t dimension;     /* where it is split, else 0 */
+        int8_t kind;            /* tutti_shard_kind, not varying */
+        int8_t dimension;       /* where it is split, else 0 */
     } along[TUTTI_LAYOUT_AXES]; /* partial: sums */
 } tutti_partition_spec;
 
@@ -47,21 +47,21 @@ typedef struct tutti_rewritten {
     tutti_rewrite_rule rule;
     const tutti_split *ways[TUTTI_LAYOUT_AXES]; /* by axes: how it is cut along them; NULL: not */
     bool passes[TUTTI_LAYOUT_AXES];             /* partial goes in and comes out */
-    tutti_partition_spec *specs;              /* per output, as it is made */
-    uint32_t *known;                          /* per output: axes along which it is known whole */
-    const tutti_partition_spec **constraints; /* per output, the user's; the array or one: NULL */
-    size_t first, end;                        /* expanded: the nodes of the job, */
-    tutti_edge *expanded;                     /* and which of their outputs are its own */
-    tutti_node *node;                         /* of the text: what control edges wait for */
+    tutti_partition_spec *specs;                /* per output, as it is made */
+    uint32_t *known;                            /* per output: axes along which it is known whole */
+    const tutti_partition_spec **constraints;   /* per output, the user's; the array or one: NULL */
+    size_t first, end;                          /* expanded: the nodes of the job, */
+    tutti_edge *expanded;                       /* and which of their outputs are its own */
+    tutti_node *node;                           /* of the text: what control edges wait for */
     tutti_value_placements *outputs;
 } tutti_rewritten;
 
 typedef struct tutti_spmd_rewrite {
     const tutti_spmd *spmd;
-    tutti_graph *from, *to;            /* the job; the text */
+    tutti_graph *from, *to;              /* the job; the text */
     tutti_edge index[TUTTI_LAYOUT_AXES]; /* axis_index along the layout's axes, once it is needed */
-    int channel;                       /* number of collectives so far */
-    bool backward;                     /* the node at hand belongs to the backward pass */
+    int channel;                         /* number of collectives so far */
+    bool backward;                       /* the node at hand belongs to the backward pass */
     uint32_t region; /* the last one in the forward pass that weights were gathered for */
     tutti_arena *scratch;
 } tutti_spmd_rewrite;
@@ -75,7 +75,7 @@ typedef struct tutti_claim {
     bool by_data;          /* a shape before it depends on data */
     tutti_rewrite_rule rule;
     const tutti_split *ways[TUTTI_LAYOUT_AXES]; /* by axes: how it is cut; NULL: not */
-    tutti_partition_spec spec;                /* of a sum over ranks: how its value lies */
+    tutti_partition_spec spec;                  /* of a sum over ranks: how its value lies */
 } tutti_claim;
 
 /* A place of the mesh, and what follows from it. */

@@ -17,7 +17,8 @@ static bool can_be_cut(const tutti_spmd *spmd, const tutti_node *variable)
            tutti__int(variable, "partial") == 0;
 }
 
-/* Rows of tables move one by one (updates by rows), so that tables are cut by columns. */
+/* Rows of tables move one by one (updates by rows), so that tables are stored whole or cut by
+ * columns; a rule for their rows cuts what is read of them. */
 static bool is_table(const tutti_node *variable)
 {
     const tutti_sharding *sharding = variable->shardings ? variable->shardings[0] : NULL;
@@ -66,6 +67,8 @@ tutti_status tutti__spmd_variable_spec(const tutti_spmd *spmd, const tutti_node 
         return TUTTI_OK;
     for (int i = 0; sharding && i < sharding->count; i++) {
         int axes = tutti__layout_find(layout, sharding->shards[i].axis);
+        if (is_table(variable) && sharding->shards[i].dimension == 0)
+            continue;
         if (axes != layout->batch || axes < 0)
             TUTTI_TRY(
                 tutti__spmd_constrain_axis(spmd, variable, 0, &sharding->shards[i], ret, given));
