@@ -52,7 +52,11 @@ typedef struct tutti_strategy_options {
     const char *mesh;   /* the job's devices in a grid with named axes, "host=2,data=4", process by
                            process; NULL: one axis, "batch" */
     const char *layout; /* which axes cut which dimensions, the outermost first: "batch:host*data";
-                           NULL: all of them cut the batch */
+                           NULL: all of them cut the batch. "weights:data" stores variables in
+                           blocks along axes of the batch's */
+    int zero; /* of variables in blocks: 1, 2: gathered once a step; 3: again for the backward pass,
+                 and dropped in between; 0: 3 under fully_sharded, else 2 */
+    int64_t replicate_below; /* variables of fewer elements are never stored in blocks; 0: 1024 */
 } tutti_strategy_options;
 
 /* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage", or "auto", which

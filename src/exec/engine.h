@@ -64,11 +64,14 @@ bool tutti__engine_apart(const tutti_engine *engine, bool slots);
 /* Puts these together, also those of the devices of one process (tutti__state_join): between two
  * steps, by all processes. */
 tutti_status tutti__engine_join(tutti_engine *engine, bool slots);
-/* Whether gradients are compressed and something may have been left out, which the first process
- * cannot save alone; and fetching it, before it saves (tutti__state_gather_error_feedback): between
- * two steps, by all processes. */
-bool tutti__engine_has_error_feedback(const tutti_engine *engine);
-tutti_status tutti__engine_gather_error_feedback(tutti_engine *engine);
+/* Whether the first process cannot save all alone, because gradients are compressed and something
+ * may have been left out, or variables are cut over processes; and fetching that, before it saves:
+ * between two steps, by all processes. */
+bool tutti__engine_gathers(const tutti_engine *engine);
+tutti_status tutti__engine_gather_all(tutti_engine *engine);
+/* A variable's value; of one that is cut over processes by all of them, between two steps. */
+tutti_status tutti__engine_get(tutti_engine *engine, tutti_state_variable *variable,
+                               tutti_tensor **ret);
 
 /* What one run asks for. */
 typedef struct tutti_run_request {

@@ -32,10 +32,19 @@ static tutti_status named(tutti_status status, const tutti_node *node)
                                tutti__node_place(node, place));
 }
 
+/* The variable's own type: that of its piece, or what the piece is of. */
+static tutti_type whole_type(const tutti_node *node)
+{
+    const int64_t *dims;
+    int rank = tutti_attr_ints(node->attrs, node->attr_count, "global_dims", &dims);
+    return rank > 0 ? tutti_type_make(node->types[0].dtype, rank, dims) : node->types[0];
+}
+
 tutti_status tutti__node_variable(tutti_state *state, const tutti_node *node,
                                   tutti_state_variable **ret)
 {
-    return named(tutti__state_variable(state, tutti__state_name(node), &node->types[0],
+    tutti_type type = whole_type(node);
+    return named(tutti__state_variable(state, tutti__state_name(node), &type,
                                        tutti__str(node, "slot_of"),
                                        tutti__int(node, "trainable") != 0, ret),
                  node);
@@ -48,7 +57,15 @@ tutti_status tutti__bind_variable(tutti_state *state, const tutti_device *device
     TUTTI_TRY(tutti__node_variable(state, node, &variable));
     variable->partial = tutti__int(node, "partial") == 1;
     variable->averaged = tutti__int(node, "partial") == 2;
-    return named(tutti__state_piece(state, variable, device->name, device->memory, ret), node);
+    tutti_piece_box box = {.box = tutti__box_whole(&node->types[0]),
+                           .first = tutti__int(node, "first") != 0,
+                           .local = (int)tutti__int(node, "local")};
+    const int64_t *start;
+    int rank = tutti_attr_ints(node->attrs, node->attr_count, "start", &start);
+    for (int d = 0; d < rank; d++)
+        box.box.offset[d] = start[d];
+    return named(tutti__state_piece_box(state, variable, &box, device->name, device->memory, ret),
+                 node);
 }
 
 void tutti__run_taken(tutti_run *run)

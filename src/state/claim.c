@@ -76,6 +76,8 @@ tutti_status tutti__state_commit_begin_on(tutti_state *state, int count,
     tutti_status status = wait_until_free(state, true, count, variables, deadline);
     if (status == TUTTI_OK)
         state->committing = true;
+    if (status == TUTTI_OK && state->gathered)
+        tutti__state_drop_gathered(state);
     pthread_mutex_unlock(&state->lock);
     return status;
 }

@@ -100,23 +100,6 @@ void tutti__state_forget(tutti_state *state, const char *name)
     pthread_mutex_unlock(&state->lock);
 }
 
-static tutti_status give(tutti_piece *piece, tutti_tensor *host)
-{
-    tutti_tensor *to;
-    const tutti_memory *memory = piece->memory;
-    TUTTI_TRY(tutti__tensor_in(memory, &piece->type, &to));
-    size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
-    tutti_status status =
-        memory->host_visible
-            ? tutti_tensor_copy(to, host)
-            : memory->copy_in(memory->self, tutti_tensor_data(to), tutti_tensor_data(host), size);
-    if (status == TUTTI_OK)
-        piece->value = to;
-    else
-        tutti_tensor_release(to);
-    return status;
-}
-
 tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece)
 {
     const char *name = piece->variable->name;
@@ -124,8 +107,8 @@ tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece)
     tutti_tensor *host;
     if (!expected)
         return TUTTI_OK;
-    TUTTI_TRY(
-        tutti__saved_fits(expected->from, name, tutti_tensor_type(expected->value), &piece->type));
+    TUTTI_TRY(tutti__saved_fits(expected->from, name, tutti_tensor_type(expected->value),
+                                &piece->variable->type));
     if (piece->variable->partial && state->follows) { /* the first process has all of the sum */
         TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &piece->type, &host));
         memset(tutti_tensor_data(host), 0,
@@ -133,9 +116,7 @@ tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece)
     } else {
         TUTTI_TRY(tutti_tensor_contiguous(expected->value, &host));
     }
-    tutti_status status = give(piece, host);
+    tutti_status status = tutti__piece_of_whole(piece, host, &piece->value);
     tutti_tensor_release(host);
-    TUTTI_TRY(status);
-    tutti__expected_drop(state, name);
-    return TUTTI_OK;
+    return status;
 }

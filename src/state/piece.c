@@ -23,7 +23,8 @@ tutti_piece *tutti__piece_at(tutti_state *state, const tutti_state_variable *var
 
 /* Under the lock. */
 static tutti_status make_piece(const tutti_state *state, tutti_state_variable *variable,
-                               const char *device, const tutti_memory *memory, tutti_piece **ret)
+                               const tutti_piece_box *box, const char *device,
+                               const tutti_memory *memory, tutti_piece **ret)
 {
     if (!state->mirrored && variable->pieces.count > 0)
         return tutti_fail(TUTTI_INVALID,
@@ -31,6 +32,12 @@ static tutti_status make_piece(const tutti_state *state, tutti_state_variable *v
                           "another value; make everything of that name on one device, or give "
                           "the variables names of their own",
                           variable->name, variable->pieces.data[0]->device, device);
+    if (tutti__box_count(&box->box, variable->type.rank) != tutti_type_count(&variable->type) &&
+        (variable->partial || variable->averaged || variable->type.dtype == TUTTI_STRING))
+        return tutti_fail(TUTTI_INVALID,
+                          "variable '%s' has a value of each replica's own and "
+                          "cannot be cut; leave its sharding out",
+                          variable->name);
     tutti_piece *piece = calloc(1, sizeof *piece);
     if (!piece || !TUTTI_VEC_PUSH(&variable->pieces, piece)) {
         free(piece);
@@ -39,7 +46,10 @@ static tutti_status make_piece(const tutti_state *state, tutti_state_variable *v
     piece->variable = variable;
     snprintf(piece->device, sizeof piece->device, "%s", device);
     piece->memory = memory;
-    piece->type = variable->type;
+    piece->type = tutti_type_make(variable->type.dtype, variable->type.rank, box->box.dims);
+    piece->box = box->box;
+    piece->first = box->first;
+    variable->cut = variable->cut || !tutti_type_equal(&piece->type, &variable->type);
     *ret = piece;
     return TUTTI_OK;
 }
@@ -50,7 +60,8 @@ static tutti_status copy_other(tutti_piece *piece)
     const tutti_piece *from = NULL;
     tutti_tensor *host = NULL, *copy = NULL;
     for (size_t i = 0; i < piece->variable->pieces.count && !from; i++)
-        if (piece->variable->pieces.data[i]->value)
+        if (piece->variable->pieces.data[i]->value &&
+            tutti__box_equal(&piece->variable->pieces.data[i]->box, &piece->box, piece->type.rank))
             from = piece->variable->pieces.data[i];
     if (!from)
         return TUTTI_OK;
@@ -76,8 +87,38 @@ static tutti_status copy_other(tutti_piece *piece)
     return status;
 }
 
+static tutti_status another_box(const tutti_piece *piece, const tutti_box *wanted)
+{
+    char have[TUTTI_BOX_TEXT], want[TUTTI_BOX_TEXT];
+    int rank = piece->type.rank;
+    return tutti_fail(TUTTI_INVALID,
+                      "variable '%s': device %s holds the box %s of it, and %s is asked for; one "
+                      "session cuts a variable in one way",
+                      piece->variable->name, piece->device,
+                      tutti__box_text(&piece->box, rank, have),
+                      tutti__box_text(wanted, rank, want));
+}
+
 tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
                                 const char *device, const tutti_memory *memory, tutti_piece **ret)
+{
+    tutti_piece_box whole = {.box = tutti__box_whole(&variable->type), .first = true, .local = 1};
+    return tutti__state_piece_box(state, variable, &whole, device, memory, ret);
+}
+
+/* When all devices of this process have theirs, nothing waits any more. Under the lock. */
+static void drop_expected(tutti_state *state, const tutti_state_variable *variable, int local)
+{
+    int have = 0;
+    for (size_t i = 0; i < variable->pieces.count; i++)
+        have += variable->pieces.data[i]->value != NULL;
+    if (have >= local)
+        tutti__expected_drop(state, variable->name);
+}
+
+tutti_status tutti__state_piece_box(tutti_state *state, tutti_state_variable *variable,
+                                    const tutti_piece_box *box, const char *device,
+                                    const tutti_memory *memory, tutti_piece **ret)
 {
     pthread_mutex_lock(&state->lock);
     tutti_piece *piece = tutti__piece_find(variable, device);
@@ -86,11 +127,17 @@ tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variab
         TUTTI_TRY(tutti__variable_intact(variable));
     pthread_mutex_lock(&state->lock);
     piece = tutti__piece_find(variable, device);
-    tutti_status status = piece ? TUTTI_OK : make_piece(state, variable, device, memory, &piece);
+    tutti_status status = TUTTI_OK;
+    if (!piece)
+        status = make_piece(state, variable, box, device, memory, &piece);
+    else if (!tutti__box_equal(&piece->box, &box->box, variable->type.rank))
+        status = another_box(piece, &box->box);
     if (status == TUTTI_OK && !piece->value)
         status = tutti__piece_expected(state, piece);
     if (status == TUTTI_OK && !piece->value)
         status = copy_other(piece);
+    if (status == TUTTI_OK && piece->value)
+        drop_expected(state, variable, variable->cut ? box->local : 1);
     pthread_mutex_unlock(&state->lock);
     if (status == TUTTI_OK)
         *ret = piece;
@@ -115,6 +162,7 @@ void tutti__state_keep(tutti_state *state, tutti_state_variable *variable, int c
         free(piece);
     }
     variable->pieces.count = kept;
+    variable->cut = variable->cut && kept > 0;
     pthread_mutex_unlock(&state->lock);
 }
 
@@ -154,6 +202,18 @@ tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, boo
         *ret = copy;
     else
         tutti_tensor_release(copy);
+    return status;
+}
+
+tutti_status tutti__piece_of_whole(const tutti_piece *piece, tutti_tensor *whole,
+                                   tutti_tensor **ret)
+{
+    tutti_tensor *part = NULL;
+    if (tutti_type_equal(&piece->type, tutti_tensor_type(whole)))
+        return tutti__piece_copy(piece, whole, true, ret);
+    TUTTI_TRY(tutti__tensor_box(whole, &piece->box, &part));
+    tutti_status status = tutti__piece_copy(piece, part, true, ret);
+    tutti_tensor_release(part);
     return status;
 }
 

@@ -4,12 +4,18 @@
 
 #include "state/state_inside.h"
 
-static bool snapshot_note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value)
+static bool snapshot_note(tutti_snapshot *snapshot, const char *name, tutti_tensor *value,
+                          const tutti_piece *piece)
 {
     char *copy = strdup(name);
     if (!copy)
         return false;
-    snapshot->entries[snapshot->count++] = (tutti_snapshot_entry){copy, tutti_tensor_retain(value)};
+    snapshot->entries[snapshot->count++] = (tutti_snapshot_entry){
+        .name = copy,
+        .value = tutti_tensor_retain(value),
+        .type = piece ? piece->variable->type : *tutti_tensor_type(value),
+        .cut = piece && piece->variable->cut,
+        .box = piece ? piece->box : tutti__box_whole(tutti_tensor_type(value))};
     /* cppcheck-suppress memleak ; the snapshot holds it */
     return true;
 }
@@ -54,11 +60,27 @@ static bool note_apart(const tutti_state_variable *variable, size_t entry, apart
     return false;
 }
 
+/* Every box that this process is the first to hold. */
+static bool note_boxes(tutti_snapshot *snapshot, const tutti_state_variable *variable)
+{
+    if (variable->gathered)
+        return snapshot_note(snapshot, variable->name, variable->gathered, NULL);
+    for (size_t i = 0; i < variable->pieces.count; i++) {
+        const tutti_piece *piece = variable->pieces.data[i];
+        if (piece->value && piece->first &&
+            !snapshot_note(snapshot, variable->name, piece->value, piece))
+            return false;
+    }
+    return true;
+}
+
 static bool note_variable(tutti_snapshot *snapshot, const tutti_state_variable *variable,
                           apart_list *list)
 {
     const tutti_piece *first = NULL;
     size_t found = 0;
+    if (variable->cut)
+        return note_boxes(snapshot, variable);
     for (size_t i = 0; i < variable->pieces.count; i++) {
         if (!variable->pieces.data[i]->value)
             continue;
@@ -67,7 +89,7 @@ static bool note_variable(tutti_snapshot *snapshot, const tutti_state_variable *
     }
     if (!first)
         return true;
-    if (!snapshot_note(snapshot, variable->name, first->value))
+    if (!snapshot_note(snapshot, variable->name, first->value, first))
         return false;
     bool joins = found > 1 && (variable->partial || variable->averaged);
     return !joins || note_apart(variable, snapshot->count - 1, list);
@@ -98,6 +120,15 @@ static tutti_status lies_apart(const tutti_state_variable *variable)
                       of[0] ? "', of batches that are not yet a step)" : "");
 }
 
+static tutti_status lies_cut(const tutti_state_variable *variable)
+{
+    return tutti_fail(TUTTI_INVALID,
+                      "variable '%s' is cut over several processes, and this process alone cannot "
+                      "save it; save where all processes do: outside of tutti_fit, at the end of "
+                      "an epoch, or with tutti_checkpoint or --save, which wait for a place",
+                      variable->name);
+}
+
 /* Between two commits, with all variables whole. */
 static tutti_status begin_whole(tutti_state *state)
 {
@@ -114,17 +145,22 @@ static tutti_status begin_whole(tutti_state *state)
 static tutti_status note_all(const tutti_state *state, tutti_snapshot *snapshot, apart_list *list)
 {
     size_t most = state->variables.count + state->expected.count;
+    for (size_t i = 0; i < state->variables.count; i++)
+        most += ((tutti_state_variable *)state->variables.entries[i].value)->pieces.count;
     snapshot->entries = calloc(most + 1, sizeof *snapshot->entries);
     bool ok = snapshot->entries != NULL;
     for (size_t i = 0; ok && i < state->variables.count; i++) {
         const tutti_state_variable *variable = state->variables.entries[i].value;
+        if (state->shared && variable->cut && !variable->gathered && !tutti__pieces_cover(variable))
+            return lies_cut(variable);
         if (tutti__variable_lies_apart(state, variable))
             return lies_apart(variable);
         ok = note_variable(snapshot, variable, list);
     }
     for (size_t i = 0; ok && i < state->expected.count; i++) {
         const tutti_expected *expected = state->expected.entries[i].value;
-        ok = !expected || snapshot_note(snapshot, state->expected.entries[i].key, expected->value);
+        ok = !expected ||
+             snapshot_note(snapshot, state->expected.entries[i].key, expected->value, NULL);
     }
     return ok ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a snapshot of the state");
 }

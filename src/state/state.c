@@ -42,6 +42,7 @@ static void variable_destroy(tutti_state_variable *variable)
     TUTTI_VEC_FREE(&variable->pieces);
     free(variable->name);
     free(variable->slot_of);
+    tutti_tensor_release(variable->gathered);
     free(variable);
 }
 

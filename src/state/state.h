@@ -16,6 +16,7 @@
 #define TUTTI_STATE_STATE_H
 
 #include "base/container.h"
+#include "tensor/block.h"
 #include "tensor/queue.h"
 #include "tensor/tensor.h"
 #include "tutti/comm.h"
@@ -27,9 +28,10 @@ typedef struct tutti_piece {
     struct tutti_state_variable *variable;
     char device[64];
     const tutti_memory *memory;
-    tutti_type type;                /* of the piece */
-    int64_t offset[TUTTI_MAX_RANK]; /* of its first element in the variable */
-    tutti_tensor *value;            /* NULL until initialised; under the state's lock */
+    tutti_type type;     /* of the piece */
+    tutti_box box;       /* what it is of the variable */
+    bool first;          /* no rank before this one holds the same box */
+    tutti_tensor *value; /* NULL until initialised; under the state's lock */
 } tutti_piece;
 
 /* Of a counter, see ticket.c; under the lock. */
@@ -49,6 +51,8 @@ typedef struct tutti_state_variable {
     _Atomic bool averaged;    /* it is their mean */
     _Atomic uint64_t joined;  /* the version in which all processes put their values together */
     _Atomic bool torn;        /* a commit failed half-way: it is neither old nor new */
+    _Atomic bool cut;         /* its pieces are boxes of it; other processes may have others */
+    tutti_tensor *gathered;   /* the whole of one that is cut, until the next commit; or NULL */
     tutti_tickets tickets;
     TUTTI_VEC(tutti_piece *) pieces;
 } tutti_state_variable;
@@ -89,10 +93,14 @@ void tutti__state_forget(tutti_state *state, const char *name);
 
 /* Every variable that has a value, as of one moment between two commits, in the order they were
  * made; values that wait for theirs; and what the queues hold, each as of a moment after that.
- * Values are held, not copied: a commit that would write to them writes to a copy instead. */
+ * Values are held, not copied: a commit that would write to them writes to a copy instead. Of a
+ * variable that is cut there is an entry for each box that this process is the first to hold. */
 typedef struct tutti_snapshot_entry {
     char *name;
     tutti_tensor *value;
+    tutti_type type; /* of the variable; where the value is a box of it: */
+    bool cut;
+    tutti_box box;
 } tutti_snapshot_entry;
 typedef struct tutti_snapshot {
     size_t count;
@@ -115,6 +123,19 @@ uint64_t tutti__state_changes(tutti_state *state, const char *but);
  * and the state is not mirrored: nobody would keep the two equal. */
 tutti_status tutti__state_piece(tutti_state *state, tutti_state_variable *variable,
                                 const char *device, const tutti_memory *memory, tutti_piece **ret);
+
+/* The same of a piece that is a box of the variable, as a sharding gives it to the device. `first`:
+ * no rank before this one holds the same box; `local`: devices of this process that hold boxes of
+ * it, so that a value which waits for the variable is given up when all of them have theirs.
+ * INVALID where the device holds another box of it. */
+typedef struct tutti_piece_box {
+    tutti_box box;
+    bool first;
+    int local;
+} tutti_piece_box;
+tutti_status tutti__state_piece_box(tutti_state *state, tutti_state_variable *variable,
+                                    const tutti_piece_box *box, const char *device,
+                                    const tutti_memory *memory, tutti_piece **ret);
 
 /* Drops the pieces of a variable on other devices than these. No program may be bound to them. */
 void tutti__state_keep(tutti_state *state, tutti_state_variable *variable, int count,
@@ -205,7 +226,8 @@ void tutti__version_release(tutti_version_values *values); /* zeroed is fine */
 /* CLOSED when a commit that wrote it failed half-way, until it is given a value. */
 tutti_status tutti__variable_intact(const tutti_state_variable *variable);
 
-/* Whole values through the host: for checkpoints and for users. */
+/* Whole values through the host: for checkpoints and for users. Of a variable that is cut over
+ * several processes each sets the boxes that it holds; none can get the whole alone (CLOSED). */
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor **ret);
 tutti_status tutti__variable_set(tutti_state *state, tutti_state_variable *variable,
@@ -216,6 +238,13 @@ tutti_status tutti__variable_begin(tutti_state *state, tutti_state_variable *var
 /* The value on one device only; false where it has none there. */
 tutti_status tutti__variable_set_on(tutti_state *state, tutti_state_variable *variable,
                                     const char *device, tutti_tensor *value, bool *ret_set);
+
+/* Whether the pieces of this process are the whole variable. */
+bool tutti__variable_local(tutti_state *state, const tutti_state_variable *variable);
+/* The variable's value where this process is the first to hold a box of it, zeros elsewhere: the
+ * sum of their bytes over all processes is the whole. A new tensor on the host. */
+tutti_status tutti__variable_own(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor **ret);
 
 /* ---- together.c ---- */
 /* How values of several processes become one: the sum over all of them, in place. */
@@ -232,6 +261,13 @@ bool tutti__state_apart(tutti_state *state, bool slots);
  * Readers see no difference, and the first
  * process has what a snapshot needs. Between two steps, by all processes. */
 tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state_sum *sum);
+/* Whether variables are cut over processes, so that none can save them alone. */
+bool tutti__state_has_cut(tutti_state *state);
+/* The whole of one of them, by all processes between two steps: summed over them by bytes. */
+tutti_status tutti__variable_gather(tutti_state *state, tutti_state_variable *variable,
+                                    const tutti_state_sum *sum, tutti_tensor **ret);
+/* The same of all of them for the next snapshot of the first process. */
+tutti_status tutti__state_gather(tutti_state *state, const tutti_state_sum *sum);
 /* A sum or mean, from the values of its pieces (taken; borrowed here). A new tensor on the host. */
 tutti_status tutti__values_join(const tutti_type *type, size_t count, tutti_tensor *const *values,
                                 bool averaged, tutti_tensor **ret);

@@ -20,6 +20,7 @@ struct tutti_state {
     bool mirrored;       /* variables may have pieces on several devices */
     bool shared;         /* by several processes */
     bool follows;        /* and this one is not the first */
+    bool gathered;       /* some variables hold values that were gathered */
     int compressors; /* that compress sums of gradients; 0: what such ones left out is passed over
                       */
     int compressor;  /* the first of them here */
@@ -46,6 +47,11 @@ tutti_piece *tutti__piece_at(tutti_state *state, const tutti_state_variable *var
                              size_t index);
 /* Gives a piece the value that waits for its variable, if there is one. Under the lock. */
 tutti_status tutti__piece_expected(tutti_state *state, tutti_piece *piece);
+/* A value (whole, contiguous, on the host) to a new tensor in the piece's memory: its box of it. */
+tutti_status tutti__piece_of_whole(const tutti_piece *piece, tutti_tensor *whole,
+                                   tutti_tensor **ret);
+/* Whether the pieces here are the whole variable. Under the lock. */
+bool tutti__pieces_cover(const tutti_state_variable *variable);
 /* A new tensor in the piece's memory, through the host when need be; with `keep` it holds what
  * `from` does. */
 tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, bool keep,
@@ -54,6 +60,9 @@ tutti_status tutti__piece_copy(const tutti_piece *piece, tutti_tensor *from, boo
 /* Its present value is a sum over processes of which the others have parts; both say nothing of a
  * variable that has one value everywhere. Under the lock. */
 bool tutti__variable_lies_apart(const tutti_state *state, const tutti_state_variable *variable);
+
+/* together.c: what was gathered is of a commit before. Under the lock. */
+void tutti__state_drop_gathered(tutti_state *state);
 
 /* queues.c: whether a value of a checkpoint is that of a queue which is not restored. */
 bool tutti__state_passes_over(const tutti_state *state, const char *name);

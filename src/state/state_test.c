@@ -3,6 +3,8 @@
 
 #include "base/test.h"
 
+#include <stdio.h>
+
 static tutti_piece *make(tutti_state *state, const char *name, int64_t count)
 {
     tutti_state_variable *variable;
@@ -105,5 +107,60 @@ TUTTI_TEST(state_has_a_variable_on_one_device_unless_it_is_mirrored)
     tutti__state_mirror(state, true);
     CHECK_OK(tutti__state_piece(state, first->variable, "cpu:1", tutti__host_memory(), &again));
     CHECK_INT(first->variable->pieces.count, 2);
+    tutti__state_destroy(state);
+}
+
+/* Two devices hold half of a variable's columns each. */
+static tutti_piece *make_half(tutti_state *state, tutti_state_variable *variable, int half,
+                              bool first)
+{
+    char device[16];
+    tutti_piece *piece;
+    tutti_piece_box box = {.box = tutti__box_whole(&variable->type), .first = first, .local = 2};
+    box.box.offset[1] = half * 2;
+    box.box.dims[1] = half ? variable->type.dims[1] - 2 : 2;
+    snprintf(device, sizeof device, "cpu:%d", half);
+    CHECK_OK(tutti__state_piece_box(state, variable, &box, device, tutti__host_memory(), &piece));
+    return piece;
+}
+
+TUTTI_TEST(state_pieces_are_boxes_of_a_variable)
+{
+    tutti_state *state;
+    tutti_state_variable *variable;
+    tutti_tensor *value, *got;
+    tutti_snapshot snapshot;
+    tutti_type type = {.dtype = TUTTI_F32, .rank = 2, .dims = {2, 5}};
+    CHECK_OK(tutti__state_create(&state));
+    tutti__state_mirror(state, true);
+    CHECK_OK(tutti__tensor_in(tutti__host_memory(), &type, &value));
+    for (int64_t i = 0; i < 10; i++)
+        tutti_tensor_set(value, i, (double)i);
+    CHECK_OK(tutti__state_expect(state, "w", value));
+    CHECK_OK(tutti__state_variable(state, "w", &type, NULL, true, &variable));
+    tutti_piece *left = make_half(state, variable, 0, true);
+    CHECK(!tutti__variable_local(state, variable));
+    CHECK_STATUS(tutti__variable_get(state, variable, &got), TUTTI_CLOSED);
+    CHECK_CONTAINS(tutti_error_message(), "holds 4 of 10 elements");
+    tutti_piece *right = make_half(state, variable, 1, true);
+    CHECK_NEAR(tutti_tensor_get(left->value, 3), 6, 0);
+    CHECK_NEAR(tutti_tensor_get(right->value, 5), 9, 0);
+    CHECK(tutti__state_expected(state, "w") == NULL);
+    for (int64_t i = 0; i < 10; i++)
+        tutti_tensor_set(value, i, (double)(10 * i));
+    CHECK_OK(tutti__variable_set(state, variable, value));
+    CHECK_OK(tutti__variable_get(state, variable, &got));
+    for (int64_t i = 0; i < 10; i++)
+        CHECK_NEAR(tutti_tensor_get(got, i), 10.0 * (double)i, 0);
+    CHECK_OK(tutti__snapshot_take(state, &snapshot));
+    CHECK_INT(snapshot.count, 2);
+    CHECK_INT(snapshot.entries[1].box.offset[1], 2);
+    tutti__snapshot_release(&snapshot);
+    tutti_piece *whole;
+    CHECK_STATUS(tutti__state_piece(state, variable, "cpu:0", tutti__host_memory(), &whole),
+                 TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "holds the box [0:2, 0:2]");
+    tutti_tensor_release(got);
+    tutti_tensor_release(value);
     tutti__state_destroy(state);
 }

@@ -156,3 +156,60 @@ tutti_status tutti__state_join(tutti_state *state, bool slots, const tutti_state
             variable->joined = variable->version;
     return TUTTI_OK;
 }
+
+/* ---- variables that are cut over processes ---- */
+
+bool tutti__state_has_cut(tutti_state *state)
+{
+    tutti_state_variable *variable;
+    bool cut = false;
+    for (size_t i = 0; !cut && (variable = tutti__state_at(state, i)) != NULL; i++)
+        cut = variable->cut && !tutti__variable_local(state, variable);
+    return cut;
+}
+
+void tutti__state_drop_gathered(tutti_state *state)
+{
+    for (size_t i = 0; i < state->variables.count; i++) {
+        tutti_state_variable *variable = state->variables.entries[i].value;
+        tutti_tensor_release(variable->gathered);
+        variable->gathered = NULL;
+    }
+    state->gathered = false;
+}
+
+tutti_status tutti__variable_gather(tutti_state *state, tutti_state_variable *variable,
+                                    const tutti_state_sum *sum, tutti_tensor **ret)
+{
+    tutti_tensor *whole;
+    TUTTI_TRY(tutti__variable_own(state, variable, &whole));
+    int64_t bytes = tutti_tensor_count(whole) * (int64_t)tutti_dtype_size(variable->type.dtype);
+    bool words = bytes % 4 == 0; /* of each byte one process has a value, the others zero */
+    tutti_status status = sum->sum(sum->context, tutti_tensor_data(whole),
+                                   words ? bytes / 4 : bytes, words ? TUTTI_I32 : TUTTI_U8);
+    if (status == TUTTI_OK)
+        *ret = whole;
+    else
+        tutti_tensor_release(whole);
+    return status;
+}
+
+tutti_status tutti__state_gather(tutti_state *state, const tutti_state_sum *sum)
+{
+    tutti_state_variable *variable;
+    tutti_tensor *whole;
+    for (size_t i = 0; sum->sum && (variable = tutti__state_at(state, i)) != NULL; i++) {
+        if (!variable->cut || tutti__variable_local(state, variable))
+            continue;
+        TUTTI_TRY(tutti__variable_gather(state, variable, sum, &whole));
+        pthread_mutex_lock(&state->lock);
+        tutti_tensor *before = variable->gathered;
+        variable->gathered = state->follows ? NULL : whole;
+        state->gathered = true;
+        pthread_mutex_unlock(&state->lock);
+        tutti_tensor_release(before);
+        if (state->follows)
+            tutti_tensor_release(whole);
+    }
+    return TUTTI_OK;
+}

@@ -27,6 +27,103 @@ tutti_status tutti__variable_intact(const tutti_state_variable *variable)
                : TUTTI_OK;
 }
 
+/* ---- of a variable that is cut ---- */
+
+/* Puts what a piece holds where it belongs in a whole value. */
+static tutti_status put_box(const tutti_piece *piece, tutti_tensor *value, tutti_tensor *whole)
+{
+    tutti_tensor *host;
+    int rank = piece->type.rank;
+    tutti_box all = tutti__box_whole(tutti_tensor_type(whole));
+    TUTTI_TRY(tutti__tensor_to_host(value, &host));
+    tutti__box_copy(tutti_tensor_data(whole), &all, tutti_tensor_data(host), &piece->box,
+                    &piece->box, rank, tutti_dtype_size(piece->type.dtype));
+    tutti_tensor_release(host);
+    return TUTTI_OK;
+}
+
+/* Between read_begin and read_end: whether an earlier piece here is the same box. */
+static bool is_again(const tutti_state_variable *variable, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (tutti__box_equal(&variable->pieces.data[i]->box, &variable->pieces.data[index]->box,
+                             variable->type.rank))
+            return true;
+    return false;
+}
+
+/* The pieces of this process, or those of them that no other process holds; *ret_count: elements.
+ */
+static tutti_status join_boxes(tutti_state *state, const tutti_state_variable *variable,
+                               bool first_only, tutti_tensor *whole, int64_t *ret_count)
+{
+    tutti_status status = TUTTI_OK;
+    *ret_count = 0;
+    tutti__state_read_begin(state);
+    for (size_t i = 0; status == TUTTI_OK && i < variable->pieces.count; i++) {
+        const tutti_piece *piece = variable->pieces.data[i];
+        if (!piece->value || is_again(variable, i) || (first_only && !piece->first))
+            continue;
+        status = put_box(piece, piece->value, whole);
+        *ret_count += tutti__box_count(&piece->box, piece->type.rank);
+    }
+    tutti__state_read_end(state);
+    return status;
+}
+
+bool tutti__pieces_cover(const tutti_state_variable *variable)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < variable->pieces.count; i++)
+        if (!is_again(variable, i))
+            count += tutti__box_count(&variable->pieces.data[i]->box, variable->type.rank);
+    return count == tutti_type_count(&variable->type);
+}
+
+bool tutti__variable_local(tutti_state *state, const tutti_state_variable *variable)
+{
+    if (!variable->cut)
+        return true;
+    tutti__state_read_begin(state);
+    bool local = tutti__pieces_cover(variable);
+    tutti__state_read_end(state);
+    return local;
+}
+
+static tutti_status get_boxes(tutti_state *state, tutti_state_variable *variable, bool first_only,
+                              tutti_tensor **ret)
+{
+    tutti_tensor *whole;
+    int64_t count;
+    TUTTI_TRY(tutti__tensor_in(tutti__host_memory(), &variable->type, &whole));
+    memset(tutti_tensor_data(whole), 0,
+           (size_t)tutti_tensor_count(whole) * tutti_dtype_size(variable->type.dtype));
+    tutti_status status = join_boxes(state, variable, first_only, whole, &count);
+    if (status == TUTTI_OK && !first_only && count < tutti_tensor_count(whole))
+        status = count == 0
+                     ? tutti_fail(TUTTI_UNINITIALIZED,
+                                  "variable '%s' has no value yet; run "
+                                  "tutti_initialize_variables(graph) first",
+                                  variable->name)
+                     : tutti_fail(TUTTI_CLOSED,
+                                  "variable '%s' is cut over several processes, and this one holds "
+                                  "%lld of %lld elements; get it where all processes do",
+                                  variable->name, (long long)count,
+                                  (long long)tutti_tensor_count(whole));
+    if (status == TUTTI_OK)
+        *ret = whole;
+    else
+        tutti_tensor_release(whole);
+    return status;
+}
+
+tutti_status tutti__variable_own(tutti_state *state, tutti_state_variable *variable,
+                                 tutti_tensor **ret)
+{
+    TUTTI_TRY(tutti__variable_intact(variable));
+    return get_boxes(state, variable, true, ret);
+}
+
 tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *variable,
                                  tutti_tensor **ret)
 {
@@ -34,6 +131,16 @@ tutti_status tutti__variable_get(tutti_state *state, tutti_state_variable *varia
     tutti_status status = tutti__variable_intact(variable);
     if (status != TUTTI_OK) {
         tutti__state_read_end(state);
+        return status;
+    }
+    if (variable->cut && variable->pieces.count > 0) {
+        tutti_tensor *gathered =
+            variable->gathered ? tutti_tensor_retain(variable->gathered) : NULL;
+        tutti__state_read_end(state);
+        if (!gathered)
+            return get_boxes(state, variable, false, ret);
+        status = tutti_tensor_cast(gathered, variable->type.dtype, ret);
+        tutti_tensor_release(gathered);
         return status;
     }
     bool joins = variable->partial || variable->averaged, averaged = variable->averaged;
@@ -68,11 +175,18 @@ static tutti_status set_piece(tutti_state *state, tutti_piece *piece, tutti_tens
     tutti_tensor *to;
     TUTTI_TRY(tutti__piece_write(state, piece, false, &to));
     piece->variable->torn = false;
-    if (piece->memory->host_visible)
-        return tutti_tensor_copy(to, host);
+    tutti_tensor *part = NULL;
+    if (!tutti_type_equal(tutti_tensor_type(host), &piece->type)) {
+        TUTTI_TRY(tutti__tensor_box(host, &piece->box, &part));
+        host = part;
+    }
     size_t size = (size_t)tutti_tensor_count(host) * tutti_dtype_size(tutti_tensor_dtype(host));
-    return piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to),
-                                  tutti_tensor_data(host), size);
+    tutti_status status = piece->memory->host_visible
+                              ? tutti_tensor_copy(to, host)
+                              : piece->memory->copy_in(piece->memory->self, tutti_tensor_data(to),
+                                                       tutti_tensor_data(host), size);
+    tutti_tensor_release(part);
+    return status;
 }
 
 tutti_status tutti__variable_set_on(tutti_state *state, tutti_state_variable *variable,

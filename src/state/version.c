@@ -17,7 +17,7 @@ void tutti__state_count(tutti_state *state)
 /* Under the lock: one that all processes hold alike, and which has a value. */
 static const tutti_piece *version_piece(const tutti_state_variable *variable)
 {
-    if (variable->partial || variable->averaged)
+    if (variable->partial || variable->averaged || variable->cut)
         return NULL;
     for (size_t i = 0; i < variable->pieces.count; i++)
         if (variable->pieces.data[i]->value)
@@ -35,6 +35,13 @@ static tutti_status take_references(tutti_state *state, tutti_version_values *va
     for (size_t i = 0; values->list && status == TUTTI_OK && i < state->variables.count; i++) {
         tutti_state_variable *variable = state->variables.entries[i].value;
         const tutti_piece *piece = version_piece(variable);
+        if (variable->cut && !tutti__pieces_cover(variable))
+            status = tutti_fail(TUTTI_CLOSED,
+                                "variable '%s' is cut over the processes: what one of them held is "
+                                "lost with it; go on from a checkpoint",
+                                variable->name);
+        if (status != TUTTI_OK)
+            break;
         status = piece ? tutti__variable_intact(variable) : TUTTI_OK;
         if (piece && status == TUTTI_OK)
             values->list[values->count++] =

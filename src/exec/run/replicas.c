@@ -176,17 +176,38 @@ static tutti_status together_gather(void *context, const float *mine, int64_t co
     return tutti_comm_gather(context, mine, all, count, TUTTI_F32, 0, NULL);
 }
 
-bool tutti__engine_has_error_feedback(const tutti_engine *engine)
-{
-    return tutti__state_has_error_feedback(engine->state);
-}
-
-tutti_status tutti__engine_gather_error_feedback(tutti_engine *engine)
+static tutti_state_sum sum_over(const tutti_engine *engine)
 {
     tutti_comm *world = world_of(engine);
+    return (tutti_state_sum){.sum = world ? sum : NULL,
+                             .context = world,
+                             .replicas = tutti_strategy_replicas(engine->options.strategy)};
+}
+
+bool tutti__engine_gathers(const tutti_engine *engine)
+{
+    return tutti__state_has_error_feedback(engine->state) ||
+           (world_of(engine) && tutti__state_has_cut(engine->state));
+}
+
+tutti_status tutti__engine_gather_all(tutti_engine *engine)
+{
+    tutti_comm *world = world_of(engine);
+    tutti_state_sum over = sum_over(engine);
+    TUTTI_TRY(tutti__state_gather(engine->state, &over));
     return tutti__state_gather_error_feedback(
         engine->state,
         &(tutti_state_gather){.gather = world ? together_gather : NULL,
                               .context = world,
                               .processes = tutti_strategy_workers(engine->options.strategy)});
+}
+
+tutti_status tutti__engine_get(tutti_engine *engine, tutti_state_variable *variable,
+                               tutti_tensor **ret)
+{
+    tutti_state_sum over = sum_over(engine);
+    if (!over.sum || !variable->cut || variable->gathered ||
+        tutti__variable_local(engine->state, variable))
+        return tutti__variable_get(engine->state, variable, ret);
+    return tutti__variable_gather(engine->state, variable, &over, ret);
 }

@@ -428,7 +428,7 @@ tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tens
     TUTTI_TRY(tutti__session_variable(session, sym, &variable));
     TUTTI_TRY(tutti__spmd_check_variable(
         sym.node, tutti_strategy_replicas(tutti__engine_strategy(session->engine))));
-    return tutti__variable_get(tutti__engine_state(session->engine), variable, ret_value);
+    return tutti__engine_get(session->engine, variable, ret_value);
 }
 
 tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tensor *value)

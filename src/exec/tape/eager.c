@@ -259,7 +259,7 @@ tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tenso
     TUTTI_TRY(find_variable(eager, variable, &found));
     TUTTI_TRY(tutti__spmd_check_variable(
         variable.node, tutti_strategy_replicas(tutti__engine_strategy(eager->engine))));
-    return tutti__variable_get(tutti__engine_state(eager->engine), found, ret_value);
+    return tutti__engine_get(eager->engine, found, ret_value);
 }
 
 /* What was read before the variable is set sees the old value, whenever it is computed. */

@@ -150,7 +150,7 @@ static tutti_status loop_keep_join(const tutti_progress *p, bool saves)
     const tutti_trainer *trainer = k->model ? k->model->trainer : NULL;
     bool slots = !trainer || trainer->gathered > 0;
     if (!k->engine || !k->path ||
-        (!tutti__engine_apart(k->engine, slots) && !tutti__engine_has_error_feedback(k->engine)))
+        (!tutti__engine_apart(k->engine, slots) && !tutti__engine_gathers(k->engine)))
         return TUTTI_OK;
     int32_t due = saves;
     tutti_comm *world = tutti__engine_strategy(k->engine)->axis_group->world;
@@ -159,7 +159,7 @@ static tutti_status loop_keep_join(const tutti_progress *p, bool saves)
     if (!due)
         return TUTTI_OK;
     TUTTI_TRY(tutti__engine_join(k->engine, slots));
-    return tutti__engine_gather_error_feedback(k->engine);
+    return tutti__engine_gather_all(k->engine);
 }
 
 tutti_status tutti__loop_kept_step(tutti_progress *p)

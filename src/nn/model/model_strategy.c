@@ -166,7 +166,7 @@ tutti_status tutti__model_join(const tutti_model *model)
 
 tutti_status tutti__model_gather(const tutti_model *model)
 {
-    return model->engine ? tutti__engine_gather_error_feedback(model->engine) : TUTTI_OK;
+    return model->engine ? tutti__engine_gather_all(model->engine) : TUTTI_OK;
 }
 
 tutti_status tutti__model_join_to_save(const tutti_model *model)

@@ -43,7 +43,7 @@ tutti_status tutti__model_saved(const tutti_model *model, tutti_status status);
  * are put together (tutti__engine_join), so that the first process can save them: between two
  * batches, by all processes. Within a fit it is the fit that does so, and not who saves. */
 tutti_status tutti__model_join(const tutti_model *model);
-/* And what compressed gradients left out is fetched (tutti__engine_gather_error_feedback). */
+/* And what compressed gradients left out is fetched (tutti__engine_gather_all). */
 tutti_status tutti__model_gather(const tutti_model *model);
 tutti_status tutti__model_join_to_save(const tutti_model *model);
 

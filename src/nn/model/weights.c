@@ -288,7 +288,7 @@ tutti_status tutti_get_weight(tutti_model *model, const char *name, tutti_tensor
     TUTTI_TRY(tutti__session_variable(model->session, tutti__sym(node, 0), &found));
     /* Not tutti_session_get: of a variable that nothing puts together the first replica's value is
      * saved, as in checkpoints. */
-    return tutti__variable_get(tutti__engine_state(model->engine), found, ret_value);
+    return tutti__engine_get(model->engine, found, ret_value);
 }
 
 tutti_status tutti_set_weight(tutti_model *model, const char *name, tutti_tensor *value)

@@ -102,8 +102,7 @@ static tutti_status look_for_save(const tutti_fit *fit, bool *ret)
     int due = 0;
     if (!fit->event.validating && model->trainer->gathered == 0 && model->engine &&
         saves_now(fit, false) &&
-        (tutti__engine_apart(model->engine, false) ||
-         tutti__engine_has_error_feedback(model->engine))) {
+        (tutti__engine_apart(model->engine, false) || tutti__engine_gathers(model->engine))) {
         due = tutti__model_speaks(model) && saves_now(fit, true);
         TUTTI_TRY(tutti__model_agree(model, due, &due));
     }

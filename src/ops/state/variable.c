@@ -18,6 +18,16 @@ static tutti_status variable_infer(tutti_infer *node)
     return TUTTI_OK;
 }
 
+/* Along every dimension: what takes the handle says whether that is of use. */
+static int variable_split(const tutti_infer *node, int capacity, tutti_split *ret)
+{
+    const int64_t *dims;
+    int rank = tutti_attr_ints(node->attrs, node->attr_count, "dims", &dims);
+    for (int d = 0; d < rank && d < capacity; d++)
+        ret[d] = (tutti_split){.outputs = {(int8_t)d}, .attr = "dims", .attr_index = d};
+    return rank;
+}
+
 /* Whoever runs a graph binds handles to the state and never comes here. */
 static tutti_status variable_reference(const tutti_kernel_call *call)
 {
@@ -34,6 +44,12 @@ static const tutti_attr_spec attrs[] = {
     {"partial", TUTTI_ATTR_INT, "0"}, /* its value is the sum (1) or the mean (2) over replicas */
     {"on_read", TUTTI_ATTR_INT, "0"}, /* replicas have values of their own */
     {"aggregation", TUTTI_ATTR_INT, "0"}, /* tutti_aggregation */
+    /* Of a piece that a sharding gives to a rank: what it is a piece of, and where it begins;
+     * whether no rank before holds the same; and how many devices of this process hold pieces. */
+    {"global_dims", TUTTI_ATTR_INTS, "[]"},
+    {"start", TUTTI_ATTR_INTS, "[]"},
+    {"first", TUTTI_ATTR_INT, "1"},
+    {"local", TUTTI_ATTR_INT, "1"},
     {0},
 };
 
@@ -47,5 +63,6 @@ const tutti_op tutti_op_variable = {
     .flags = TUTTI_OP_HANDLE | TUTTI_OP_STATEFUL | TUTTI_OP_NO_GRADIENT,
     .attrs = attrs,
     .infer = variable_infer,
+    .split = variable_split,
     .reference = variable_reference,
 };

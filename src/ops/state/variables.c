@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "graph/mesh.h"
 #include "graph/scope.h"
 #include "ops/state/initial.h"
 #include "tutti/ops_control.h"
@@ -28,6 +29,18 @@ static tutti_status partition_text(tutti_partitioner *partitioner, const tutti_t
         used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i ? "," : "", pieces[i]);
     }
     return TUTTI_OK;
+}
+
+/* A slot lies as its variable does. */
+static void lie_like(tutti_graph *graph, const char *slot_of, tutti_node *slot)
+{
+    const tutti_node *of = slot_of && slot_of[0] ? tutti_graph_find(graph, slot_of) : NULL;
+    if (!of || !tutti__is(of, "variable") || !of->shardings || !of->shardings[0] ||
+        of->types[0].rank != slot->types[0].rank ||
+        memcmp(of->types[0].dims, slot->types[0].dims,
+               (size_t)of->types[0].rank * sizeof(int64_t)) != 0)
+        return;
+    (void)tutti__sharding_mark(tutti__sym(slot, 0), of->shardings[0]);
 }
 
 static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_type *type,
@@ -65,6 +78,8 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
     };
     tutti_sym variable =
         tutti__build(graph, &tutti_op_variable, name, 0, NULL, TUTTI_COUNT(attrs), attrs);
+    if (tutti_sym_ok(variable))
+        lie_like(graph, options->slot_of, variable.node);
     if (tutti_sym_ok(variable) && !(options->shared_name && options->shared_name[0]))
         tutti__attr_set_string(variable.node, "shared_name", variable.node->name);
     return variable;

@@ -147,6 +147,8 @@ tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rank *rank, const tutti_type
         return TUTTI_OK;
     tutti_partition_spec spec = spec_of_ways(rank->spmd, ways);
     TUTTI_TRY(set_dims(rank, types, &spec, node));
+    if (tutti__is(node, "variable"))
+        return tutti__spmd_place_piece(rank, types, &spec, node);
     return node->op->flags & TUTTI_OP_RANDOM ? place_random(rank, types, &spec, node) : TUTTI_OK;
 }
 

@@ -50,7 +50,7 @@ static tutti_status fill_body(const tutti_spmd_rank *rank, const tutti_node *tex
                               const tutti_edge *inputs, tutti_graph *body)
 {
     const tutti_claim *claim = text->scratch;
-    const tutti_split *ways[TUTTI_MESH_AXES];
+    const tutti_split *ways[TUTTI_LAYOUT_AXES];
     tutti_edge *arguments =
         tutti__arena_array(&body->arena, (size_t)text->input_count + 1, sizeof *arguments);
     tutti_node *copy;

@@ -18,6 +18,9 @@ bool tutti__is_dimension_name(const char *name)
     return false;
 }
 
+/* Of variables, along which dimension they are stored in blocks is not said by name. */
+#define WEIGHTS "weights"
+
 /* The next name; false: there is none at *at. */
 static bool read_name(const char **at, char *ret, size_t room)
 {
@@ -113,7 +116,8 @@ static tutti_status add_axes(const char *text, const tutti_axis_set *axes, tutti
     return TUTTI_OK;
 }
 
-static tutti_status read_rule(const char **at, const char *text, tutti_layout *layout)
+static tutti_status read_rule(const char **at, const char *text, tutti_layout *layout,
+                              tutti_axis_set *weights_axes)
 {
     tutti_axis_set axes;
     char name[sizeof layout->rules[0].dimension];
@@ -127,24 +131,73 @@ static tutti_status read_rule(const char **at, const char *text, tutti_layout *l
                           "mesh axes that cut it",
                           text, *at);
     ++*at;
-    if (!tutti__is_dimension_name(name))
+    bool weights = strcmp(name, WEIGHTS) == 0;
+    if (!weights && !tutti__is_dimension_name(name))
         return no_dimension(text, name);
     for (int i = 0; i < layout->rule_count; i++)
         if (strcmp(layout->rules[i].dimension, name) == 0)
             return tutti_fail(TUTTI_INVALID, "layout '%s' has two rules for '%s'", text, name);
     TUTTI_TRY(read_axes(at, text, layout->mesh, &axes));
+    if (weights) {
+        *weights_axes = axes;
+        return TUTTI_OK;
+    }
     TUTTI_TRY(add_axes(text, &axes, layout, &which));
     memcpy(layout->rules[layout->rule_count].dimension, name, sizeof name);
     layout->rules[layout->rule_count++].axes = which;
     return TUTTI_OK;
 }
 
+/* Last, so that what is cut along the batch is known before; and the axes of the batch that the
+ * weights are not stored along. */
+static tutti_status add_weights(const char *text, const tutti_axis_set *weights,
+                                tutti_layout *layout)
+{
+    if (weights->count == 0)
+        return TUTTI_OK;
+    layout->weights = layout->count;
+    layout->axes[layout->count] = *weights;
+    snprintf(layout->axes[layout->count++].key, sizeof weights->key, WEIGHTS);
+    const tutti_axis_set *batch = layout->batch < 0 ? NULL : &layout->axes[layout->batch];
+    tutti_axis_set others = {.size = 1};
+    int found = 0;
+    for (int i = 0; batch && i < batch->count; i++) {
+        const tutti_mesh_axis *axis = &layout->mesh->axes[batch->axes[i]];
+        const tutti_axis_set one = {.count = 1, .axes = {batch->axes[i]}};
+        if (overlaps(weights, &one)) {
+            found++;
+            continue;
+        }
+        size_t used = strlen(others.name);
+        snprintf(others.name + used, sizeof others.name - used, "%s%s", used > 0 ? "*" : "",
+                 axis->name);
+        others.axes[others.count++] = batch->axes[i];
+        others.size *= axis->size;
+    }
+    if (found < weights->count)
+        return tutti_fail(TUTTI_INVALID,
+                          "layout '%s': weights are stored along '%s', which does not cut the "
+                          "batch; name axes of the rule for batch",
+                          text, weights->name);
+    if (others.count > 0) {
+        layout->others = layout->count;
+        layout->axes[layout->count++] = others;
+    }
+    return TUTTI_OK;
+}
+
+bool tutti__layout_overlap(const tutti_layout *layout, int a, int b)
+{
+    return a != b && overlaps(&layout->axes[a], &layout->axes[b]);
+}
+
 tutti_status tutti__layout_parse(const char *text, const tutti_mesh *mesh, tutti_layout *ret)
 {
-    tutti_layout layout = {.mesh = mesh};
+    tutti_layout layout = {.mesh = mesh, .weights = -1, .others = -1};
+    tutti_axis_set weights = {0};
     const char *at = text + strspn(text, " ;");
     while (*at) {
-        TUTTI_TRY(read_rule(&at, text, &layout));
+        TUTTI_TRY(read_rule(&at, text, &layout, &weights));
         if (*at && *at != ';')
             return tutti_fail(TUTTI_INVALID, "layout '%s': at '%s' needs ';' and another rule",
                               text, at);
@@ -164,6 +217,10 @@ tutti_status tutti__layout_parse(const char *text, const tutti_mesh *mesh, tutti
     for (int i = 0; i < layout.rule_count; i++)
         if (strcmp(layout.rules[i].dimension, "batch") == 0)
             layout.batch = layout.rules[i].axes;
+    TUTTI_TRY(add_weights(text, &weights, &layout));
+    for (int i = 0; i < layout.count; i++)
+        if (!layout.axes[i].key[0])
+            memcpy(layout.axes[i].key, layout.axes[i].name, sizeof layout.axes[i].key);
     *ret = layout;
     return TUTTI_OK;
 }

@@ -19,8 +19,8 @@ typedef struct propagation {
     tutti_graph *job;
     const tutti_spmd *spmd;
     tutti_arena *arena;
-    size_t wanted_nodes;               /* those that constraints were carried to */
-    int8_t (*wanted)[TUTTI_MESH_AXES]; /* by node id, of output 0: a dimension; or NULL */
+    size_t wanted_nodes;                 /* those that constraints were carried to */
+    int8_t (*wanted)[TUTTI_LAYOUT_AXES]; /* by node id, of output 0: a dimension; or NULL */
 } propagation;
 
 const tutti_partition_spec *tutti__spec_of(tutti_edge edge)
@@ -127,11 +127,29 @@ static double bytes_of(const tutti_type *type)
     return count < 0 ? 1e18 : (double)count * (double)tutti_dtype_size(type->dtype);
 }
 
+/* The dimension that a constraint behind the node wants its output 0 split along, or NOT_WANTED. */
+static int wanted_of(const propagation *p, const tutti_node *node, int axes)
+{
+    return p->wanted && node->id < p->wanted_nodes ? p->wanted[node->id][axes] : NOT_WANTED;
+}
+
+/* Whether an input is a sum over the batch that updates of blocks wait for: it is summed and
+ * scattered in one, for half the bytes of a sum on all. */
+static bool scatters(const propagation *p, const tutti_node *node, int i, int axes)
+{
+    const tutti_layout *layout = p->spmd->layout;
+    return axes == layout->weights && node->inputs[i].index == 0 &&
+           kind_of(node->inputs[i], layout->batch) == TUTTI_PARTIAL &&
+           wanted_of(p, node->inputs[i].node, axes) != NOT_WANTED;
+}
+
 /* Bytes that ranks exchange so that input i is as a way wants it; dimension -1: whole. A handle
  * stays as it is. */
-static double turning(const tutti_node *node, int i, int axes, int dimension)
+static double turning(const propagation *p, const tutti_node *node, int i, int axes, int dimension)
 {
     const tutti_type *type = tutti__edge_type(node->inputs[i]);
+    if (scatters(p, node, i, axes))
+        return (wanted_of(p, node->inputs[i].node, axes) == dimension ? 1 : 2) * bytes_of(type);
     int kind = kind_of(node->inputs[i], axes);
     bool same =
         kind == TUTTI_SPLIT && tutti__spec_of(node->inputs[i])->along[axes].dimension == dimension;
@@ -153,7 +171,7 @@ static double price(const propagation *p, const tutti_node *node, const tutti_re
     if (!fits_axes(p->spmd, node, axes, way) || !fits_other_axes(p, node, mark, axes, way))
         return -1;
     for (int i = 0; i < node->input_count; i++)
-        sum += turning(node, i, axes, way->inputs[i]);
+        sum += turning(p, node, i, axes, way->inputs[i]);
     for (int i = 0; i < node->output_count; i++) {
         if (way->outputs[i] == TUTTI_PARTIAL_PROD && p->spmd->shards > 0 &&
             tutti_dtype_is_float(node->types[i].dtype))
@@ -162,12 +180,6 @@ static double price(const propagation *p, const tutti_node *node, const tutti_re
             sum += 1e-2 + 1e-9 * bytes_of(&node->types[i]);
     }
     return sum;
-}
-
-/* The dimension that a constraint behind the node wants its output 0 split along, or NOT_WANTED. */
-static int wanted_of(const propagation *p, const tutti_node *node, int axes)
-{
-    return p->wanted && node->id < p->wanted_nodes ? p->wanted[node->id][axes] : NOT_WANTED;
 }
 
 /* The cheapest way; false: whole is as good. Whole means that every rank does all the work, so that
@@ -180,7 +192,7 @@ static bool choose(const propagation *p, const tutti_node *node, const tutti_rew
     int wanted = wanted_of(p, node, axes);
     double least = 0;
     for (int i = 0; i < node->input_count; i++)
-        least += turning(node, i, axes, TUTTI_WHOLE) *
+        least += turning(p, node, i, axes, TUTTI_WHOLE) *
                  (kind_of(node->inputs[i], axes) == TUTTI_SPLIT ? 4 : 1);
     if (wanted != NOT_WANTED)
         least += 1;
@@ -290,8 +302,84 @@ static bool may_cut(const propagation *p, const tutti_node *node, int axes)
     if (node->op->flags & TUTTI_OP_TAKES_HANDLE)
         return node->input_count > 0 && kind_of(node->inputs[0], axes) == TUTTI_SPLIT;
     for (int i = 0; i < node->input_count; i++)
-        split = split || kind_of(node->inputs[i], axes) == TUTTI_SPLIT;
+        split =
+            split || kind_of(node->inputs[i], axes) == TUTTI_SPLIT || scatters(p, node, i, axes);
     return split;
+}
+
+/* Whether the node is taken along axes that these have in common with others: nothing is cut or
+ * partial along both. */
+static bool is_taken(const propagation *p, const tutti_node *node, const tutti_rewritten *mark,
+                     int axes)
+{
+    const tutti_layout *layout = p->spmd->layout;
+    int batch = layout->batch;
+    if (axes != layout->weights && axes != layout->others)
+        return false;
+    bool taken = mark->passes[batch] || mark->ways[batch];
+    for (int i = 0; i < node->input_count; i++)
+        taken = taken || kind_of(node->inputs[i], batch) == TUTTI_SPLIT;
+    return taken;
+}
+
+/* A sum over the batch to which blocks are added: scattered first, since the sum of both is wanted
+ * in blocks. */
+static bool meets_blocks(const propagation *p, const tutti_node *node, int axes)
+{
+    const tutti_layout *layout = p->spmd->layout;
+    bool blocks = false;
+    if (axes != layout->batch || layout->weights < 0 ||
+        wanted_of(p, node, layout->weights) == NOT_WANTED)
+        return false;
+    for (int i = 0; i < node->input_count; i++)
+        blocks = blocks || kind_of(node->inputs[i], layout->weights) == TUTTI_SPLIT;
+    return blocks;
+}
+
+/* What takes a handle cannot have it otherwise than it is stored. */
+static tutti_status check_handle(const propagation *p, const tutti_node *node,
+                                 const tutti_rewritten *mark)
+{
+    char place[TUTTI_PLACE_TEXT];
+    for (int a = 0; (node->op->flags & TUTTI_OP_TAKES_HANDLE) && a < p->spmd->layout->count; a++) {
+        const tutti_node *variable = node->inputs[0].node;
+        if (kind_of(node->inputs[0], a) != TUTTI_SPLIT || mark->ways[a])
+            continue;
+        int d = tutti__spec_of(node->inputs[0])->along[a].dimension;
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "%s '%s'%s cannot take variable '%s' in blocks: its dimension %d of %lld "
+                          "is cut along '%s' over %d ranks; store it whole, or say along which "
+                          "dimensions it may be cut (tutti_sharded(variable, \"vocab,embed\") of a "
+                          "table whose rows are updated one by one)",
+                          node->op->name, node->name, tutti__node_place(node, place),
+                          variable->name, d, (long long)variable->types[0].dims[d],
+                          p->spmd->layout->axes[a].name, p->spmd->layout->axes[a].size);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status keep_way(propagation *p, const tutti_split *way, int axes,
+                             tutti_rewritten *mark)
+{
+    tutti_split *kept = tutti__arena_take(p->arena, sizeof *kept);
+    if (!kept)
+        return tutti__spmd_no_memory();
+    *kept = *way;
+    mark->ways[axes] = kept;
+    return TUTTI_OK;
+}
+
+static tutti_status decide_variable(propagation *p, const tutti_node *node, tutti_rewritten *mark)
+{
+    tutti_partition_spec spec;
+    TUTTI_TRY(tutti__spmd_variable_spec(p->spmd, node, &spec));
+    for (int a = 0; a < p->spmd->layout->count; a++) {
+        int d = spec.along[a].dimension;
+        tutti_split way = {.outputs = {(int8_t)d}, .attr = "dims", .attr_index = d};
+        if (spec.along[a].kind == TUTTI_SPLIT)
+            TUTTI_TRY(keep_way(p, &way, a, mark));
+    }
+    return TUTTI_OK;
 }
 
 /* What of its inputs has to be put together is known whole from here on. */
@@ -312,9 +400,11 @@ static void note_known(const tutti_spmd *spmd, const tutti_node *node, const tut
 static tutti_status decide_copy(propagation *p, tutti_node *node, tutti_rewritten *mark)
 {
     for (int a = 0; a < p->spmd->layout->count; a++) {
-        tutti_split way, *kept;
+        tutti_split way;
         double bytes;
-        mark->passes[a] = tutti__spmd_passes_partial(node, a);
+        if (is_taken(p, node, mark, a))
+            continue;
+        mark->passes[a] = tutti__spmd_passes_partial(node, a) && !meets_blocks(p, node, a);
         if (mark->passes[a] || !may_cut(p, node, a))
             continue;
         bool cuts = choose(p, node, mark, a, &way, &bytes);
@@ -322,12 +412,9 @@ static tutti_status decide_copy(propagation *p, tutti_node *node, tutti_rewritte
             return expand(p, node, mark);
         if (!cuts)
             continue;
-        if (!(kept = tutti__arena_take(p->arena, sizeof *kept)))
-            return tutti__spmd_no_memory();
-        *kept = way;
-        mark->ways[a] = kept;
+        TUTTI_TRY(keep_way(p, &way, a, mark));
     }
-    return TUTTI_OK;
+    return check_handle(p, node, mark);
 }
 
 tutti_partition_spec tutti__spmd_spec(const tutti_spmd *spmd, const tutti_rewritten *mark,
@@ -385,9 +472,9 @@ static tutti_status no_such_axis(const tutti_spmd *spmd, const tutti_node *node,
     return status;
 }
 
-static tutti_status constrain_axis(const tutti_spmd *spmd, const tutti_node *node, int output,
-                                   const tutti_axis_shard *shard, tutti_partition_spec *spec,
-                                   int8_t *given)
+tutti_status tutti__spmd_constrain_axis(const tutti_spmd *spmd, const tutti_node *node, int output,
+                                        const tutti_axis_shard *shard, tutti_partition_spec *spec,
+                                        int8_t *given)
 {
     char why[200];
     int axes = tutti__layout_find(spmd->layout, shard->axis);
@@ -444,12 +531,13 @@ static tutti_status find_constraint(propagation *p, const tutti_node *node, int 
 {
     const tutti_node *named = tutti__is(node, "read") ? node->inputs[0].node : node;
     const tutti_sharding *sharding = named->shardings ? named->shardings[output] : NULL;
-    int8_t given[TUTTI_MESH_AXES] = {0};
+    int8_t given[TUTTI_LAYOUT_AXES] = {0};
     *ret_any = false;
     if (!sharding || node->types[output].handle || depends_on_data(node))
         return TUTTI_OK;
     for (int i = 0; i < sharding->count; i++)
-        TUTTI_TRY(constrain_axis(p->spmd, named, output, &sharding->shards[i], spec, given));
+        TUTTI_TRY(
+            tutti__spmd_constrain_axis(p->spmd, named, output, &sharding->shards[i], spec, given));
     for (int a = 0; a < p->spmd->layout->count; a++)
         *ret_any = *ret_any || given[a];
     return TUTTI_OK;
@@ -479,11 +567,44 @@ static tutti_status constrain(propagation *p, tutti_node *node, tutti_rewritten 
     return TUTTI_OK;
 }
 
+/* Of blocks it is carried through what is computed element by element only. */
+static bool carries(const propagation *p, const tutti_node *node, int axes)
+{
+    return axes != p->spmd->layout->weights ||
+           (node->op->flags & (TUTTI_OP_ELEMENTWISE | TUTTI_OP_VIEW)) != 0;
+}
+
+static void want_inputs(propagation *p, const tutti_node *node, int axes, const tutti_split *way)
+{
+    for (int i = 0; i < node->input_count; i++)
+        if (way->inputs[i] >= 0 && node->inputs[i].index == 0 &&
+            p->wanted[node->inputs[i].node->id][axes] == NOT_WANTED)
+            p->wanted[node->inputs[i].node->id][axes] = way->inputs[i];
+}
+
+/* What updates of blocks take is wanted in blocks. */
+static tutti_status want_updates(propagation *p, const tutti_node *node)
+{
+    int weights = p->spmd->layout->weights;
+    tutti_split ways[MOST_WAYS];
+    tutti_partition_spec spec;
+    if (weights < 0 || !(node->op->flags & TUTTI_OP_UPDATES) || node->input_count < 1 ||
+        !tutti__is(node->inputs[0].node, "variable"))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__spmd_variable_spec(p->spmd, node->inputs[0].node, &spec));
+    int count =
+        spec.along[weights].kind == TUTTI_SPLIT ? tutti__spmd_ways(node, MOST_WAYS, ways) : 0;
+    for (int w = 0; w < count; w++)
+        if (ways[w].inputs[0] == spec.along[weights].dimension)
+            want_inputs(p, node, weights, &ways[w]);
+    return TUTTI_OK;
+}
+
 /* Backwards from constraints: through ways that give what is wanted, to inputs that they cut. */
 static tutti_status carry_back(propagation *p)
 {
     size_t count = p->job->nodes.count;
-    bool any = false;
+    bool any = p->spmd->layout->weights >= 0;
     tutti_split ways[MOST_WAYS];
     for (size_t n = 0; n < count; n++)
         any = any ||
@@ -497,6 +618,7 @@ static tutti_status carry_back(propagation *p)
     for (size_t n = count; n-- > 0;) {
         tutti_node *node = p->job->nodes.data[n];
         tutti_partition_spec spec = {0};
+        TUTTI_TRY(want_updates(p, node));
         if (node->output_count == 0)
             continue;
         TUTTI_TRY(find_constraint(p, node, 0, &spec, &any));
@@ -504,14 +626,12 @@ static tutti_status carry_back(propagation *p)
             int8_t *mine = &p->wanted[n][a];
             if (spec.along[a].kind == TUTTI_SPLIT)
                 *mine = spec.along[a].dimension;
-            int ways_count = *mine == NOT_WANTED ? 0 : tutti__spmd_ways(node, MOST_WAYS, ways);
+            bool carried = *mine != NOT_WANTED && carries(p, node, a);
+            int ways_count = carried ? tutti__spmd_ways(node, MOST_WAYS, ways) : 0;
             for (int w = 0; w < ways_count; w++) {
                 if (ways[w].outputs[0] != *mine || !fits_axes(p->spmd, node, a, &ways[w]))
                     continue;
-                for (int i = 0; i < node->input_count; i++)
-                    if (ways[w].inputs[i] >= 0 && node->inputs[i].index == 0 &&
-                        p->wanted[node->inputs[i].node->id][a] == NOT_WANTED)
-                        p->wanted[node->inputs[i].node->id][a] = ways[w].inputs[i];
+                want_inputs(p, node, a, &ways[w]);
                 break;
             }
         }
@@ -559,7 +679,8 @@ static tutti_status decide(propagation *p, tutti_node *node, tutti_rewritten *ma
             return TUTTI_OK;
         }
     }
-    TUTTI_TRY(decide_copy(p, node, mark));
+    TUTTI_TRY(tutti__is(node, "variable") ? decide_variable(p, node, mark)
+                                          : decide_copy(p, node, mark));
     if (mark->rule == TUTTI_REWRITE_EXPANDED)
         return TUTTI_OK;
     note_known(spmd, node, mark);

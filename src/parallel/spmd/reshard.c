@@ -1,9 +1,9 @@
 /* reshard.c: a value in the sharding that is asked for, axis by axis:
  *
  *     partial    -> replicated  all_reduce
- *     partial    -> split       reduce_scatter; of uneven blocks an all_reduce and a slice
- *     split      -> replicated  all_gather
- *     split(d)   -> split(e)    all_to_all; of uneven blocks an all_gather and a slice
+ *     partial    -> split       reduce_scatter; of uneven blocks an all_reduce and a slice; from
+ * the batch's axes to the weights' the same, and the rest an all_reduce split      -> replicated
+ * all_gather split(d)   -> split(e)    all_to_all; of uneven blocks an all_gather and a slice
  *     replicated -> split       a slice, or light operators computed for the own block only
  *     replicated -> partial     zero on all ranks but the first
  *
@@ -58,11 +58,25 @@ static const tutti_partition_spec *made_spec(tutti_edge edge)
     return &forms_of(edge)->placements[0].spec;
 }
 
-static const tutti_placement *placement_find(tutti_edge edge, const tutti_partition_spec *spec)
+/* ZeRO-3: whole weights are dropped when the forward pass is done with them, and gathered again for
+ * the backward pass; but for the region that comes last there and first here. */
+static bool is_dropped(const tutti_spmd_rewrite *rewrite, tutti_edge edge,
+                       const tutti_placement *placement)
+{
+    int weights = rewrite->spmd->layout->weights;
+    return rewrite->spmd->zero == 3 && weights >= 0 && rewrite->backward && !placement->backward &&
+           made_spec(edge)->along[weights].kind == TUTTI_SPLIT &&
+           placement->spec.along[weights].kind == TUTTI_REPLICATED &&
+           edge.node->region != rewrite->region;
+}
+
+static const tutti_placement *placement_find(const tutti_spmd_rewrite *rewrite, tutti_edge edge,
+                                             const tutti_partition_spec *spec)
 {
     const tutti_value_placements *all = forms_of(edge);
     for (int i = 0; i < all->count; i++)
-        if (memcmp(&all->placements[i].spec, spec, sizeof *spec) == 0)
+        if (memcmp(&all->placements[i].spec, spec, sizeof *spec) == 0 &&
+            !is_dropped(rewrite, edge, &all->placements[i]))
             return &all->placements[i];
     return NULL;
 }
@@ -71,8 +85,13 @@ static const tutti_placement *placement_find(tutti_edge edge, const tutti_partit
 
 int tutti__spmd_axes_of(const tutti_spmd *spmd, const tutti_node *node)
 {
-    for (int a = 0; a < spmd->layout->count; a++)
-        if (strcmp(spmd->layout->axes[a].name, tutti__str(node, "axis")) == 0)
+    const tutti_layout *layout = spmd->layout;
+    const char *axis = tutti__str(node, "axis");
+    for (int a = 0; a < layout->count; a++)
+        if (strcmp(layout->axes[a].key, axis) == 0)
+            return a;
+    for (int a = 0; a < layout->count; a++)
+        if (strcmp(layout->axes[a].name, axis) == 0)
             return a;
     return -1;
 }
@@ -169,7 +188,7 @@ static tutti_status axis_index(tutti_spmd_rewrite *rewrite, const tutti_node *li
 {
     const tutti_axis_set *along = &rewrite->spmd->layout->axes[axes];
     tutti_edge *index = &rewrite->index[axes];
-    tutti_attr attrs[] = {TUTTI_STR("axis", along->name), TUTTI_INT("size", along->size)};
+    tutti_attr attrs[] = {TUTTI_STR("axis", along->key), TUTTI_INT("size", along->size)};
     if (!index->node)
         TUTTI_TRY(tutti__spmd_add(rewrite, like, "axis_index", 0, NULL, 2, attrs, &index->node));
     *ret = *index;
@@ -180,7 +199,7 @@ tutti_status tutti__reshard_slice(tutti_spmd_rewrite *rewrite, tutti_edge like, 
                                   int dimension, bool process, tutti_edge from, tutti_edge *ret)
 {
     const tutti_axis_set *along = &rewrite->spmd->layout->axes[axes];
-    tutti_attr attrs[] = {TUTTI_STR("axis", along->name), TUTTI_INT("size", along->size),
+    tutti_attr attrs[] = {TUTTI_STR("axis", along->key), TUTTI_INT("size", along->size),
                           TUTTI_INT("dim", dimension)};
     tutti_edge inputs[] = {from, {0}};
     tutti_node *node;
@@ -251,7 +270,7 @@ static tutti_status cut_light(tutti_spmd_rewrite *rewrite, tutti_edge edge, int 
                               const tutti_split *way, tutti_edge *ret)
 {
     tutti_edge inputs[TUTTI_SPLIT_SLOTS];
-    const tutti_split *ways[TUTTI_MESH_AXES] = {0};
+    const tutti_split *ways[TUTTI_LAYOUT_AXES] = {0};
     tutti_node *node;
     ways[axes] = way;
     for (int i = 0; i < edge.node->input_count; i++) {
@@ -269,7 +288,16 @@ static tutti_status cut_light(tutti_spmd_rewrite *rewrite, tutti_edge edge, int 
 
 /* ---- one step ---- */
 
-typedef enum reshard_kind { NOTHING, SLICE, SCATTER, EXCHANGE, ZERO, GATHER, REDUCE } reshard_kind;
+typedef enum reshard_kind {
+    NOTHING,
+    SLICE,
+    SCATTER,
+    SCATTER_WEIGHTS,
+    EXCHANGE,
+    ZERO,
+    GATHER,
+    REDUCE
+} reshard_kind;
 
 /* Another axis outside of these, on the same dimension, changes: the inner one has to be cut anew.
  */
@@ -302,6 +330,18 @@ static bool shares_dimension(const tutti_spmd *spmd, const tutti_partition_spec 
     return false;
 }
 
+/* A sum over the batch that is wanted in blocks of weights, even ones. */
+static bool scatters_weights(const tutti_spmd_rewrite *rewrite, tutti_edge edge,
+                             const tutti_partition_spec *made, const tutti_partition_spec *spec,
+                             int axes)
+{
+    const tutti_spmd *spmd = rewrite->spmd;
+    int batch = spmd->layout->batch, d = spec->along[axes].dimension;
+    return axes == spmd->layout->weights && made->along[batch].kind == TUTTI_PARTIAL &&
+           spec->along[batch].kind == TUTTI_REPLICATED && !outer_changes(spmd, made, spec, axes) &&
+           is_even(rewrite, edge, spec, axes, d);
+}
+
 /* How what is to be split along axes comes to be so, last of all. */
 static reshard_kind to_split(const tutti_spmd_rewrite *rewrite, tutti_edge edge,
                              const tutti_partition_spec *made, const tutti_partition_spec *spec,
@@ -311,6 +351,10 @@ static reshard_kind to_split(const tutti_spmd_rewrite *rewrite, tutti_edge edge,
     int d = spec->along[axes].dimension, from = made->along[axes].kind;
     before->along[axes].kind = TUTTI_REPLICATED;
     before->along[axes].dimension = 0;
+    if (scatters_weights(rewrite, edge, made, spec, axes)) {
+        before->along[spmd->layout->batch] = made->along[spmd->layout->batch];
+        return SCATTER_WEIGHTS;
+    }
     if (axes == spmd->layout->batch || shares_dimension(spmd, spec, axes, d) ||
         shares_dimension(spmd, made, axes, made->along[axes].dimension) ||
         shares_dimension(spmd, spec, axes, made->along[axes].dimension) ||
@@ -381,9 +425,15 @@ static tutti_status step(tutti_spmd_rewrite *rewrite, tutti_edge edge, reshard_k
     }
     if (kind == GATHER)
         return gather(rewrite, edge, before, axes, from, ret);
+    if (kind == SCATTER || kind == SCATTER_WEIGHTS)
+        TUTTI_TRY(add_collective(rewrite, edge.node, "reduce_scatter", axes, from,
+                                 (tutti_attr)TUTTI_STR("op", "sum"), dim, ret));
     if (kind == SCATTER)
-        return add_collective(rewrite, edge.node, "reduce_scatter", axes, from,
-                              (tutti_attr)TUTTI_STR("op", "sum"), dim, ret);
+        return TUTTI_OK;
+    int others = rewrite->spmd->layout->others;
+    if (kind == SCATTER_WEIGHTS)
+        return others < 0 ? TUTTI_OK
+                          : tutti__reshard_reduce(rewrite, edge.node, others, "sum", *ret, ret);
     return add_collective(rewrite, edge.node, "all_to_all", axes, from,
                           (tutti_attr)TUTTI_INT("split_dim", spec->along[axes].dimension),
                           (tutti_attr)TUTTI_INT("concat_dim", before->along[axes].dimension), ret);
@@ -393,7 +443,7 @@ tutti_status tutti__reshard(tutti_spmd_rewrite *rewrite, tutti_edge edge,
                             const tutti_partition_spec *spec, tutti_edge *ret)
 {
     tutti_value_placements *all = forms_of(edge);
-    const tutti_placement *found = placement_find(edge, spec);
+    const tutti_placement *found = placement_find(rewrite, edge, spec);
     tutti_partition_spec before;
     int axes = 0;
     if (found) {
@@ -406,7 +456,10 @@ tutti_status tutti__reshard(tutti_spmd_rewrite *rewrite, tutti_edge edge,
                           edge.node->name);
     TUTTI_TRY(step(rewrite, edge, kind, axes, &before, spec, ret));
     if (all->count < TUTTI_PLACEMENTS_MOST) /* else it is made again when it is asked for again */
-        all->placements[all->count++] = (tutti_placement){*spec, *ret};
+        all->placements[all->count++] = (tutti_placement){*spec, *ret, rewrite->backward};
+    int weights = rewrite->spmd->layout->weights;
+    if (kind == GATHER && axes == weights && !rewrite->backward)
+        rewrite->region = edge.node->region;
     return TUTTI_OK;
 }
 

@@ -130,6 +130,7 @@ static tutti_status rewrite_node(tutti_spmd_rewrite *rewrite, tutti_node *node)
 {
     tutti_rewritten *mark = tutti__rewritten(node);
     TUTTI_TRY(rewrite_begin(rewrite, node));
+    rewrite->backward = node->backward;
     TUTTI_TRY(rewrite_rule(rewrite, node, mark));
     for (int i = 0; mark->constraints && i < node->output_count; i++) {
         tutti_edge edge;

@@ -13,15 +13,16 @@
  * computes with. Of two axes that split one dimension the layout's first is outermost. */
 typedef struct tutti_partition_spec {
     struct {
-        int8_t kind;          /* tutti_shard_kind, not varying */
-        int8_t dimension;     /* where it is split, else 0 */
-    } along[TUTTI_MESH_AXES]; /* partial: sums */
+        int8_t kind;            /* tutti_shard_kind, not varying */
+        int8_t dimension;       /* where it is split, else 0 */
+    } along[TUTTI_LAYOUT_AXES]; /* partial: sums */
 } tutti_partition_spec;
 
 /* A value of the job as the ranks have it. */
 typedef struct tutti_placement {
     tutti_partition_spec spec;
     tutti_edge edge;
+    bool backward; /* gathered for the backward pass only */
 } tutti_placement;
 
 enum { TUTTI_PLACEMENTS_MOST = 8 };
@@ -44,22 +45,24 @@ typedef enum tutti_rewrite_rule {
 /* node->scratch of the job's nodes. */
 typedef struct tutti_rewritten {
     tutti_rewrite_rule rule;
-    const tutti_split *ways[TUTTI_MESH_AXES]; /* by axes: how it is cut along them; NULL: not */
-    bool passes[TUTTI_MESH_AXES];             /* partial goes in and comes out */
-    tutti_partition_spec *specs;              /* per output, as it is made */
-    uint32_t *known;                          /* per output: axes along which it is known whole */
-    const tutti_partition_spec **constraints; /* per output, the user's; the array or one: NULL */
-    size_t first, end;                        /* expanded: the nodes of the job, */
-    tutti_edge *expanded;                     /* and which of their outputs are its own */
-    tutti_node *node;                         /* of the text: what control edges wait for */
+    const tutti_split *ways[TUTTI_LAYOUT_AXES]; /* by axes: how it is cut along them; NULL: not */
+    bool passes[TUTTI_LAYOUT_AXES];             /* partial goes in and comes out */
+    tutti_partition_spec *specs;                /* per output, as it is made */
+    uint32_t *known;                            /* per output: axes along which it is known whole */
+    const tutti_partition_spec **constraints;   /* per output, the user's; the array or one: NULL */
+    size_t first, end;                          /* expanded: the nodes of the job, */
+    tutti_edge *expanded;                       /* and which of their outputs are its own */
+    tutti_node *node;                           /* of the text: what control edges wait for */
     tutti_value_placements *outputs;
 } tutti_rewritten;
 
 typedef struct tutti_spmd_rewrite {
     const tutti_spmd *spmd;
-    tutti_graph *from, *to;            /* the job; the text */
-    tutti_edge index[TUTTI_MESH_AXES]; /* axis_index along the layout's axes, once it is needed */
-    int channel;                       /* number of collectives so far */
+    tutti_graph *from, *to;              /* the job; the text */
+    tutti_edge index[TUTTI_LAYOUT_AXES]; /* axis_index along the layout's axes, once it is needed */
+    int channel;                         /* number of collectives so far */
+    bool backward;                       /* the node at hand belongs to the backward pass */
+    uint32_t region; /* the last one in the forward pass that weights were gathered for */
     tutti_arena *scratch;
 } tutti_spmd_rewrite;
 
@@ -71,15 +74,15 @@ typedef struct tutti_claim {
     bool process;          /* of an axis_slice: the rank's rows of those of its process */
     bool by_data;          /* a shape before it depends on data */
     tutti_rewrite_rule rule;
-    const tutti_split *ways[TUTTI_MESH_AXES]; /* by axes: how it is cut; NULL: not */
-    tutti_partition_spec spec;                /* of a sum over ranks: how its value lies */
+    const tutti_split *ways[TUTTI_LAYOUT_AXES]; /* by axes: how it is cut; NULL: not */
+    tutti_partition_spec spec;                  /* of a sum over ranks: how its value lies */
 } tutti_claim;
 
 /* A place of the mesh, and what follows from it. */
 typedef struct tutti_spmd_rank {
     const tutti_spmd *spmd;
     int replica; /* of all: its place in the mesh */
-    int rank[TUTTI_MESH_AXES];
+    int rank[TUTTI_LAYOUT_AXES];
     int64_t first, rows; /* of the batch */
 } tutti_spmd_rank;
 
@@ -107,6 +110,20 @@ const tutti_partition_spec *tutti__spec_of(tutti_edge edge);
 bool tutti__spmd_divides(const tutti_spmd *spmd, int axes, int64_t size);
 /* The ways to cut a node of the job. */
 int tutti__spmd_ways(const tutti_node *node, int capacity, tutti_split *ret);
+
+/* One word of the user's sharding: `given` notes axes along which he said how. */
+tutti_status tutti__spmd_constrain_axis(const tutti_spmd *spmd, const tutti_node *node, int output,
+                                        const tutti_axis_shard *shard, tutti_partition_spec *spec,
+                                        int8_t *given);
+
+/* ---- variables.c ---- */
+/* How a variable lies: as its user's sharding says along other axes than the batch's, and in blocks
+ * along those of the layout's rule for weights. */
+tutti_status tutti__spmd_variable_spec(const tutti_spmd *spmd, const tutti_node *variable,
+                                       tutti_partition_spec *ret);
+/* Says of a rank's variable what it is a piece of (a variable of that type), and who holds such. */
+tutti_status tutti__spmd_place_piece(const tutti_spmd_rank *rank, const tutti_type *type,
+                                     const tutti_partition_spec *spec, tutti_node *node);
 
 /* ---- reshard.c ---- */
 /* The value of the job in another sharding: found, or made by collectives and slices, or by

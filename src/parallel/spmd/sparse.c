@@ -32,6 +32,10 @@ static bool find_rows(const tutti_spmd *spmd, const tutti_node *node, rows_of *r
         (rows_of){first, first + 1, tutti__edge_type(node->inputs[0]),
                   tutti__edge_type(node->inputs[first]), tutti__edge_type(node->inputs[first + 1])};
     int batch = spmd->layout->batch;
+    const tutti_partition_spec *handle = tutti__spec_of(node->inputs[0]);
+    for (int a = 0; a < spmd->layout->count; a++)
+        if (handle->along[a].kind != TUTTI_REPLICATED)
+            return false; /* its blocks take what is theirs of the rows */
     for (int a = 0; a < spmd->layout->count; a++)
         if (a != batch &&
             (indices->along[a].kind != TUTTI_REPLICATED || rows->along[a].kind != TUTTI_REPLICATED))

@@ -35,8 +35,10 @@ typedef struct tutti_spmd {
     int64_t bucket_bytes; /* gradients are joined up to this size; 0: one by one */
     bool overlap;         /* collectives of gradients run beside the rest of the backward pass */
     tutti_sparse_way sparse;
-    const char *wire; /* form of f32 gradients between replicas: "bf16", "f16", the name of a
-                         compression; NULL: as they are */
+    int zero; /* of variables that are stored in blocks: 3: gathered again for the backward pass */
+    int64_t weights_least; /* elements; smaller variables are replicated */
+    const char *wire;      /* form of f32 gradients between replicas: "bf16", "f16", the name of a
+                              compression; NULL: as they are */
 } tutti_spmd;
 
 /* Whether one value can be read of a variable for so many replicas: not where each has its own

@@ -41,7 +41,7 @@ static state *state_of(const verification *v, tutti_edge edge)
 
 static void print_spec(const verification *v, const state *s, int rank, char *text, size_t size)
 {
-    tutti_axis_shard shards[TUTTI_MESH_AXES];
+    tutti_axis_shard shards[TUTTI_LAYOUT_AXES];
     tutti_text out = {0};
     for (int a = 0; a < v->spmd->layout->count; a++) {
         int kind = s->spec.along[a].kind, dimension = s->spec.along[a].dimension;
@@ -298,24 +298,68 @@ static tutti_status check_reduce(const verification *v, const tutti_node *node, 
 {
     bool tree = tutti__is(node, "all_reduce_shards");
     int what = tree ? TREE : reduction_of(node);
+    const tutti_layout *layout = v->spmd->layout;
     for (int i = 0; i < node->output_count; i++) {
         state *out = &v->states[node->id][i];
+        int along = axes;
         *out = *state_of(v, node->inputs[i]);
-        if (!is_input(v, node, i, axes, TUTTI_PARTIAL, what))
+        if (layout->weights >= 0 && /* those of the batch may have the same name */
+            strcmp(layout->axes[axes].name, layout->axes[layout->weights].name) == 0)
+            along = out->spec.along[layout->weights].kind == TUTTI_PARTIAL ? layout->weights : axes;
+        if (!is_input(v, node, i, along, TUTTI_PARTIAL, what))
             return refuse_input(v, node, i,
                                 "and is no part of what is reduced here: it would be "
                                 "counted more than once");
-        out->spec.along[axes].kind = TUTTI_REPLICATED;
-        out->spec.along[axes].dimension = 0;
+        out->spec.along[along].kind = TUTTI_REPLICATED;
+        out->spec.along[along].dimension = 0;
         out->any = false;
     }
     return TUTTI_OK;
+}
+
+/* Sums over the batch go to blocks of weights; along the axes of the batch that do not cut those
+ * the blocks are still parts. */
+static void scatter_weights(const verification *v, const tutti_node *node, state *out)
+{
+    const tutti_layout *layout = v->spmd->layout;
+    out->spec.along[layout->batch].kind = TUTTI_REPLICATED;
+    out->spec.along[layout->batch].dimension = 0;
+    out->spec.along[layout->weights].kind = TUTTI_SPLIT;
+    out->spec.along[layout->weights].dimension = (int8_t)tutti__int(node, "dim");
+    if (layout->others >= 0) {
+        out->spec.along[layout->others].kind = TUTTI_PARTIAL;
+        out->spec.along[layout->others].dimension = TUTTI_SUM;
+    }
+}
+
+/* Whether the axes, which may be some of the batch's by the same name, are those of weights here.
+ */
+static bool is_of_weights(const verification *v, const tutti_node *node, int axes, int kind)
+{
+    const tutti_layout *layout = v->spmd->layout;
+    if (layout->weights < 0 ||
+        strcmp(layout->axes[axes].name, layout->axes[layout->weights].name) != 0)
+        return false;
+    const state *in = state_of(v, node->inputs[0]);
+    return kind == TUTTI_PARTIAL ? in->spec.along[layout->weights].kind != TUTTI_PARTIAL
+                                 : in->spec.along[layout->weights].kind == TUTTI_SPLIT;
 }
 
 static tutti_status check_move(const verification *v, const tutti_node *node, int axes)
 {
     state *out = &v->states[node->id][0];
     *out = *state_of(v, node->inputs[0]);
+    bool scatters = tutti__is(node, "reduce_scatter");
+    if (is_of_weights(v, node, axes, scatters ? TUTTI_PARTIAL : TUTTI_SPLIT)) {
+        if (!scatters) {
+            axes = v->spmd->layout->weights;
+        } else {
+            if (!is_input(v, node, 0, v->spmd->layout->batch, TUTTI_PARTIAL, reduction_of(node)))
+                return refuse_input(v, node, 0, "and is no part of what is reduced here");
+            scatter_weights(v, node, out);
+            return TUTTI_OK;
+        }
+    }
     if (tutti__is(node, "reduce_scatter")) {
         if (!is_input(v, node, 0, axes, TUTTI_PARTIAL, reduction_of(node)))
             return refuse_input(v, node, 0, "and is no part of what is reduced here");

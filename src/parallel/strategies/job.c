@@ -69,6 +69,8 @@ tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
     int64_t shards = tutti_flag_int(job, "shards", 0);
     options.shards = shards < INT_MAX ? (int)shards : INT_MAX; /* which the strategy refuses */
     options.bucket_bytes = tutti_flag_int(job, "bucket", 0);
+    options.zero = (int)tutti_flag_int(job, "zero", 0);
+    options.replicate_below = tutti_flag_int(job, "replicate_below", 0);
     options.overlap = read_switch(job, "overlap");
     read_wire(job, &options);
     options.sparse = tutti_flag_text(job, "sparse", NULL);

@@ -397,21 +397,25 @@ static int64_t bucket_bytes(const tutti_axis_group *axis_group)
 tutti_spmd tutti__strategy_spmd(const tutti_strategy *strategy, int64_t batch)
 {
     const tutti_strategy_options *options = &strategy->options;
-    return (tutti_spmd){.layout = &strategy->layout,
-                        .replicas = strategy->axis_group->size,
-                        .first = strategy->axis_group->first,
-                        .local = strategy->axis_group->local,
-                        .devices = strategy->device_names,
-                        .batch = batch,
-                        .shards = options->deterministic ? options->shards : 0,
-                        .central = strategy->kind->central ? strategy->central : NULL,
-                        .bucket_bytes = options->bucket_bytes > 0
-                                            ? options->bucket_bytes
-                                            : bucket_bytes(strategy->axis_group),
-                        .overlap = options->overlap > 0 ||
-                                   (options->overlap == 0 && leaves_machine(strategy->axis_group)),
-                        .sparse = (tutti_sparse_way)sparse_way(options),
-                        .wire = wire_name(options)};
+    return (tutti_spmd){
+        .layout = &strategy->layout,
+        .replicas = strategy->axis_group->size,
+        .first = strategy->axis_group->first,
+        .local = strategy->axis_group->local,
+        .devices = strategy->device_names,
+        .batch = batch,
+        .shards = options->deterministic ? options->shards : 0,
+        .central = strategy->kind->central ? strategy->central : NULL,
+        .bucket_bytes =
+            options->bucket_bytes > 0 ? options->bucket_bytes : bucket_bytes(strategy->axis_group),
+        .overlap =
+            options->overlap > 0 || (options->overlap == 0 && leaves_machine(strategy->axis_group)),
+        .sparse = (tutti_sparse_way)sparse_way(options),
+        .zero = options->zero > 0         ? options->zero
+                : strategy->kind->sharded ? 3
+                                          : 2,
+        .weights_least = options->replicate_below > 0 ? options->replicate_below : 1024,
+        .wire = wire_name(options)};
 }
 
 tutti_spmd tutti__strategy_spmd_own(const tutti_strategy *strategy, const int64_t *counts,

@@ -19,6 +19,10 @@ typedef struct tutti_strategy_kind {
     bool several;        /* devices in one process */
     bool processes;      /* workers of a cluster */
     bool central;        /* variables live on one device */
+    bool sharded;        /* variables are stored in blocks along axes that cut the batch */
+    const char *axis;    /* of the mesh, where none is given; NULL: "batch" */
+    const char
+        *rules; /* "hidden:model; …", for a mesh with that axis, which does not cut the batch */
 } tutti_strategy_kind;
 
 struct tutti_strategy {
