@@ -206,6 +206,8 @@ static int elementwise_score(const tutti_kernel_query *query)
     tutti_cuda_body *body = tutti__cuda_body_read(&query->node);
     bool takes = body && body->reduction_count + body->total_count == 0 &&
                  tutti__cuda_space_make(body, &query->node, false, &space);
+    for (int o = 0; takes && o < query->node.output_count; o++)
+        takes = tutti__cuda_type_count(&query->node.outputs[o]) == space.count;
     free(body);
     return takes ? 100 : 0;
 }

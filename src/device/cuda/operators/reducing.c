@@ -105,6 +105,36 @@ static void write_elements(const reducing_plan *plan, const bool *needed, tutti_
     }
 }
 
+/* Where an element of a result goes that is made element by element, and which of them does:
+ * results may have one for each row, or column, only. index NULL: neither. */
+typedef struct result_place {
+    const char *condition, *index;
+} result_place;
+
+static result_place place_of(const tutti_cuda_body *body, const tutti_type *type)
+{
+    const tutti_type *full = &body->full;
+    int lead = full->rank - type->rank, first = full->rank; /* of the dimensions of a row */
+    int64_t columns = 1;
+    bool rows = true, every = true, is_row = lead == 0;
+    while (first > 0 && columns < body->columns)
+        columns *= full->dims[--first];
+    for (int i = 0; lead >= 0 && i < full->rank; i++) {
+        int64_t own = i < lead ? 1 : type->dims[i - lead];
+        rows &= own == (i < first ? full->dims[i] : 1);
+        is_row &= own == (i < first ? 1 : full->dims[i]);
+        every &= own == full->dims[i];
+    }
+    is_row |= lead == first && tutti__cuda_type_count(type) == columns;
+    if (lead < 0 || columns != body->columns)
+        return (result_place){
+            "", tutti__cuda_type_count(type) == body->rows * body->columns ? "i" : NULL};
+    return every    ? (result_place){"", "i"}
+           : rows   ? (result_place){"if (c == 0) ", "r"}
+           : is_row ? (result_place){"if (r == 0) ", "c"}
+                    : (result_place){"", NULL};
+}
+
 /* What becomes of the elements in this phase. */
 static void write_uses(const tutti_cuda_body *body, const tutti_infer *node, int phase,
                        tutti_text *text)
@@ -123,9 +153,12 @@ static void write_uses(const tutti_cuda_body *body, const tutti_infer *node, int
         write_join(v, a, b, text);
     }
     for (int o = 0; o < body->output_count && is_last(body, phase); o++)
-        if (body->values[body->results[o]].reach == TUTTI_CUDA_FULL)
-            tutti__text_add(text, "            q%d[i] = narrow<%s>(v%d);\n", o,
-                            tutti__cuda_dtype(node->outputs[o].dtype), body->results[o]);
+        if (body->values[body->results[o]].reach == TUTTI_CUDA_FULL) {
+            result_place place = place_of(body, &node->outputs[o]);
+            tutti__text_add(text, "            %sq%d[%s] = narrow<%s>(v%d);\n", place.condition, o,
+                            place.index, tutti__cuda_dtype(node->outputs[o].dtype),
+                            body->results[o]);
+        }
 }
 
 /* The group's result of each reduction of the phase, and what follows from them once for the row.
@@ -346,11 +379,23 @@ static bool make_shape(reducing_plan *plan)
     return plan->each <= MOST_EACH && body->rows > 0 && body->columns > 0;
 }
 
+/* Whether every result has a place: one for each element, row or column; a number of its own only
+ * behind a reduction. */
+static bool has_places(const tutti_cuda_body *body, const tutti_infer *node)
+{
+    bool all = true;
+    for (int o = 0; o < body->output_count; o++)
+        all &= body->values[body->results[o]].reach != TUTTI_CUDA_FULL ||
+               place_of(body, &node->outputs[o]).index != NULL;
+    return all;
+}
+
 static bool make_plan(reducing_plan *plan, const tutti_infer *node)
 {
     plan->body = tutti__cuda_body_read(node);
     return plan->body && plan->body->reduction_count + plan->body->total_count > 0 &&
-           tutti__cuda_space_make(plan->body, node, false, &plan->space) && make_shape(plan);
+           tutti__cuda_space_make(plan->body, node, false, &plan->space) && make_shape(plan) &&
+           has_places(plan->body, node);
 }
 
 static void reducing_discard(void *given)
