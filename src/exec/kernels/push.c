@@ -27,6 +27,10 @@ static tutti_status push_run(const tutti_kernel_call *call)
     int at = 0;
     bool apply = true;
     tutti_tensor *scalar;
+    if (call->outputs[0].data)
+        *(bool *)call->outputs[0].data = apply;
+    if (atomic_exchange(&to->there, true))
+        return TUTTI_OK; /* another device of this process has it */
     if (tutti__call_int(call, "rows"))
         TUTTI_TRY(rows_of(call, at++, &to->rows));
     TUTTI_TRY(tutti__copy_input(call, at++, &to->gradient));
@@ -41,7 +45,6 @@ static tutti_status push_run(const tutti_kernel_call *call)
         apply = tutti_tensor_get(scalar, 0) != 0;
         tutti_tensor_release(scalar);
     }
-    to->there = true;
     if (!apply) {
         tutti_tensor_release(to->gradient);
         tutti_tensor_release(to->rows);

@@ -3,6 +3,8 @@
 #ifndef TUTTI_EXEC_PLAN_SERVER_VARIABLES_H
 #define TUTTI_EXEC_PLAN_SERVER_VARIABLES_H
 
+#include <stdatomic.h>
+
 #include "graph/graph.h"
 #include "state/state.h"
 
@@ -25,7 +27,7 @@ typedef struct tutti_server_plan {
 typedef struct tutti_server_gradient {
     tutti_tensor *gradient, *rows;
     double rate;
-    bool there; /* its push has run */
+    _Atomic bool there; /* its push has run: of several devices, which have the same, the first */
 } tutti_server_gradient;
 typedef struct tutti_server_run {
     int count;
