@@ -181,7 +181,7 @@ static tutti_state_sum sum_over(const tutti_engine *engine)
     tutti_comm *world = world_of(engine);
     return (tutti_state_sum){.sum = world ? sum : NULL,
                              .context = world,
-                             .replicas = tutti_strategy_replicas(engine->options.strategy)};
+                             .replicas = tutti__strategy_meeting_replicas(engine->options.strategy)};
 }
 
 bool tutti__engine_gathers(const tutti_engine *engine)
