@@ -57,12 +57,24 @@ typedef struct tutti_strategy_options {
     int zero; /* of variables in blocks: 1, 2: gathered once a step; 3: again for the backward pass,
                  and dropped in between; 0: 3 under fully_sharded, else 2 */
     int64_t replicate_below; /* variables of fewer elements are never stored in blocks; 0: 1024 */
+    /* parameter_server: */
+    const char *consistency; /* when gradients are applied and who may go on: "async" (also NULL),
+                                "sync", "sync:backup=1", "ssp:3", "softsync:2" */
+    const char *placement; /* of variables on servers: "round_robin" (also NULL), "least_loaded" */
+    const char *nan;       /* a gradient that holds NaN: "refuse" (also NULL), "skip", "accept" */
+    const char *staleness; /* the rate by a gradient's age: "inverse", or by the distance that the
+                              variable went meanwhile: "distance"; NULL: the same for all */
+    int replicas;          /* 1: every server's variables are on another one, too */
+    int64_t server_limit;  /* bytes of memory that a server may use; 0: none */
+    bool atomic;           /* all variables of a step are read and moved together */
+    const char *record, *replay; /* file that gets the order of reads and pushes; that has it */
 } tutti_strategy_options;
 
-/* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage", or "auto", which
- * takes multi_worker_mirrored where the environment says that there are workers, mirrored where
- * several devices are named, else one_device. Never NULL but for want of memory: a strategy that
- * cannot be made carries its error, which becomes the error of the job that uses it. */
+/* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage",
+ * "parameter_server", or "auto", which takes parameter_server where the environment says that there
+ * are servers, multi_worker_mirrored where the environment says that there are workers, mirrored
+ * where several devices are named, else one_device. Never NULL but for want of memory: a strategy
+ * that cannot be made carries its error, which becomes the error of the job that uses it. */
 TUTTI_API tutti_strategy *tutti_strategy_create(const char *name,
                                                 const tutti_strategy_options *options);
 #define tutti_strategy_one_device(...)                                                             \
@@ -74,6 +86,8 @@ TUTTI_API tutti_strategy *tutti_strategy_create(const char *name,
                           TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
 #define tutti_strategy_central_storage(...)                                                        \
     tutti_strategy_create("central_storage", TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
+#define tutti_strategy_parameter_server(...)                                                       \
+    tutti_strategy_create("parameter_server", TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
 /* Ends it after the models that use it. Workers wait for each other, so that nobody sees an error
  * after success. NULL is fine. */
 TUTTI_API tutti_status tutti_strategy_close(tutti_strategy *strategy);

@@ -449,13 +449,25 @@ static bool take_frames(tutti_heartbeat *heartbeat, tutti_link *link)
     return is_heard(link);
 }
 
+/* How much may be read at once. What comes behind the admission to a channel is not ours: of a call
+ * for one frames are read one by one. */
+static size_t read_limit(const tutti_link *link)
+{
+    size_t wanted = TUTTI_FRAME_HEAD;
+    if (link->state != TUTTI_LINK_CALLING || link->purpose != TUTTI_PURPOSE_CHANNEL)
+        return sizeof link->in - link->in_size;
+    if (link->in_size >= TUTTI_FRAME_HEAD)
+        for (int i = 0; i < 4; i++)
+            wanted += (size_t)link->in[4 + i] << (8 * i);
+    return wanted > link->in_size ? wanted - link->in_size : 1;
+}
+
 void tutti__link_read(tutti_heartbeat *heartbeat, tutti_link *link)
 {
     tutti_error before;
     tutti__error_capture(TUTTI_OK, &before);
     for (bool more = true; more && link->state != TUTTI_LINK_CLOSED;) {
-        int64_t got = tutti__wire_receive(&link->wire, link->in + link->in_size,
-                                          sizeof link->in - link->in_size);
+        int64_t got = tutti__wire_receive(&link->wire, link->in + link->in_size, read_limit(link));
         if (got == -EAGAIN)
             break;
         if (got <= 0) {

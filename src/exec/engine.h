@@ -92,6 +92,7 @@ typedef struct tutti_run_request {
     const _Atomic bool *watched; /* of the run inside which this one runs, or NULL */
     tutti_ticket ticket;         /* of the run whose rest this is */
     bool met;                    /* other processes, in that run */
+    struct tutti_server_run *servers; /* of the run whose rest this is */
     uint64_t key; /* of a trace: stands for the graph's contents; 0: the graph goes by serial and
                      version */
 } tutti_run_request;

@@ -153,6 +153,8 @@ struct tutti_run {
     tutti_between between;            /* of a rehearsal */
     struct tutti_axis_groups *groups; /* in which devices of the job meet, or NULL */
     struct tutti_rendezvous *rendezvous;
+    struct tutti_server_run *servers; /* of variables on parameter servers: values that were pulled,
+                                         gradients to be pushed; or NULL */
     bool numbered;      /* its commit makes the next version of the state (tutti__state_count) */
     _Atomic int taking; /* partitions that have yet to take their values; the last one ends the
                            state's hold. 0: nothing is held */

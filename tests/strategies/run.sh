@@ -128,7 +128,7 @@ if [ -n "$gpu" ]; then
     finish
 fi
 
-ways="mirrored2 mirrored3 far2 mixed3 central2 central3 shm2 shm3 shm4 tcp2 tcp3 tcp4 levels2 mpi2 mpi3"
+ways="mirrored2 mirrored3 far2 mixed3 central2 central3 shm2 shm3 shm4 tcp2 tcp3 tcp4 levels2 mpi2 mpi3 served ps1 ps2"
 matrix="onefar onewhole $ways mirrored4 whole2 central4 levels3"
 for each in shm tcp mpi; do matrix="$matrix $(echo "$each"{1,2,3,4}{,far,whole})"; done
 matrix=$(tr ' ' '\n' <<< "$matrix" | awk '!seen[$0]++')
@@ -137,11 +137,11 @@ for example in $examples; do
         1) mine=$matrix ;;
         mnist) mine=$ways ;;
         autoencoder) mine="mirrored3 mixed3 central3 tcp3 levels2" ;;
-        gan) mine="mirrored2 shm3 far2 tcp2far" ;;
-        *) mine="mirrored2 shm3" ;;
+        gan) mine="mirrored2 shm3 far2 tcp2far ps1" ;;
+        *) mine="mirrored2 shm3 ps1" ;;
     esac
     for way in $mine; do
-        run_test "gradients_${example}_$way" check_gradients "$example" "$way"
+        [[ $way =~ ^(served|ps) ]] || run_test "gradients_${example}_$way" check_gradients "$example" "$way"
         run_test "${example}_$way" check_example "$example" "$way"
     done
 done

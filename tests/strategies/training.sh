@@ -126,6 +126,11 @@ trained() {
         gpu1) after=(--strategy one_device --devices gpu:0) ;;
         gpu[2-4]) after=(--strategy mirrored --devices "$(logical "${way#gpu}")") ;;
         gpucentral*) after=(--strategy central_storage --devices "$(logical "${way#gpucentral}")") ;;
+        served) after=(--strategy parameter_server) ;; # servers within the process
+        ps*) # one worker, whose losses are those of one device, and so many servers
+            before=("$tutti" run -n $((${way#ps} + 1)) --ps "${way#ps}")
+            after=(--set consistency=ssp:3)
+            ;;
         levels*) # workers of two devices each
             before=("$tutti" run -n "${way#levels}")
             after=(--devices "cpu:0,far:0")

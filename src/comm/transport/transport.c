@@ -74,6 +74,7 @@ tutti_status tutti__transport_open(tutti_membership *membership,
         free(t);
         return status;
     }
+    atomic_store(&t->changed, true); /* somebody may have called before anybody watched */
     *ret_transport = t;
     return TUTTI_OK;
 }

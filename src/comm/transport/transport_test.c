@@ -204,6 +204,49 @@ TUTTI_TEST(transport_echoes_over_tcp)
     echo(true, "tcp");
 }
 
+/* A connection that is made before the peer listens for messages. */
+TUTTI_TEST(transport_hears_who_called_before_it_was_open)
+{
+    member worker, server = {0};
+    int port = next_port();
+    join(&worker, port, TUTTI_ROLE_WORKER, 0, false);
+    server.cluster = resolve(port, TUTTI_ROLE_PS, 0);
+    CHECK_OK(tutti__membership_join_open(server.cluster, soon(), &server.members));
+    CHECK_OK(tutti__membership_await_members(worker.members, TUTTI_ROLE_PS, 1, soon()));
+    say(&worker, 2, 100, "early", 5);
+    for (int64_t until = tutti__now_ns() + SECOND / 4; tutti__now_ns() < until;)
+        (void)tutti__transport_poll(worker.transport, tutti__now_ns() + SECOND / 100);
+    tutti_transport_calls calls = {&server, place, deliver, note_lost, note_view};
+    CHECK_OK(tutti__transport_open(server.members, NULL, &calls, &server.transport));
+    for (int64_t until = soon(); server.came == 0 && tutti__now_ns() < until;) {
+        (void)tutti__transport_poll(server.transport, tutti__now_ns() + SECOND / 100);
+        (void)tutti__transport_poll(worker.transport, tutti__now_ns() + SECOND / 100);
+    }
+    CHECK_INT(server.came, 1);
+    part(&worker, true);
+    part(&server, true);
+}
+
+/* The lower rank greets as soon as it has admitted the call. */
+TUTTI_TEST(transport_carries_what_the_higher_rank_begins)
+{
+    for (int round = 0; round < 8; round++) {
+        member worker, server;
+        int port = next_port();
+        join(&worker, port, TUTTI_ROLE_WORKER, 0, round % 2 == 1);
+        join(&server, port, TUTTI_ROLE_PS, 0, round % 2 == 1);
+        CHECK_OK(tutti__membership_await_members(server.members, TUTTI_ROLE_WORKER, 1, soon()));
+        say(&server, 0, 100, "hello", 5);
+        for (int64_t until = soon(); worker.came == 0 && tutti__now_ns() < until;) {
+            (void)tutti__transport_poll(worker.transport, tutti__now_ns() + SECOND / 1000);
+            (void)tutti__transport_poll(server.transport, tutti__now_ns() + SECOND / 1000);
+        }
+        CHECK_INT(worker.came, 1);
+        part(&worker, true);
+        part(&server, true);
+    }
+}
+
 /* A peer that ends is told, at once, with all that was meant for it; the next of its rank is
  * reached like any other, and others' connections stay. */
 TUTTI_TEST(transport_outlives_its_peers)

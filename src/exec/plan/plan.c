@@ -283,7 +283,7 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
     TUTTI_TRY(tutti__plan_check_tasks(options, *graph));
     TUTTI_TRY(tutti__place(*graph, fallback));
     TUTTI_TRY(compile_pieces(engine, options, request, batch, *graph, plan));
-    plan->trains = plan->trains && plan->updated.count > 0;
+    plan->trains = plan->trains && (plan->updated.count > 0 || plan->servers.pushes > 0);
     return TUTTI_OK;
 }
 
@@ -348,6 +348,9 @@ static tutti_status create(tutti_engine *engine, const tutti_engine_options *opt
         plan->constants = request->constants;
         status = read_handles(job);
     }
+    if (status == TUTTI_OK && !request->rewritten_already && !request->device && !options->mesh &&
+        options->strategy && options->strategy->servers)
+        status = tutti__server_rewrite(job, tutti__engine_state(engine), &plan->servers);
     if (status == TUTTI_OK && is_spread(options, request))
         status = tutti__spmd_batch(job, &batch);
     if (status == TUTTI_OK && request->constants && !tutti__engine_rewrites(options))
@@ -416,6 +419,7 @@ void tutti__plan_release(tutti_plan *plan)
     }
     free(plan->pieces);
     TUTTI_VEC_FREE(&plan->updated);
+    tutti__server_plan_free(&plan->servers);
     for (size_t i = 0; i < plan->schedules.count; i++)
         TUTTI_VEC_FREE(&plan->schedules.data[i].texts);
     TUTTI_VEC_FREE(&plan->schedules);

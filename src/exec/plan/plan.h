@@ -4,6 +4,7 @@
 #define TUTTI_EXEC_PLAN_PLAN_H
 
 #include "exec/engine.h"
+#include "exec/plan/server_variables.h"
 #include "passes/pass.h"
 
 typedef struct tutti_plan_piece {
@@ -51,8 +52,9 @@ typedef struct tutti_plan {
      * asked for, and are let go. */
     int fetch_count;
     int *fetches;
-    uint64_t constants;   /* the request's */
-    tutti_bodies *bodies; /* plans of its sub-graphs, see cache.h; NULL: none has run */
+    tutti_server_plan servers; /* its variables on parameter servers */
+    uint64_t constants;        /* the request's */
+    tutti_bodies *bodies;      /* plans of its sub-graphs, see cache.h; NULL: none has run */
     size_t arena_bytes;
     double flops, recomputed_flops; /* of programs in which something is computed again */
     char note[TUTTI_LIMIT_NOTE];    /* what was chosen for the limit of memory, or "" */

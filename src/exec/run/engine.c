@@ -20,14 +20,22 @@ static const char *device_of(const tutti_engine_options *options)
     return device ? device : tutti__param_text(&device_param);
 }
 
+/* Variables on servers have names of each engine's own. */
+static void number_engine(tutti_engine *engine)
+{
+    tutti_strategy *s = engine->options.strategy;
+    if (s && s->servers && !engine->options.mesh)
+        engine->server_number = 1 + atomic_fetch_add(&s->server_states, 1);
+}
+
 static tutti_status share_state(tutti_state *state, const tutti_engine_options *options)
 {
     const tutti_strategy *strategy = options->strategy;
-    int workers = tutti_strategy_workers(strategy);
+    int workers = tutti__strategy_processes(strategy);
     if (options->mesh)
         return TUTTI_OK; /* each process has its own values */
     tutti__state_mirror(state, tutti__strategy_rewrites(strategy));
-    if (strategy && strategy->options.compression && tutti_strategy_replicas(strategy) > 1)
+    if (strategy && strategy->options.compression && tutti__strategy_meeting_replicas(strategy) > 1)
         tutti__state_compress(state, workers > 1 ? workers : tutti_strategy_local(strategy),
                               workers > 1 ? tutti_strategy_rank(strategy) : 0);
     if (workers > 1)
@@ -80,13 +88,14 @@ tutti_status tutti__engine_create(const tutti_engine_options *options, tutti_eng
     tutti__strategy_retain(options->strategy);
     tutti_status status = engine->device ? tutti__state_create(&engine->state)
                                          : tutti_fail(TUTTI_NO_MEMORY, "no memory for a session");
-    if (status == TUTTI_OK && tutti_strategy_workers(options->strategy) > 1)
+    if (status == TUTTI_OK && tutti__strategy_processes(options->strategy) > 1)
         tutti__state_leave_queues(engine->state);
     if (status == TUTTI_OK)
         status = share_state(engine->state, options);
     if (status == TUTTI_OK && options->mesh)
         status = make_groups(engine);
     tutti_device *device;
+    number_engine(engine);
     if (status == TUTTI_OK)
         status = tutti__device_open(engine->device, &device);
     if (status == TUTTI_OK)
@@ -180,7 +189,7 @@ static void forget_programs(tutti_engine *engine)
 tutti_status tutti__engine_gather(tutti_engine *engine)
 {
     tutti_strategy *strategy = engine->options.strategy;
-    if (!strategy || tutti_strategy_workers(strategy) > 1)
+    if (!strategy || tutti__strategy_processes(strategy) > 1)
         return strategy ? tutti_fail(TUTTI_INVALID, "the variables of several processes stay there")
                         : TUTTI_OK;
     pthread_mutex_lock(&engine->lock);
@@ -212,6 +221,7 @@ tutti_status tutti__engine_set_strategy(tutti_engine *engine, tutti_strategy *st
     free(engine->device);
     engine->options.device = engine->device = device;
     forget_programs(engine); /* of one device */
+    number_engine(engine);
     pthread_mutex_unlock(&engine->lock);
     TUTTI_TRY(share_state(engine->state, &engine->options));
     return tutti__strategy_rewrites(strategy) ? move_state(engine, strategy)

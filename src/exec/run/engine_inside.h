@@ -19,6 +19,7 @@ struct tutti_engine {
     double compile_seconds;
     _Atomic uint64_t runs; /* as users ask for them: bodies and rests of graphs are none */
     _Atomic uint64_t next_run;
+    int server_number; /* of the strategy's engines with variables on servers; 0: it has none */
     tutti_engine_watch watch; /* of plans that are new */
 };
 

@@ -8,6 +8,7 @@
 #include "exec/plan/cache.h"
 #include "exec/run/engine_inside.h"
 #include "exec/run/rehearse.h"
+#include "exec/run/server_run.h"
 
 /* Runs the rest of a graph whose shapes are known now, fed with what the first segment gave. */
 static tutti_status run_rest(tutti_engine *engine, tutti_plan *plan,
@@ -33,7 +34,8 @@ static tutti_status run_rest(tutti_engine *engine, tutti_plan *plan,
                               .inside = request->inside ? plan : NULL,
                               .watched = request->watched,
                               .met = request->met || plan->meets,
-                              .ticket = request->ticket};
+                              .ticket = request->ticket,
+                              .servers = request->servers};
     tutti_status status = tutti__engine_run(engine, plan->rest, &rest, fetched);
     for (int i = 0; status == TUTTI_OK && ret_values && i < plan->fetch_count; i++) {
         int from = plan->fetches[i];
@@ -127,8 +129,9 @@ static tutti_status run_plan(tutti_engine *engine, tutti_plan *plan,
     run.deadline =
         request->deadline ? request->deadline : tutti__now_ns() + engine->options.deadline_ns;
     run.ticket = request->ticket;
+    run.servers = request->servers;
     run.numbered = !request->inside && (plan->meets || request->met ||
-                                        tutti_strategy_workers(engine->options.strategy) == 1);
+                                        tutti__strategy_processes(engine->options.strategy) == 1);
     if (!plan->rest) {
         tutti_status status = tutti__plan_run(plan, &run, values, ret_values);
         end_ticket(plan, &run);
@@ -152,14 +155,31 @@ static tutti_status run_plan(tutti_engine *engine, tutti_plan *plan,
     return status;
 }
 
+/* With variables on servers: pull, run, push. */
+static tutti_status run_with_servers(tutti_engine *engine, tutti_plan *plan,
+                                     const tutti_run_request *request, double weight,
+                                     tutti_tensor *const *values, tutti_tensor **ret_values)
+{
+    tutti_server_run servers;
+    tutti_run_request own = *request;
+    own.servers = &servers;
+    tutti_status status = tutti__server_run_begin(engine, plan, &servers);
+    if (status == TUTTI_OK)
+        status = run_plan(engine, plan, &own, values, ret_values);
+    if (status == TUTTI_OK && plan->servers.pushes > 0)
+        status = tutti__server_run_commit(engine, plan, &servers, weight);
+    tutti__server_run_end(&servers);
+    return status;
+}
+
 void tutti__engine_own_rows(const tutti_engine *engine, tutti_run_request *ask)
 {
     const tutti_strategy *strategy = engine->options.strategy;
-    if (tutti_strategy_workers(strategy) == 1 || !strategy->counts)
+    if (tutti__strategy_processes(strategy) == 1 || !strategy->counts)
         return;
     ask->batch = strategy->counted;
     ask->counts = strategy->counts;
-    ask->count_count = tutti_strategy_workers(strategy);
+    ask->count_count = tutti__strategy_processes(strategy);
 }
 
 typedef struct operands {
@@ -176,7 +196,7 @@ static tutti_status take_rows(tutti_engine *engine, const tutti_run_request *req
     tutti_tensor *value = request->values[i];
     tutti_strategy *strategy = engine->options.strategy;
     bool cuts = request->batch == 0 && !request->rewritten_already && !request->device &&
-                !engine->options.mesh && tutti_strategy_workers(strategy) > 1 &&
+                !engine->options.mesh && tutti__strategy_processes(strategy) > 1 &&
                 tutti_tensor_rank(value) > 0 &&
                 tutti__is_batch(request->feeds[i].node, request->feeds[i].index);
     if (!cuts)
@@ -192,16 +212,57 @@ static tutti_status take_rows(tutti_engine *engine, const tutti_run_request *req
     return status;
 }
 
+/* A worker of servers takes its rows of a batch that it trains on; what it only looks at is its
+ * own. The rest of the run sees these rows as the whole batch. *ret_weight: what they count. */
+static tutti_status take_server_rows(tutti_engine *engine, tutti_graph *graph,
+                                     const tutti_run_request *asked, tutti_run_request *own,
+                                     tutti_tensor **values, double *ret_weight)
+{
+    const tutti_strategy *s = engine->options.strategy;
+    int64_t batch = asked->batch, first = 0, rows = -1;
+    *ret_weight = 1;
+    own->batch = 0;
+    if (asked->rewritten_already || asked->device || s->server_workers == 1 ||
+        !tutti__server_trains(graph, asked->target_count, asked->targets, asked->fetch_count,
+                              asked->fetches))
+        return TUTTI_OK;
+    for (int i = 0; i < asked->feed_count; i++) {
+        tutti_tensor *part;
+        if (!tutti__is_batch(asked->feeds[i].node, asked->feeds[i].index) ||
+            tutti_tensor_rank(values[i]) < 1)
+            continue;
+        rows = tutti_tensor_dims(values[i])[0];
+        if (asked->batch > 0) /* its own already */
+            continue;
+        batch = rows;
+        tutti__strategy_server_rows(s, batch, &first, &rows);
+        TUTTI_TRY(tutti_tensor_slice(values[i], 0, first, rows, 1, &part));
+        tutti_tensor_release(values[i]);
+        tutti_status status = tutti_tensor_contiguous(part, &values[i]);
+        tutti_tensor_release(part);
+        if (status != TUTTI_OK)
+            values[i] = NULL;
+        TUTTI_TRY(status);
+    }
+    if (rows >= 0 && batch > 0)
+        *ret_weight = (double)rows * s->server_workers / (double)batch;
+    return TUTTI_OK;
+}
+
 /* With `rehearsal` it is rehearsed in place of being run. */
 static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph,
                                    const tutti_run_request *asked, operands *o,
                                    tutti_rehearsal *rehearsal, tutti_tensor **ret_values)
 {
     tutti_run_request own = *asked, *request = &own;
-    for (int i = 0; i < request->feed_count; i++) {
+    bool servers = tutti__engine_has_servers(&engine->options);
+    double weight = 1;
+    for (int i = 0; i < request->feed_count; i++)
         TUTTI_TRY(take_rows(engine, asked, i, &own.batch, &o->all_values[i]));
+    if (servers)
+        TUTTI_TRY(take_server_rows(engine, graph, asked, &own, o->all_values, &weight));
+    for (int i = 0; i < request->feed_count; i++)
         o->all_types[i] = *tutti_tensor_type(o->all_values[i]);
-    }
     tutti_plan *plan;
     bool is_new;
     TUTTI_TRY(tutti__engine_plan_for(engine, graph, request, o->all_types, &is_new, &plan));
@@ -214,7 +275,9 @@ static tutti_status run_contiguous(tutti_engine *engine, tutti_graph *graph,
             engine->watch.made(engine->watch.context,
                                &(tutti_made){plan, &run, o->all_values, graph, asked});
     }
-    if (!rehearsal)
+    if (!rehearsal && plan->servers.variables.count > 0)
+        status = run_with_servers(engine, plan, request, weight, o->all_values, ret_values);
+    else if (!rehearsal)
         status = run_plan(engine, plan, request, o->all_values, ret_values);
     tutti__plan_release(plan);
     return status;

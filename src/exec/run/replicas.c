@@ -146,7 +146,7 @@ tutti_status tutti_mirrored_get(tutti_session *session, tutti_sym variable, int 
 static tutti_comm *world_of(const tutti_engine *engine)
 {
     const tutti_strategy *strategy = engine->options.strategy;
-    return tutti_strategy_workers(strategy) > 1 && strategy->axis_group
+    return tutti__strategy_processes(strategy) > 1 && strategy->axis_group
                ? strategy->axis_group->world
                : NULL;
 }
@@ -168,7 +168,7 @@ tutti_status tutti__engine_join(tutti_engine *engine, bool slots)
         engine->state, slots,
         &(tutti_state_sum){.sum = world ? sum : NULL,
                            .context = world,
-                           .replicas = tutti_strategy_replicas(engine->options.strategy)});
+                           .replicas = tutti__strategy_meeting_replicas(engine->options.strategy)});
 }
 
 static tutti_status together_gather(void *context, const float *mine, int64_t count, float *all)
@@ -181,7 +181,7 @@ static tutti_state_sum sum_over(const tutti_engine *engine)
     tutti_comm *world = world_of(engine);
     return (tutti_state_sum){.sum = world ? sum : NULL,
                              .context = world,
-                             .replicas = tutti_strategy_replicas(engine->options.strategy)};
+                             .replicas = tutti__strategy_meeting_replicas(engine->options.strategy)};
 }
 
 bool tutti__engine_gathers(const tutti_engine *engine)
@@ -199,7 +199,7 @@ tutti_status tutti__engine_gather_all(tutti_engine *engine)
         engine->state,
         &(tutti_state_gather){.gather = world ? together_gather : NULL,
                               .context = world,
-                              .processes = tutti_strategy_workers(engine->options.strategy)});
+                              .processes = tutti__strategy_processes(engine->options.strategy)});
 }
 
 tutti_status tutti__engine_get(tutti_engine *engine, tutti_state_variable *variable,

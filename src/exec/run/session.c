@@ -427,7 +427,7 @@ tutti_status tutti_session_get(tutti_session *session, tutti_sym sym, tutti_tens
     tutti_state_variable *variable;
     TUTTI_TRY(tutti__session_variable(session, sym, &variable));
     TUTTI_TRY(tutti__spmd_check_variable(
-        sym.node, tutti_strategy_replicas(tutti__engine_strategy(session->engine))));
+        sym.node, tutti__strategy_meeting_replicas(tutti__engine_strategy(session->engine))));
     return tutti__engine_get(session->engine, variable, ret_value);
 }
 

@@ -119,7 +119,7 @@ void tutti_eager_own_rows(tutti_eager *eager, bool own)
 static bool is_whole(const tutti_eager *eager, tutti_type *type)
 {
     const tutti_strategy *strategy = tutti__engine_strategy(eager->engine);
-    if (!eager->own_rows || tutti_strategy_workers(strategy) == 1 || !strategy->counts ||
+    if (!eager->own_rows || tutti__strategy_processes(strategy) == 1 || !strategy->counts ||
         type->rank < 1 || type->dims[0] != strategy->counts[tutti_strategy_rank(strategy)])
         return false;
     type->dims[0] = strategy->counted;
@@ -258,7 +258,7 @@ tutti_status tutti_eager_get(tutti_eager *eager, tutti_sym variable, tutti_tenso
     tutti_state_variable *found;
     TUTTI_TRY(find_variable(eager, variable, &found));
     TUTTI_TRY(tutti__spmd_check_variable(
-        variable.node, tutti_strategy_replicas(tutti__engine_strategy(eager->engine))));
+        variable.node, tutti__strategy_meeting_replicas(tutti__engine_strategy(eager->engine))));
     return tutti__engine_get(eager->engine, found, ret_value);
 }
 

@@ -19,7 +19,8 @@ static tutti_strategy *shared_by(const tutti_progress *p)
 {
     tutti_strategy *s =
         p->save_resume.engine ? tutti__engine_strategy(p->save_resume.engine) : NULL;
-    return s && tutti_strategy_workers(s) > 1 && s->axis_group && s->axis_group->world ? s : NULL;
+    return s && tutti__strategy_processes(s) > 1 && s->axis_group && s->axis_group->world ? s
+                                                                                          : NULL;
 }
 
 static void hear_own_signal(void)

@@ -62,7 +62,7 @@ bool tutti__model_speaks(const tutti_model *model)
 
 bool tutti__model_shares(const tutti_model *model)
 {
-    return tutti_strategy_workers(tutti__model_strategy(model)) > 1;
+    return tutti__strategy_processes(tutti__model_strategy(model)) > 1;
 }
 
 void tutti__rows_release(tutti_rows *rows)
@@ -74,16 +74,15 @@ void tutti__rows_release(tutti_rows *rows)
 
 static void own_rows(const void *context, int64_t batch, int64_t *ret_first, int64_t *ret_rows)
 {
-    const tutti_strategy *strategy = context;
-    tutti_spmd spread = tutti__strategy_spmd(strategy, batch);
-    tutti__spmd_own_rows(&spread, batch, ret_first, ret_rows);
+    tutti_strategy_own_rows(context, batch, ret_first, ret_rows);
 }
 
 tutti_status tutti__rows_begin(const tutti_model *model, tutti_dataset *data, bool evaluates)
 {
     tutti_shard_policy policy;
     tutti_strategy *strategy = tutti__model_strategy(model);
-    if (!tutti__model_shares(model))
+    bool served = strategy && strategy->servers; /* each worker evaluates on everything */
+    if (!tutti__model_shares(model) && !(served && !evaluates))
         return TUTTI_OK;
     TUTTI_TRY(tutti__strategy_shard(strategy, data, evaluates, &policy));
     tutti__share_begin(data, tutti__strategy_share(strategy, policy));
@@ -111,7 +110,9 @@ tutti_status tutti__rows_take(const tutti_model *model, int64_t batch, int count
                                  : count > 0 && tutti_tensor_rank(tensors[0]) > 0
                                      ? tutti_tensor_dims(tensors[0])[0]
                                      : 0};
-    int workers = batch > 0 ? 1 : tutti_strategy_workers(strategy);
+    int workers = batch > 0 ? 1 : tutti__strategy_processes(strategy);
+    if (batch == 0 && strategy && strategy->servers)
+        ret->batch = 0; /* whole: a run that trains takes its rows */
     int64_t first = 0, end = ret->batch;
     if (workers > 1) {
         own_rows(strategy, ret->batch, &first, &end);

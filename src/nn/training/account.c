@@ -8,7 +8,8 @@
 static tutti_axis_group *axis_group_of(const tutti_fit *fit)
 {
     tutti_strategy *strategy = tutti__model_strategy(fit->model);
-    return fit->accounts && tutti_strategy_replicas(strategy) > 1 ? strategy->axis_group : NULL;
+    return fit->accounts && tutti__strategy_meeting_replicas(strategy) > 1 ? strategy->axis_group
+                                                                           : NULL;
 }
 
 void tutti__fit_account_begin(tutti_fit *fit)

@@ -128,7 +128,7 @@ static tutti_status learn_from_others(const tutti_model *model, bool known,
 {
     const tutti_strategy *strategy = tutti__model_strategy(model);
     tutti_comm *world = strategy->axis_group->world;
-    int32_t workers = tutti_strategy_workers(strategy);
+    int32_t workers = tutti__strategy_processes(strategy);
     int32_t said[] = {known ? tutti_strategy_rank(strategy) : workers, known ? 0 : -1};
     TUTTI_TRY(tutti_comm_all_reduce(world, said, said, 2, TUTTI_I32, TUTTI_MIN, NULL));
     if (said[0] == workers)

@@ -276,7 +276,7 @@ static tutti_status refuse_found(const tutti_found *found, int rank, const int64
 
 tutti_status tutti__found_consistent(const tutti_strategy *strategy, const tutti_found *found)
 {
-    if (tutti_strategy_workers(strategy) < 2)
+    if (tutti__strategy_processes(strategy) < 2)
         return TUTTI_OK;
     tutti_comm *world = strategy->axis_group->world;
     int64_t mine[FACTS] = {(int64_t)found->identity, found->step};

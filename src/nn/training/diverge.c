@@ -104,7 +104,7 @@ tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *elemen
         mine = fit->odd;
     if (!tutti__model_shares(model))
         return verdict_alone(fit, &mine);
-    int workers = tutti_strategy_workers(strategy);
+    int workers = tutti__strategy_processes(strategy);
     tutti_odd_number *all = calloc((size_t)workers, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask %d processes", workers);

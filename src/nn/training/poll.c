@@ -7,7 +7,7 @@
 
 tutti_status tutti__poll_processes(tutti_strategy *strategy, tutti_asked *asked)
 {
-    int workers = tutti_strategy_workers(strategy), number = 0;
+    int workers = tutti__strategy_processes(strategy), number = 0;
     double mine[3] = {tutti__interrupt_signal(), asked->rate, asked->stop};
     double(*all)[3] = tutti__recycle_zeros((size_t)workers, sizeof *all);
     if (!all)

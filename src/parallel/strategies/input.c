@@ -66,7 +66,7 @@ static tutti_status share_likeness(const tutti_strategy *strategy, const said *a
 {
     int first = -1;
     bool some_have_none = false;
-    for (int i = 0; i < tutti_strategy_workers(strategy); i++) {
+    for (int i = 0; i < tutti__strategy_processes(strategy); i++) {
         some_have_none = some_have_none || all[i].rows == 0;
         if (all[i].rows == 0)
             continue;
@@ -97,7 +97,7 @@ static tutti_status agree(tutti_strategy *strategy, int64_t rows, tutti_likeness
                           int64_t *ret_batch)
 {
     TUTTI_TRY(check_rows(strategy, rows));
-    int workers = tutti_strategy_workers(strategy);
+    int workers = tutti__strategy_processes(strategy);
     if (!strategy->counts &&
         !(strategy->counts = calloc((size_t)workers, sizeof *strategy->counts)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for the rows of %d processes", workers);

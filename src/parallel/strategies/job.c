@@ -74,6 +74,15 @@ tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
     options.overlap = read_switch(job, "overlap");
     read_wire(job, &options);
     options.sparse = tutti_flag_text(job, "sparse", NULL);
+    options.consistency = tutti_flag_text(job, "consistency", NULL);
+    options.placement = tutti_flag_text(job, "placement", NULL);
+    options.nan = tutti_flag_text(job, "nan", NULL);
+    options.staleness = tutti_flag_text(job, "staleness", NULL);
+    options.replicas = (int)(tutti_flag_int(job, "replicas", 0) > 0);
+    options.server_limit = tutti_flag_int(job, "server_limit", 0);
+    options.atomic = tutti_flag_on(job, "atomic");
+    options.record = tutti_flag_text(job, "record", NULL);
+    options.replay = tutti_flag_text(job, "replay", NULL);
     const char *shard = tutti_flag_text(job, "shard", "auto");
     if (!tutti__strategy_policy(shard, &options.shard))
         job_refuse(job, tutti_fail(TUTTI_INVALID,
@@ -110,7 +119,9 @@ tutti_strategy *tutti_job_strategy(tutti_job *job)
     }
     job->silent = tutti_strategy_rank(strategy) > 0;
     tutti_status status = tutti_strategy_check(strategy);
-    if (status != TUTTI_OK)
+    if (strategy->served) /* a server, whose work is done */
+        tutti__job_stop(job);
+    else if (status != TUTTI_OK)
         tutti_job_fail(job, status);
     if (status == TUTTI_NOT_FOUND) /* no such strategy, no such device: a wrong flag */
         job->exit_code = 2;

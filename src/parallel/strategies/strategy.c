@@ -54,6 +54,12 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
     s->options.sparse = keep_text(s, s->options.sparse);
     s->options.mesh = keep_text(s, s->options.mesh);
     s->options.layout = keep_text(s, s->options.layout);
+    s->options.consistency = keep_text(s, s->options.consistency);
+    s->options.placement = keep_text(s, s->options.placement);
+    s->options.nan = keep_text(s, s->options.nan);
+    s->options.staleness = keep_text(s, s->options.staleness);
+    s->options.record = keep_text(s, s->options.record);
+    s->options.replay = keep_text(s, s->options.replay);
 }
 
 tutti_status tutti__strategy_take_shards(tutti_strategy *s)
@@ -97,12 +103,12 @@ static tutti_status refuse_roles(const tutti_strategy *s, const tutti_cluster *c
                           "train. Let it evaluate checkpoints of the job, with strategy one_device "
                           "(--strategy one_device)");
     if (servers > 0)
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "this job has %d parameter server%s, for which strategy %s has no use: "
-                          "all its processes are workers, and a strategy with parameter servers is "
-                          "not there yet. Leave them out (--ps, TUTTI_PS, the ps tasks of the "
-                          "cluster)",
-                          servers, servers == 1 ? "" : "s", s->kind->name);
+        return tutti_fail(
+            TUTTI_UNSUPPORTED,
+            "this job has %d parameter server%s, for which strategy %s has no use: "
+            "all its processes are workers. Train with --strategy parameter_server, or "
+            "leave them out (--ps, TUTTI_PS, the ps tasks of the cluster)",
+            servers, servers == 1 ? "" : "s", s->kind->name);
     return TUTTI_OK;
 }
 
@@ -112,7 +118,7 @@ static tutti_status meet(tutti_strategy *s, tutti_comm **ret)
     const tutti_cluster *cluster = s->options.cluster;
     *ret = NULL;
     if (!s->kind->processes)
-        return s->kind->several ? refuse_workers(s) : TUTTI_OK;
+        return s->kind->several && !s->kind->servers ? refuse_workers(s) : TUTTI_OK;
     if (!cluster) {
         TUTTI_TRY(tutti_cluster_resolve(NULL, &s->cluster));
         cluster = s->cluster;
@@ -229,6 +235,8 @@ static tutti_status open_strategy(tutti_strategy *s)
         world ? tutti_comm_rank(world) : 0, s->local, names, &s->axis_group));
     TUTTI_TRY(tutti__strategy_consistent(s, wire_name(&s->options)));
     TUTTI_TRY(tutti__strategy_layout(s));
+    if (s->kind->servers)
+        TUTTI_TRY(tutti__strategy_open_servers(s));
     TUTTI_TRY(tutti__axis_group_trace_open(s->axis_group));
     s->memory = (tutti_shared_memory){world, strategy_allocate, release};
     if (s->axis_group->size > 1)
@@ -260,12 +268,16 @@ static const char *strategy_choose(const tutti_strategy_options *options)
     tutti_cluster *cluster = NULL;
     bool workers = false;
     if (options && options->cluster)
-        return "multi_worker_mirrored";
+        return tutti_cluster_count(options->cluster, TUTTI_ROLE_PS) > 0 ? "parameter_server"
+                                                                        : "multi_worker_mirrored";
     if (tutti_cluster_resolve(NULL, &cluster) != TUTTI_OK)
         return "multi_worker_mirrored"; /* which says what is wrong with the job's description */
     workers =
         tutti_cluster_size(cluster) > 1 || tutti_cluster_role(cluster) == TUTTI_ROLE_EVALUATOR;
+    bool servers = tutti_cluster_count(cluster, TUTTI_ROLE_PS) > 0;
     tutti_cluster_free(cluster);
+    if (servers)
+        return "parameter_server";
     if (workers)
         return "multi_worker_mirrored";
     const char *devices = options ? options->devices : NULL;
@@ -280,6 +292,7 @@ tutti_strategy *tutti__strategy_new(const char *name, const tutti_strategy_optio
         return NULL;
     }
     s->references = 1;
+    pthread_mutex_init(&s->servers_lock, NULL);
     tutti_status given = tutti__require_options(options, sizeof *options, "tutti_strategy_create",
                                                 "TUTTI_OPTIONS(tutti_strategy_options, ...)");
     s->kind = given == TUTTI_OK ? find_kind(name) : NULL;
@@ -312,9 +325,13 @@ tutti_status tutti_strategy_close(tutti_strategy *strategy)
 {
     if (!strategy || atomic_fetch_sub(&strategy->references, 1) != 1)
         return TUTTI_OK;
-    tutti_status status = tutti__axis_groups_close(strategy->groups);
+    tutti_status status = tutti__strategy_close_servers(strategy);
+    tutti_status closed = tutti__axis_groups_close(strategy->groups);
+    status = status == TUTTI_OK ? closed : status;
     tutti_cluster_free(strategy->cluster);
     tutti__mesh_destroy(strategy->mesh);
+    tutti__map_free(&strategy->server_variables);
+    pthread_mutex_destroy(&strategy->servers_lock);
     free(strategy->counts);
     free(strategy->devices);
     free(strategy->device_names);
@@ -340,7 +357,8 @@ const char *tutti_strategy_name(const tutti_strategy *strategy)
 
 int tutti_strategy_replicas(const tutti_strategy *strategy)
 {
-    return strategy && strategy->axis_group ? strategy->axis_group->size : 1;
+    return tutti__strategy_meeting_replicas(strategy) *
+           (strategy && strategy->servers ? strategy->server_workers : 1);
 }
 
 int tutti_strategy_local(const tutti_strategy *strategy)
@@ -350,11 +368,13 @@ int tutti_strategy_local(const tutti_strategy *strategy)
 
 int tutti_strategy_workers(const tutti_strategy *strategy)
 {
-    return tutti_strategy_replicas(strategy) / tutti_strategy_local(strategy);
+    return tutti_strategy_replicas(strategy) / tutti_strategy_local(strategy); /* also of servers */
 }
 
 int tutti_strategy_rank(const tutti_strategy *strategy)
 {
+    if (strategy && strategy->servers_kind)
+        return strategy->server_rank;
     return strategy && strategy->axis_group
                ? strategy->axis_group->first / strategy->axis_group->local
                : 0;
@@ -394,6 +414,16 @@ static int64_t bucket_bytes(const tutti_axis_group *axis_group)
     return bytes < 1 << 20 ? 1 << 20 : bytes > 25 << 20 ? 25 << 20 : (int64_t)bytes;
 }
 
+/* Workers of servers share the shards of a batch. */
+static int own_shards(const tutti_strategy *s)
+{
+    int first = s->options.shards * s->server_rank, count = s->options.shards;
+    if (!s->servers)
+        return count;
+    int own = (first + count) / s->server_workers - first / s->server_workers;
+    return own > 0 ? own : 1;
+}
+
 tutti_spmd tutti__strategy_spmd(const tutti_strategy *strategy, int64_t batch)
 {
     const tutti_strategy_options *options = &strategy->options;
@@ -404,7 +434,7 @@ tutti_spmd tutti__strategy_spmd(const tutti_strategy *strategy, int64_t batch)
         .local = strategy->axis_group->local,
         .devices = strategy->device_names,
         .batch = batch,
-        .shards = options->deterministic ? options->shards : 0,
+        .shards = options->deterministic ? own_shards(strategy) : 0,
         .central = strategy->kind->central ? strategy->central : NULL,
         .bucket_bytes =
             options->bucket_bytes > 0 ? options->bucket_bytes : bucket_bytes(strategy->axis_group),
@@ -445,6 +475,10 @@ void tutti_strategy_own_rows(const tutti_strategy *strategy, int64_t batch, int6
     *ret_rows = batch;
     if (!strategy || !strategy->mesh)
         return;
+    if (strategy->servers) {
+        tutti__strategy_server_rows(strategy, batch, ret_first, ret_rows);
+        return;
+    }
     tutti_spmd spmd = tutti__strategy_spmd(strategy, batch);
     tutti__spmd_own_rows(&spmd, batch, ret_first, ret_rows);
 }

@@ -3,12 +3,14 @@
 #ifndef TUTTI_PARALLEL_STRATEGIES_STRATEGY_H
 #define TUTTI_PARALLEL_STRATEGIES_STRATEGY_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/status.h"
 #include "data/dataset.h"
 #include "parallel/collectives/axis_groups.h"
 #include "parallel/spmd/spmd.h"
+#include "parallel/strategies/servers.h"
 #include "program/target.h"
 #include "tutti/strategy.h"
 
@@ -23,6 +25,7 @@ typedef struct tutti_strategy_kind {
     const char *axis;    /* of the mesh, where none is given; NULL: "batch" */
     const char
         *rules; /* "hidden:model; …", for a mesh with that axis, which does not cut the batch */
+    bool servers;        /* variables live on servers of their own (servers.h) */
 } tutti_strategy_kind;
 
 struct tutti_strategy {
@@ -45,6 +48,13 @@ struct tutti_strategy {
     int64_t *counts;                         /* rows that each process has in the step at hand, */
     int64_t counted;                         /* and all have; as they agreed last */
     tutti_arena strings;
+    const tutti_servers_kind *servers_kind; /* of variables on servers; NULL: there are none */
+    void *servers;
+    tutti_map server_variables; /* name → number + 1; guarded by servers_lock */
+    pthread_mutex_t servers_lock;
+    _Atomic int server_states;       /* engines so far: each has names of its own on the servers */
+    bool served;                     /* this process was a server, and is done */
+    int server_workers, server_rank; /* workers of the job, and which one this is */
 };
 
 /* ---- strategy.c ---- */
@@ -85,6 +95,22 @@ void tutti__strategy_at_step(const tutti_strategy *strategy, int64_t step);
 void tutti__strategy_saved(const tutti_strategy *strategy, int64_t step, const char *path);
 /* tutti__axis_groups_survive, of a failure between two runs. `strategy` may be NULL. */
 tutti_status tutti__strategy_survive(const tutti_strategy *strategy, tutti_status status);
+
+/* ---- server_calls.c: variables on servers ---- */
+/* Processes that meet in collectives, and replicas that do: workers of servers do not. */
+int tutti__strategy_processes(const tutti_strategy *strategy);
+int tutti__strategy_meeting_replicas(const tutti_strategy *strategy);
+/* Opens the servers of the options. */
+tutti_status tutti__strategy_open_servers(tutti_strategy *s);
+tutti_status tutti__strategy_close_servers(tutti_strategy *s);
+/* The number of a variable on the servers; -1: it was not made. Thread-safe. */
+int tutti__strategy_server_variable(tutti_strategy *s, const char *name);
+tutti_status tutti__strategy_make_server_variable(tutti_strategy *s,
+                                                  const tutti_servers_variable *variable,
+                                                  int *ret_number);
+/* The rows that a worker of servers has of a batch. */
+void tutti__strategy_server_rows(const tutti_strategy *s, int64_t batch, int64_t *ret_first,
+                                 int64_t *ret_rows);
 
 /* ---- input.c ---- */
 /* What this process reads under a policy; NULL where there is one process. */

@@ -62,7 +62,7 @@ static asked ask(store_job *job, int worker, tutti_store_message m)
 {
     asked a = {0};
     tutti_store_drive drive = tutti__store_local_drive(job->local);
-    m.factor = 1;
+    m.factor = m.learning_rate = 1;
     drive.enter(drive.context);
     CHECK_OK(tutti__store_client_call(tutti__store_local_client(job->local, worker), &m, answered,
                                       &a, drive.now(drive.context)));

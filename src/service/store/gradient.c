@@ -205,6 +205,47 @@ static tutti_status gradient_mean_rows(const tutti_type *type, size_t count,
     return status;
 }
 
+/* Gradients that count alike are summed pairwise, each sum rounded to the type: the tree along
+ * which one process sums the shards of a batch in deterministic mode. */
+static void mean_block(const tutti_type *type, size_t count,
+                       const tutti_store_gradient *const *gradients, size_t at, int64_t here,
+                       double (*sums)[BLOCK], uint8_t *ret)
+{
+    for (size_t i = 0; i < count; i++)
+        tutti__elements_to_doubles(type->dtype, gradients[i]->data + at, here, sums[i]);
+    for (size_t step = 1; step < count; step *= 2)
+        for (size_t i = 0; i + step < count; i += 2 * step) {
+            for (int64_t e = 0; e < here; e++)
+                sums[i][e] += sums[i + step][e];
+            tutti__elements_from_doubles(type->dtype, ret, here, sums[i]);
+            tutti__elements_to_doubles(type->dtype, ret, here, sums[i]);
+        }
+    for (int64_t e = 0; e < here; e++)
+        sums[0][e] /= (double)count;
+    tutti__elements_from_doubles(type->dtype, ret, here, sums[0]);
+}
+
+static tutti_status gradient_mean_alike(const tutti_type *type, size_t count,
+                                        const tutti_store_gradient *const *gradients,
+                                        tutti_store_gradient *ret)
+{
+    size_t element = tutti_dtype_size(type->dtype);
+    double(*sums)[BLOCK] = calloc(count, sizeof *sums);
+    tutti_store_gradient made = {0};
+    tutti_status status =
+        sums ? gradient_room(TUTTI_STORE_DENSE, 0, dense_bytes(type), &made)
+             : tutti_fail(TUTTI_NO_MEMORY, "no memory for the mean of %zu gradients", count);
+    for (size_t at = 0; status == TUTTI_OK && at < made.bytes; at += BLOCK * element) {
+        size_t left = (made.bytes - at) / element;
+        mean_block(type, count, gradients, at, (int64_t)(left < BLOCK ? left : BLOCK), sums,
+                   made.data + at);
+    }
+    free(sums);
+    if (status == TUTTI_OK)
+        *ret = made;
+    return status;
+}
+
 static tutti_status gradient_mean_dense(const tutti_type *type, size_t count,
                                         const tutti_store_gradient *const *gradients,
                                         const double *weights, double total,
@@ -238,12 +279,15 @@ tutti_status tutti__store_gradient_mean(const tutti_type *type, size_t count,
                                         const double *weights, tutti_store_gradient *ret)
 {
     double total = 0;
-    bool dense = false, rows = false;
+    bool dense = false, rows = false, alike = true;
     for (size_t i = 0; i < count; i++) {
         total += weights[i];
         dense = dense || gradients[i]->form == TUTTI_STORE_DENSE;
         rows = rows || gradients[i]->form == TUTTI_STORE_ROWS;
+        alike = alike && weights[i] == 1;
     }
+    if (dense && !rows && alike)
+        return gradient_mean_alike(type, count, gradients, ret);
     if (dense)
         return gradient_mean_dense(type, count, gradients, weights, total, ret);
     if (rows)

@@ -28,7 +28,8 @@ tutti_status tutti__store_gradient_take(const tutti_type *type, const tutti_stor
                                         tutti_store_gradient *ret);
 void tutti__store_gradient_free(tutti_store_gradient *gradient); /* zeroed is fine */
 
-/* sum of weights[i] * gradients[i] / sum of weights, in this order, rounded once; rows that one of
+/* sum of weights[i] * gradients[i] / sum of weights, in this order, rounded once; dense ones that
+ * all have weight 1 pairwise, each sum rounded; rows that one of
  * them does not have count as zeros. One with weight 1 keeps its bits. */
 tutti_status tutti__store_gradient_mean(const tutti_type *type, size_t count,
                                         const tutti_store_gradient *const *gradients,

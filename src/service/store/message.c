@@ -18,8 +18,8 @@
 #define LONGS(member) FIELD(LONGS, member, 0)
 #define KEY U64(step), U32(contribution)
 #define GRADIENT                                                                                   \
-    KEY, U64(version), U64(number), BELOW(form, TUTTI_STORE_FORMS), F64(factor), LONGS(rows),      \
-        DATA(data)
+    KEY, U64(version), U64(number), BELOW(form, TUTTI_STORE_FORMS), F64(factor),                   \
+        F64(learning_rate), LONGS(rows), DATA(data)
 #define OUTCOME KEY, U64(clock), U64(version), U64(number), BELOW(verdict, TUTTI_STORE_VERDICTS)
 
 static const tutti_packed_field sender[] = {

@@ -10,7 +10,7 @@
 #include "base/packed.h"
 
 enum {
-    TUTTI_STORE_PROTOCOL = 1,
+    TUTTI_STORE_PROTOCOL = 2,
     TUTTI_STORE_HEAD = 8,
     TUTTI_STORE_MOST_BYTES = 1 << 30, /* of a frame: a larger shard is to be cut */
     TUTTI_STORE_NODES = 1 << 20,
@@ -103,7 +103,8 @@ typedef struct tutti_store_message {
     uint64_t after;        /* what must have come before it; how many pieces there are */
     uint32_t form, verdict, reason;
     uint32_t dtype;
-    double factor; /* of the learning rate, as the primary decided */
+    double factor;        /* of the learning rate, as the primary decided */
+    double learning_rate; /* the worker's; 1 where the rule has its own */
     char consistency[TUTTI_STORE_WORD], nan[TUTTI_STORE_WORD], rate[TUTTI_STORE_WORD],
         rule[TUTTI_STORE_WORD], initial[TUTTI_STORE_WORD];
     char text[TUTTI_STORE_TEXT]; /* a name, or a refusal in words */

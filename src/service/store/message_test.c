@@ -27,6 +27,7 @@ static tutti_store_message sample(uint32_t type)
                                  .reason = TUTTI_STORE_FULL,
                                  .dtype = 1,
                                  .factor = 0.5,
+                                 .learning_rate = 0.25,
                                  .consistency = "ssp:3",
                                  .rule = "graph",
                                  .text = "words",
@@ -67,7 +68,7 @@ TUTTI_TEST(store_messages_refuse_garbage_at_once)
         uint8_t byte;
         const char *words;
     } wrong[] = {{0, 'X', "no message of a parameter store"},
-                 {2, 9, "version 9 of the store's protocol, this is version 1"},
+                 {2, 9, "version 9 of the store's protocol, this is version 2"},
                  {3, 99, "unknown type 99"},
                  {7, 0xff, "at most 1073741816 are allowed"},
                  {4, 200, NULL}};

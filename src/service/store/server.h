@@ -45,6 +45,8 @@ void tutti__store_server_receive(tutti_store_server *server, const uint8_t *fram
 /* A later view than the present one; others do nothing. On failure the server must be given up. */
 tutti_status tutti__store_server_view(tutti_store_server *server, const tutti_store_view *view,
                                       int64_t now_ns);
+/* The view that it follows; number 0: none yet. */
+const tutti_store_view *tutti__store_server_last_view(const tutti_store_server *server);
 /* What got no answer is sent again. To be called about as often as options.retry_ns. */
 void tutti__store_server_tick(tutti_store_server *server, int64_t now_ns);
 

@@ -138,3 +138,8 @@ tutti_status tutti__store_server_restore(tutti_store_server *server, uint32_t nu
     server->slots.data[number].complete = true;
     return TUTTI_OK;
 }
+
+const tutti_store_view *tutti__store_server_last_view(const tutti_store_server *server)
+{
+    return &server->view;
+}

@@ -118,7 +118,7 @@ static tutti_status shard_update(tutti_store_shard *shard, size_t count, tutti_s
     tutti_status status = gradients && weights && keys
                               ? TUTTI_OK
                               : tutti_fail(TUTTI_NO_MEMORY, "no memory for %zu gradients", count);
-    double factors = 0, staleness = 0;
+    double factors = 0, staleness = 0, rates = 0;
     size_t moving = 0;
     for (size_t i = 0; status == TUTTI_OK && i < count; i++) {
         if (list[i].gradient.form == TUTTI_STORE_NOTHING)
@@ -128,6 +128,7 @@ static tutti_status shard_update(tutti_store_shard *shard, size_t count, tutti_s
         gradients[moving] = &list[i].gradient;
         weights[moving] = shard_factor(shard, &list[i]);
         keys[moving] = list[i].key;
+        rates += list[i].learning_rate;
         factors += weights[moving++];
         staleness += (double)age;
     }
@@ -138,12 +139,13 @@ static tutti_status shard_update(tutti_store_shard *shard, size_t count, tutti_s
     }
     if (status == TUTTI_OK && moving > 0)
         status = shard->rule->kind->apply(
-            shard->rule, &(tutti_store_update){.gradient = whole,
-                                               .factor = factors / (double)moving,
-                                               .staleness = staleness / (double)moving,
-                                               .version = shard->policy.version,
-                                               .count = moving,
-                                               .keys = keys});
+            shard->rule,
+            &(tutti_store_update){.gradient = whole,
+                                  .factor = factors / (double)moving * (rates / (double)moving),
+                                  .staleness = staleness / (double)moving,
+                                  .version = shard->policy.version,
+                                  .count = moving,
+                                  .keys = keys});
     shard->failed += status != TUTTI_OK ? moving : 0;
     shard->policy.version++;
     tutti__store_gradient_free(&mean);
@@ -255,6 +257,7 @@ static tutti_status shard_take(const tutti_store_shard *shard, const tutti_store
     tutti_store_held held = {.key = {push->step, push->contribution},
                              .version = push->version,
                              .factor = push->factor,
+                             .learning_rate = push->learning_rate,
                              .txn = push->number,
                              .incarnation = push->incarnation};
     TUTTI_TRY(tutti__store_gradient_take(&shard->type, skip ? &nothing : push, &held.gradient));

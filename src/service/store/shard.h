@@ -30,7 +30,7 @@ typedef struct tutti_store_closures {
 typedef struct tutti_store_held {
     tutti_store_key key;
     uint64_t version; /* that the worker had read */
-    double factor;
+    double factor, learning_rate;
     tutti_store_gradient gradient;
     uint64_t txn;         /* of what is prepared: the number of its atomic push */
     uint32_t incarnation; /* and of its worker's process */

@@ -151,15 +151,12 @@ tutti_status tutti__store_shard_same(const tutti_store_shard *shard,
                           tutti_type_text(&shard->type, text[0]), tutti_type_text(&type, text[1]));
     if (strcmp(spec->consistency, create->consistency) != 0 ||
         strcmp(spec->rule, create->rule) != 0 || strcmp(spec->nan, create->nan) != 0 ||
-        strcmp(spec->rate, create->rate) != 0 || spec->graph.size != create->graph.size ||
-        (spec->graph.size > 0 &&
-         memcmp(spec->graph.bytes, create->graph.bytes, spec->graph.size) != 0))
-        return tutti_fail(
-            TUTTI_INVALID,
-            "shard '%s' was made with another consistency (%s), "
-            "optimizer, nan or rate than the sender's (%s); all programs of a job set "
-            "them alike",
-            spec->text, spec->consistency, create->consistency);
+        strcmp(spec->rate, create->rate) != 0) /* slots in the graph may begin otherwise */
+        return tutti_fail(TUTTI_INVALID,
+                          "shard '%s' was made with another consistency (%s), "
+                          "nan or rate than the sender's (%s); all programs of a job set "
+                          "them alike",
+                          spec->text, spec->consistency, create->consistency);
     return TUTTI_OK;
 }
 
@@ -171,6 +168,7 @@ static void save_held(const tutti_store_held *held, tutti_text *out)
     saved_put(out, held->key.contribution);
     saved_put(out, held->version);
     saved_put_number(out, held->factor);
+    saved_put_number(out, held->learning_rate);
     saved_put(out, held->txn);
     saved_put(out, held->incarnation);
     tutti__store_gradient_save(&held->gradient, out);
@@ -183,6 +181,7 @@ static tutti_status load_held(const tutti_type *type, saved_reader *in, tutti_st
     held.key.contribution = (uint32_t)saved_get(in);
     held.version = saved_get(in);
     held.factor = saved_get_number(in);
+    held.learning_rate = saved_get_number(in);
     held.txn = saved_get(in);
     held.incarnation = (uint32_t)saved_get(in);
     TUTTI_TRY(tutti__store_gradient_load(type, in, &held.gradient));

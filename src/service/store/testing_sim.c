@@ -186,7 +186,7 @@ static void ask_shard(sim_worker *w, uint32_t shard)
         m.form = TUTTI_STORE_DENSE;
         m.step = w->clock[shard];
         m.version = w->version[shard];
-        m.factor = 1;
+        m.factor = m.learning_rate = 1;
         m.data = (tutti_packed_data){element, 8};
     }
     ask(w, &m);

@@ -55,6 +55,21 @@ tutti_status tutti__store_worker_pull(tutti_store_worker *worker, int count, con
  * *ret_late (optional): shards that dropped theirs, since their step was over. */
 tutti_status tutti__store_worker_push(tutti_store_worker *worker, int count, const int *variables,
                                       tutti_tensor *const *gradients, bool atomic, int *ret_late);
+/* A gradient of a step, with what it is to be applied. */
+typedef struct tutti_store_push {
+    int variable;
+    tutti_tensor *gradient; /* NULL: nothing moves */
+    tutti_tensor *rows; /* i64 [n]: the gradient is of these rows, equal ones are summed; or NULL */
+    double rate;        /* of learning; 1 where the rule has its own */
+} tutti_store_push;
+/* The same, but without waiting for the answers, unless they are atomic: reads that follow are
+ * behind them, and what fails is said by the next call. */
+tutti_status tutti__store_worker_push_each(tutti_store_worker *worker, int count,
+                                           const tutti_store_push *pushes, bool atomic);
+/* Until all of these are answered. */
+tutti_status tutti__store_worker_settle(tutti_store_worker *worker);
+/* How many shards dropped such a push, since its step was over. */
+int tutti__store_worker_late(const tutti_store_worker *worker);
 /* The same of rows of one variable: `rows` is i64 [n], values and gradient [n, ...]. Equal rows in
  * a push are summed. */
 tutti_status tutti__store_worker_pull_rows(tutti_store_worker *worker, int variable,

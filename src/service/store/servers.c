@@ -1,0 +1,208 @@
+/* servers.c: the store behind a strategy's table: servers and workers as processes of a job, or in
+ * this process alone. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "parallel/strategies/servers.h"
+#include "service/store/local.h"
+#include "service/store/partition.h"
+#include "service/store/processes.h"
+
+typedef struct store_servers {
+    tutti_servers_options options;
+    tutti_store_local *local;         /* of a process alone, */
+    tutti_store_processes *processes; /* or of a job */
+    tutti_store_placement placement;
+    tutti_store_worker *worker;
+    bool first; /* of the workers: it says how it went */
+    char consistency[TUTTI_STORE_WORD], nan[TUTTI_STORE_WORD], rate[TUTTI_STORE_WORD];
+} store_servers;
+
+static tutti_status open_alone(store_servers *s)
+{
+    TUTTI_TRY(
+        tutti__store_local_open(&(tutti_store_local_options){.servers = 1,
+                                                             .workers = 1,
+                                                             .limit = s->options.limit,
+                                                             .deadline_ns = s->options.deadline_ns},
+                                &s->local));
+    tutti_store_drive drive = tutti__store_local_drive(s->local);
+    return tutti__store_worker_open(tutti__store_local_client(s->local, 0), &drive, &s->placement,
+                                    &s->worker);
+}
+
+static tutti_status open_processes(store_servers *s, bool *ret_served)
+{
+    tutti_store_processes_options options = {.cluster = s->options.cluster,
+                                             .replicas = s->options.replicas > 0,
+                                             .limit = s->options.limit,
+                                             .deadline_ns = s->options.deadline_ns,
+                                             .join_ns = s->options.join_ns};
+    TUTTI_TRY(tutti__store_processes_open(&options, &s->processes));
+    if (tutti__store_processes_serves(s->processes)) {
+        TUTTI_TRY(tutti__store_processes_serve(s->processes));
+        tutti_status status = tutti__store_processes_close(s->processes, true);
+        s->processes = NULL;
+        *ret_served = status == TUTTI_OK;
+        return status;
+    }
+    tutti_store_drive drive = tutti__store_processes_drive(s->processes);
+    return tutti__store_worker_open(tutti__store_processes_client(s->processes), &drive,
+                                    &s->placement, &s->worker);
+}
+
+/* Wrong words are found before anybody meets. */
+static tutti_status check_options(const tutti_servers_options *options)
+{
+    tutti_policy policy;
+    tutti_store_rate rate;
+    TUTTI_TRY(tutti__policy_open(options->consistency, &policy));
+    tutti__policy_close(&policy);
+    return tutti__store_rate_parse(options->rate, &rate);
+}
+
+static void servers_free(store_servers *s)
+{
+    tutti__store_worker_close(s->worker);
+    tutti__store_local_close(s->local);
+    tutti__store_placement_free(&s->placement);
+    free(s);
+}
+
+static tutti_status servers_open(const tutti_servers_options *options, void **ret_servers,
+                                 bool *ret_served)
+{
+    TUTTI_TRY(check_options(options));
+    store_servers *s = calloc(1, sizeof *s);
+    if (!s)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for parameter servers");
+    s->options = *options;
+    s->first = !options->cluster || tutti_cluster_rank(options->cluster) == 0;
+    snprintf(s->consistency, sizeof s->consistency, "%s", options->consistency);
+    snprintf(s->nan, sizeof s->nan, "%s", options->nan);
+    snprintf(s->rate, sizeof s->rate, "%s", options->rate);
+    int slots = options->cluster ? tutti_cluster_count(options->cluster, TUTTI_ROLE_PS) : 1;
+    tutti_status status =
+        tutti__store_placement_create(options->placement, NULL, NULL, slots, &s->placement);
+    if (status == TUTTI_OK)
+        status = options->cluster ? open_processes(s, ret_served) : open_alone(s);
+    if (status != TUTTI_OK || *ret_served) {
+        if (s->processes) {
+            (void)tutti__store_processes_close(s->processes, false);
+            s->processes = NULL;
+        }
+        servers_free(s);
+        return status;
+    }
+    *ret_servers = s;
+    return TUTTI_OK;
+}
+
+/* ---- variables ---- */
+
+typedef struct given_rule {
+    const void *data;
+    size_t size;
+} given_rule;
+
+static tutti_status copy_rule(void *context, const tutti_type *shard, void **ret_data,
+                              size_t *ret_size)
+{
+    const given_rule *rule = context;
+    TUTTI_UNUSED(shard);
+    void *copy = malloc(rule->size + 1);
+    if (!copy)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for an update rule");
+    memcpy(copy, rule->data, rule->size);
+    *ret_data = copy;
+    *ret_size = rule->size;
+    return TUTTI_OK;
+}
+
+static tutti_status servers_variable(void *servers, const tutti_servers_variable *variable,
+                                     int *ret_variable)
+{
+    store_servers *s = servers;
+    given_rule rule = {variable->rule, variable->rule_size};
+    return tutti__store_worker_variable(s->worker,
+                                        &(tutti_store_variable_spec){.name = variable->name,
+                                                                     .type = variable->type,
+                                                                     .consistency = s->consistency,
+                                                                     .nan = s->nan,
+                                                                     .rate = s->rate,
+                                                                     .build = copy_rule,
+                                                                     .context = &rule},
+                                        variable->value, ret_variable);
+}
+
+static tutti_status servers_pull(void *servers, int count, const int *variables,
+                                 tutti_tensor **ret_values)
+{
+    store_servers *s = servers;
+    return tutti__store_worker_pull(s->worker, count, variables, s->options.atomic, ret_values);
+}
+
+static tutti_status servers_push(void *servers, int count, const tutti_servers_push *pushes)
+{
+    store_servers *s = servers;
+    tutti_store_push *list = calloc((size_t)count + 1, sizeof *list);
+    if (!list)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to push %d gradients", count);
+    for (int i = 0; i < count; i++)
+        list[i] = (tutti_store_push){.variable = pushes[i].variable,
+                                     .gradient = pushes[i].gradient,
+                                     .rows = pushes[i].rows,
+                                     .rate = pushes[i].rate};
+    tutti_status status = tutti__store_worker_push_each(s->worker, count, list, s->options.atomic);
+    free(list);
+    if (status == TUTTI_OK && s->processes)
+        status = tutti__store_processes_flush(s->processes);
+    return status;
+}
+
+/* ---- the end ---- */
+
+/* The last word of a job: how old its gradients were, and what each server held. */
+static void say_report(store_servers *s)
+{
+    tutti_store_staleness staleness = {0};
+    tutti_text lines = {0}, text = {0};
+    if (s->processes)
+        (void)tutti__store_processes_report(s->processes, &staleness, &lines);
+    else
+        tutti__store_server_staleness(tutti__store_local_server(s->local, 0), &staleness);
+    if (staleness.gradients > 0) {
+        tutti__store_staleness_print(&staleness, &text);
+        if (!text.failed)
+            tutti__log(TUTTI_LOG_INFO, "parameter servers: %s", text.data);
+    }
+    tutti__text_free(&lines);
+    tutti__text_free(&text);
+}
+
+static tutti_status servers_close(void *servers, bool well)
+{
+    store_servers *s = servers;
+    tutti_status status = well ? tutti__store_worker_settle(s->worker) : TUTTI_OK;
+    if (well && status == TUTTI_OK && s->first)
+        say_report(s);
+    tutti__store_worker_close(s->worker);
+    s->worker = NULL;
+    if (s->processes) {
+        tutti_status left = tutti__store_processes_close(s->processes, well && status == TUTTI_OK);
+        status = status == TUTTI_OK ? left : status;
+        s->processes = NULL;
+    }
+    servers_free(s);
+    return status;
+}
+
+const tutti_servers_kind tutti_servers_kind_store = {
+    .name = "store",
+    .open = servers_open,
+    .close = servers_close,
+    .variable = servers_variable,
+    .pull = servers_pull,
+    .push = servers_push,
+};
