@@ -68,6 +68,16 @@ static int several(const tutti_sym *x, tutti_sym *ret)
     return 3;
 }
 
+/* Results of one number a row, or a column, that are made element by element. */
+static int narrow(const tutti_sym *x, tutti_sym *ret)
+{
+    ret[0] = of_rows("mean", tutti_mul(x[0], x[2]));
+    ret[1] = tutti_square(x[1]);
+    ret[2] = tutti_mul(x[0], tutti_mul(ret[0], ret[1]));
+    ret[3] = tutti_square(x[2]);
+    return 4;
+}
+
 static const struct {
     builder *build;
     const char *inputs[MOST];
@@ -85,6 +95,8 @@ static const struct {
     {losses, {"f32[64,10]", "f32[64,10]"}},
     {losses, {"f32[300,40,3]", "f32[]"}},
     {several, {"f32[1030,20]", "f32[20]"}},
+    {narrow, {"f32[3,5]", "f32[3,1]", "f32[5]"}},
+    {narrow, {"f32[2,3,300]", "f32[2,3,1]", "f32[300]"}},
 };
 
 int lab_fused_count(void)
