@@ -65,7 +65,7 @@ collect "${started[@]}"
 started=()
 if wanted random; then
     for i in 0 1 2 3; do
-        begin "random-$i" 200 "$build/tests/random/random_graphs" --quick --way 'gpu*' --from $((500 * i)) --seeds 15
+        begin "random-$i" 200 "$build/tests/random/random_graphs" --quick --way 'gpu*' --from $((500 * i)) --seeds 6
     done
 fi
 # Every file's tests share a process: a context of the GPU is dear.

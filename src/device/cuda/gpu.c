@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/params.h"
 #include "device/cuda/blas/product.h"
 #include "device/cuda/driver/load.h"
 #include "device/cuda/operators/dnn.h"
@@ -408,6 +410,14 @@ static const tutti_kernel *gpu_pick(const tutti_kernel_query *query)
     return NULL;
 }
 
+static const tutti_param tf32_param = TUTTI_PARAM(
+    "TF32", "0", "f32 products and convolutions on a GPU may round their factors to TF32");
+
+static bool takes_tf32(bool deterministic)
+{
+    return !deterministic && strcmp(tutti__param_text(&tf32_param), "1") == 0;
+}
+
 static const tutti_cuda_kernel *own_of(const tutti_kernel *kernel)
 {
     return ((const tutti_cuda_entry *)(const void *)kernel)->own;
@@ -422,7 +432,8 @@ static tutti_status gpu_launch(tutti_cuda_gpu *gpu, const tutti_kernel *kernel,
                          .fault = address(fault),
                          .products = gpu->products,
                          .dnn = gpu->dnn,
-                         .deterministic = deterministic};
+                         .deterministic = deterministic,
+                         .tf32 = takes_tf32(deterministic)};
     TUTTI_TRY(enter(gpu));
     pthread_mutex_lock(&gpu->lock);
     tutti_status status = own->run(&c);
@@ -449,7 +460,8 @@ static tutti_status gpu_launch_joined(tutti_cuda_gpu *gpu, const tutti_kernel *k
                                    .call = calls[i],
                                    .products = gpu->products,
                                    .dnn = gpu->dnn,
-                                   .deterministic = deterministic};
+                                   .deterministic = deterministic,
+                                   .tf32 = takes_tf32(deterministic)};
     tutti_status status = enter(gpu);
     pthread_mutex_lock(&gpu->lock);
     if (status == TUTTI_OK)
