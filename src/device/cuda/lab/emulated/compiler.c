@@ -45,29 +45,90 @@ static void write_entry(FILE *file, const char *name, int size)
             size, name, size, name, size, name, size, name, size, name, size, name);
 }
 
-/* Text with conversions that are PTX replaced, and behind each kernel NAME launch_NAME. */
+/* PTX by how it begins, and what does the same: %0, %1: its operands. */
+static const struct {
+    const char *ptx, *plain;
+} instructions[] = {
+    {"cvt.f32.f16 ", "%0 = emulated_from_half(%1)"},
+    {"cvt.rn.bf16.f32 ", "%0 = emulated_to_bf16(%1)"},
+    {"cvt.rn.f16.f32 ", "%0 = emulated_to_half(%1)"},
+    {"ex2.approx.ftz.f32 ", "%0 = exp2f(%1)"},
+    {"cp.async.cg.shared.global ", "memcpy(to, from, 16)"},
+    {"cp.async.", "(void)0"}, /* a copy is done at once */
+    {"mov.u64 %0, %%globaltimer", "%0 = emulated_nanoseconds()"},
+};
+
+/* The end of what begins with a parenthesis at `at`; strings hold none. */
+static const char *end_of(const char *at)
+{
+    int depth = 0;
+    do
+        depth += (*at == '(') - (*at == ')');
+    while (*at++ && depth > 0);
+    return at;
+}
+
+/* Operand `number` of an assembler statement: in the parentheses behind its constraint. */
+static void write_operand(FILE *file, const char *statement, const char *end, int number)
+{
+    for (const char *at = strchr(statement + 1, '('); at && at < end; at = strchr(at, '(')) {
+        const char *behind = end_of(at);
+        if (at[-1] == '"' && number-- == 0) {
+            fprintf(file, "(%.*s)", (int)(behind - at - 2), at + 1);
+            return;
+        }
+        at = behind;
+    }
+}
+
+/* An assembler statement whose parenthesis is at `at`, by what does the same; where it ends, or
+ * NULL: nothing is known to. */
+static const char *write_assembler(FILE *file, const char *at)
+{
+    const char *template = strchr(at, '"') + 1, *end = end_of(at);
+    enum { COUNT = sizeof instructions / sizeof *instructions };
+    for (size_t i = 0; i < COUNT; i++) {
+        if (strncmp(template, instructions[i].ptx, strlen(instructions[i].ptx)) != 0)
+            continue;
+        for (const char *c = instructions[i].plain; *c; c++)
+            if (*c == '%')
+                write_operand(file, at, end, *++c - '0');
+            else
+                fputc(*c, file);
+        return end;
+    }
+    return NULL;
+}
+
+/* "extern __shared__ float name[]", whose size comes with the launch: as much as a block may have.
+ */
+static const char *write_shared(FILE *file, const char *at)
+{
+    const char *type = at + strlen("extern __shared__ "), *open = strchr(at, '['), *name = open;
+    if (strncmp(type, "__align__(", 10) == 0)
+        type = strchr(type, ')') + 2;
+    while (name[-1] != ' ')
+        name--;
+    fprintf(file, "alignas(16) static %.*s[232448 / sizeof(%.*s)]", (int)(open - type), type,
+            (int)(name - 1 - type), type);
+    return strchr(open, ']') + 1;
+}
+
+/* Text with PTX replaced, and behind each kernel NAME launch_NAME. */
 static void write_text(FILE *file, const char *text)
 {
-    static const struct {
-        const char *ptx, *plain;
-    } pairs[] = {
-        {"asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(y) : \"h\"(x.bits));",
-         "y = emulated_from_half(x.bits);"},
-        {"asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));",
-         "y.bits = emulated_to_bf16(x);"},
-        {"asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));",
-         "y.bits = emulated_to_half(x);"},
-    };
-    enum { PAIRS = sizeof pairs / sizeof *pairs };
+    static const char *const words[] = {"asm(", "asm volatile("};
     const char *name = NULL;
     int size = 0;
     while (*text) {
-        size_t i = 0;
-        while (i < PAIRS && strncmp(text, pairs[i].ptx, strlen(pairs[i].ptx)) != 0)
-            i++;
-        if (i < PAIRS) {
-            fputs(pairs[i].plain, file);
-            text += strlen(pairs[i].ptx);
+        const char *behind = NULL;
+        for (int i = 0; i < 2 && !behind; i++)
+            if (strncmp(text, words[i], strlen(words[i])) == 0)
+                behind = write_assembler(file, text + strlen(words[i]) - 1);
+        if (strncmp(text, "extern __shared__", 17) == 0)
+            behind = write_shared(file, text);
+        if (behind) {
+            text = behind;
             continue;
         }
         if (strncmp(text, "extern \"C\" __global__", 21) == 0)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <type_traits>
 #include <ucontext.h>
 #include <utility>
@@ -259,6 +260,12 @@ static inline unsigned short emulated_to_half(float x)
     std::frexp(size, &exponent);
     const int fraction = (int)std::nearbyint(std::ldexp(size, 11 - exponent)); // 1024 to 2048
     return sign | (unsigned short)(((exponent + 14) << 10) + (fraction - 1024));
+}
+static inline unsigned long long emulated_nanoseconds()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long long)now.tv_sec * 1000000000ull + (unsigned long long)now.tv_nsec;
 }
 static inline unsigned short emulated_to_bf16(float x)
 {
