@@ -284,6 +284,36 @@ static void serve_pull(tutti_store_server *server, tutti_store_server_slot *at,
         server_wake(server, at);
 }
 
+/* Everything that a shard has: as a pull, of whoever saves it. */
+static void serve_get(tutti_store_server *server, tutti_store_server_slot *at,
+                      const tutti_store_message *m)
+{
+    tutti_store_shard *shard = tutti__store_slot_shard(at->slot, m->shard);
+    tutti_store_message answer = {.type = TUTTI_STORE_GOT};
+    tutti_text text = {0};
+    if (!shard || !shard->rule->kind->get) {
+        tutti_fail(TUTTI_NOT_FOUND, "slot %" PRIu32 " has no shard %" PRIu32 " that can be read so",
+                   m->slot, m->shard);
+        refuse(server, m, TUTTI_STORE_UNKNOWN);
+        return;
+    }
+    uint64_t own = tutti__policy_clock(&shard->policy, m->contribution);
+    if (at->slot->view != server->view.number ||
+        !tutti__policy_may_read(&shard->policy, own > m->clock ? own : m->clock)) {
+        park(at, m);
+        return;
+    }
+    if (shard->rule->kind->get(shard->rule, &text) == TUTTI_OK) {
+        answer.clock = own;
+        answer.version = shard->policy.version;
+        answer.data = (tutti_packed_data){(const uint8_t *)text.data, text.size};
+        tutti__store_server_answer(server, m, &answer);
+    } else {
+        refuse(server, m, TUTTI_STORE_RULE);
+    }
+    tutti__text_free(&text);
+}
+
 /* FULL in words, where the message would take the server over its limit. */
 static bool is_full(tutti_store_server *server, const tutti_store_message *m)
 {
@@ -332,6 +362,10 @@ static void server_request(tutti_store_server *server, tutti_store_server_slot *
     bool push = m->type == TUTTI_STORE_PUSH || m->type == TUTTI_STORE_PREPARE;
     if (m->type == TUTTI_STORE_PULL) {
         serve_pull(server, at, m);
+        return;
+    }
+    if (m->type == TUTTI_STORE_GET) {
+        serve_get(server, at, m);
         return;
     }
     if (m->type == TUTTI_STORE_NUMBER && at->slot->view != server->view.number) {
@@ -399,7 +433,8 @@ static bool is_request(uint32_t type)
 {
     return type == TUTTI_STORE_CREATE || type == TUTTI_STORE_PULL || type == TUTTI_STORE_PUSH ||
            type == TUTTI_STORE_PREPARE || type == TUTTI_STORE_COMMIT ||
-           type == TUTTI_STORE_NUMBER || type == TUTTI_STORE_FINISH;
+           type == TUTTI_STORE_NUMBER || type == TUTTI_STORE_FINISH || type == TUTTI_STORE_GET ||
+           type == TUTTI_STORE_PUT;
 }
 
 /* A message of this view, by a process that it has. */

@@ -101,6 +101,8 @@ static tutti_status take_answer(worker_request *r, const tutti_store_message *an
         return put_pulled(r, answer);
     } else if (answer->type == TUTTI_STORE_PUSHED || answer->type == TUTTI_STORE_PREPARED) {
         note_outcome(r, answer);
+    } else if (answer->type == TUTTI_STORE_GOT) {
+        return tutti__store_worker_take_got(r, answer);
     } else if (answer->type == TUTTI_STORE_CREATED) {
         r->piece->version = answer->version;
     }
@@ -244,7 +246,8 @@ tutti_status tutti__store_worker_open(tutti_store_client *client, const tutti_st
     worker->drive = *drive;
     worker->placement = placement;
     worker->settled = true;
-    worker->txns = (uint64_t)client->options.incarnation << 32; /* no other process's */
+    worker->txns = worker->puts = (uint64_t)client->options.incarnation
+                                  << 32; /* no other process's */
     *ret_worker = worker;
     return TUTTI_OK;
 }
