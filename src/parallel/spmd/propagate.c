@@ -309,17 +309,12 @@ static bool may_cut(const propagation *p, const tutti_node *node, int axes)
 
 /* Whether the node is taken along axes that these have in common with others: nothing is cut or
  * partial along both. */
-static bool is_taken(const propagation *p, const tutti_node *node, const tutti_rewritten *mark,
-                     int axes)
+static bool is_taken(const propagation *p, const tutti_rewritten *mark, int axes)
 {
     const tutti_layout *layout = p->spmd->layout;
-    int batch = layout->batch;
     if (axes != layout->weights && axes != layout->others)
         return false;
-    bool taken = mark->passes[batch] || mark->ways[batch];
-    for (int i = 0; i < node->input_count; i++)
-        taken = taken || kind_of(node->inputs[i], batch) == TUTTI_SPLIT;
-    return taken;
+    return mark->passes[layout->batch] || mark->ways[layout->batch];
 }
 
 /* A sum over the batch to which blocks are added: scattered first, since the sum of both is wanted
@@ -402,7 +397,7 @@ static tutti_status decide_copy(propagation *p, tutti_node *node, tutti_rewritte
     for (int a = 0; a < p->spmd->layout->count; a++) {
         tutti_split way;
         double bytes;
-        if (is_taken(p, node, mark, a))
+        if (is_taken(p, mark, a))
             continue;
         mark->passes[a] = tutti__spmd_passes_partial(node, a) && !meets_blocks(p, node, a);
         if (mark->passes[a] || !may_cut(p, node, a))

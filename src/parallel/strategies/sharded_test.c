@@ -378,3 +378,52 @@ TUTTI_TEST(sharded_settings_that_cannot_be_are_refused)
         (tutti_strategy_options){.mesh = "data=1,model=2", .layout = "batch:data; weights:model"},
         "weights are stored along 'model', which does not cut the batch");
 }
+
+/* ---- a model that one device cannot hold ---- */
+
+enum { WIDE = 512 };
+
+/* Three layers of 512 x 512: with gradients and slots 12 MiB of f32 and more. */
+static tutti_status fit_wide(const char *name, const char *devices, int *ret_exit)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_strategy *strategy =
+        tutti_strategy_create(name, TUTTI_OPTIONS(tutti_strategy_options, .devices = devices));
+    tutti_tensor *x, *y;
+    tutti_job *job = tutti_open(NULL, NULL);
+    CHECK_OK(tutti_strategy_check(strategy));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){16, WIDE}, &x));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){16, WIDE}, &y));
+    for (int64_t i = 0; i < 16 * WIDE; i++) {
+        tutti_tensor_set(x, i, sin((double)i));
+        tutti_tensor_set(y, i, cos((double)i));
+    }
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m = tutti_sequential(
+            job, tutti_dense(WIDE, .activation = TUTTI_RELU),
+            tutti_dense(WIDE, .activation = TUTTI_RELU, .sharding = "hidden,embed"),
+            tutti_dense(WIDE));
+        tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.001),
+                      .loss = tutti_mse());
+        tutti_fit(m, tutti_batch(tutti_from_tensor_slices(job, x, y), 16), .epochs = 2,
+                  .quiet = true);
+        status = tutti_job_check(job);
+    }
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    *ret_exit = tutti_close(job);
+    CHECK_OK(tutti_strategy_close(strategy));
+    return status;
+}
+
+TUTTI_TEST(sharded_strategies_train_what_one_device_refuses)
+{
+    int exit;
+    CHECK(fit_wide("one_device", "cpu:0=12MiB", &exit) != TUTTI_OK);
+    CHECK(exit != 0);
+    CHECK_OK(fit_wide("fully_sharded", "cpu:0=12MiB,cpu:1=12MiB", &exit));
+    CHECK_INT(exit, 0);
+    CHECK_OK(fit_wide("tensor", "cpu:0=12MiB,cpu:1=12MiB", &exit));
+    CHECK_INT(exit, 0);
+}
