@@ -22,7 +22,6 @@ static const char usage[] =
     "  --seed N               of weights, order and every random number; default 1\n"
     "  --precision P          f32, bf16 or f16; default f32\n"
     "  --strategy NAME        one_device, mirrored, multi_worker_mirrored, central_storage,\n"
-    "  --strategy NAME        one_device, mirrored, multi_worker_mirrored, central_storage,\n"
     "                         fully_sharded, tensor, parameter_server; by default by the devices and\n"
     "                         the job's workers; auto: by a forecast\n"
     "  --devices LIST         the strategy's: cpu:0,cpu:1 or cpu:*\n"
