@@ -141,6 +141,7 @@ static tutti_status begin_role(tutti_store_processes *p)
     tutti__store_client_init(&p->client, &(tutti_store_client_options){
                                              .node = (uint32_t)p->members->rank,
                                              .contribution = (uint32_t)p->members->rank,
+                                             .retry_ns = 5 * TUTTI_STORE_SECOND,
                                              .transport = {p, tutti__store_processes_frame},
                                          });
     return TUTTI_OK;
@@ -173,6 +174,7 @@ static tutti_status meet(tutti_store_processes *p)
     int64_t until = tutti__now_ns() + p->options.join_ns;
     tutti_transport_calls calls = {.context = p,
                                    .deliver = tutti__store_processes_message,
+                                   .lost = tutti__store_processes_lost,
                                    .view = tutti__store_processes_members};
     /* Nobody else has it yet. */
     ((tutti_cluster *)(uintptr_t)p->options.cluster)->open = true;
@@ -195,6 +197,7 @@ tutti_status tutti__store_processes_open(const tutti_store_processes_options *op
     p->options = *options;
     p->serves = tutti_cluster_role(options->cluster) == TUTTI_ROLE_PS;
     p->decider = TUTTI_STORE_NOBODY;
+    p->again = -1;
     pthread_mutex_init(&p->lock, NULL);
     tutti_status status = meet(p);
     if (status == TUTTI_OK)

@@ -239,6 +239,7 @@ tutti_status tutti__store_processes_begin(tutti_store_processes *p, uint64_t own
                                       .incarnation = (uint32_t)own,
                                       .transport = {p, tutti__store_processes_frame},
                                       .limit = p->options.limit,
+                                      .retry_ns = 200 * TUTTI_STORE_MS,
                                       .order = p->options.order},
         &p->server);
 }
@@ -300,6 +301,18 @@ static void say_report(tutti_store_processes *p, uint32_t to)
     send_text(p, to, TUTTI_STORE_TAG_REPORT, &text);
 }
 
+/* Connections lose nothing but when they end: so what gets no answer is sent again then, and else
+ * only after seconds. */
+void tutti__store_processes_lost(void *context, int rank, uint64_t incarnation, bool gone,
+                                 const char *why)
+{
+    tutti_store_processes *p = context;
+    TUTTI_UNUSED(incarnation);
+    TUTTI_UNUSED(why);
+    if (!gone && !p->serves)
+        p->again = rank; /* not from here: whoever sends to it may hold what it is about */
+}
+
 void tutti__store_processes_message(void *context, int rank, uint64_t incarnation, uint64_t tag,
                                     void *data, size_t size)
 {
@@ -356,10 +369,15 @@ tutti_status tutti__store_processes_step(tutti_store_processes *p, int64_t until
     if (now - p->ticked_ns >= tick_ns) {
         p->ticked_ns = now;
         want_view(p, now);
+        if (p->again >= 0)
+            tutti__store_client_again(&p->client, (uint32_t)p->again, now);
+        p->again = -1;
+        bool idle = atomic_load(&p->leaving) == 0; /* nothing is sent twice that is on its way */
         if (p->serves) {
-            tutti__store_server_tick(p->server, now);
+            if (idle)
+                tutti__store_server_tick(p->server, now);
             decide(p);
-        } else {
+        } else if (idle) {
             tutti__store_client_tick(&p->client, now);
         }
     }

@@ -39,6 +39,7 @@ struct tutti_store_processes {
     size_t workers;   /* that are in the view */
     pthread_mutex_t lock;
     int64_t ticked_ns, wanted_ns;
+    int again;                             /* a server whose connection has ended; -1: none */
     _Atomic int leaving;                   /* frames that have not left */
     TUTTI_VEC(processes_letter) to_itself; /* frames from this process to itself */
     tutti_status failed;                   /* of what a callback could not do */
@@ -67,6 +68,8 @@ const tutti_store_view *tutti__store_processes_view(const tutti_store_processes 
 tutti_status tutti__store_processes_begin(tutti_store_processes *p, uint64_t own);
 /* As the transport calls them. */
 void tutti__store_processes_members(void *context, const tutti_member_view *view);
+void tutti__store_processes_lost(void *context, int rank, uint64_t incarnation, bool gone,
+                                 const char *why);
 void tutti__store_processes_message(void *context, int rank, uint64_t incarnation, uint64_t tag,
                                     void *data, size_t size);
 

@@ -112,28 +112,34 @@ static void send_decisions(tutti_store_server *server, const tutti_store_server_
     }
 }
 
+static void apply_operation(tutti_store_server *server, tutti_store_server_slot *at,
+                            const tutti_store_message *op, uint32_t answer_to)
+{
+    tutti_store_message answer;
+    tutti_store_shard *shard = tutti__store_slot_shard(at->slot, op->shard);
+    tutti__store_slot_apply(at->slot, op, &answer);
+    if (op->type == TUTTI_STORE_PUSH)
+        tutti__store_order_happen(server->options.order,
+                                  (tutti_store_event){op->shard, op->contribution, true, op->step});
+    if (shard)
+        tutti__store_distances_note(&server->distances, shard);
+    if (answer_to != TUTTI_STORE_NOBODY && answer.type != 0) {
+        tutti_store_message to = *op;
+        to.node = answer_to;
+        tutti__store_server_answer(server, &to, &answer);
+    }
+    if (op->type == TUTTI_STORE_COMMIT || op->type == TUTTI_STORE_DECIDED ||
+        op->type == TUTTI_STORE_MEMBERS)
+        send_decisions(server, at);
+}
+
 static void apply_one(tutti_store_server *server, tutti_store_server_slot *at,
                       tutti_store_server_logged *logged)
 {
-    tutti_store_message op, answer;
+    tutti_store_message op;
     size_t used;
-    if (tutti__store_message_read(logged->frame, logged->size, &op, &used) == TUTTI_OK) {
-        tutti_store_shard *shard = tutti__store_slot_shard(at->slot, op.shard);
-        tutti__store_slot_apply(at->slot, &op, &answer);
-        if (op.type == TUTTI_STORE_PUSH)
-            tutti__store_order_happen(
-                server->options.order,
-                (tutti_store_event){op.shard, op.contribution, true, op.step});
-        if (shard)
-            tutti__store_distances_note(&server->distances, shard);
-        if (logged->node != TUTTI_STORE_NOBODY && answer.type != 0) {
-            op.node = logged->node;
-            tutti__store_server_answer(server, &op, &answer);
-        }
-        if (op.type == TUTTI_STORE_COMMIT || op.type == TUTTI_STORE_DECIDED ||
-            op.type == TUTTI_STORE_MEMBERS)
-            send_decisions(server, at);
-    }
+    if (tutti__store_message_read(logged->frame, logged->size, &op, &used) == TUTTI_OK)
+        apply_operation(server, at, &op, logged->node);
     free(logged->frame);
 }
 
@@ -153,6 +159,12 @@ void tutti__store_server_apply(tutti_store_server *server, tutti_store_server_sl
 void tutti__store_server_append(tutti_store_server *server, tutti_store_server_slot *at,
                                 const tutti_store_message *op, uint32_t answer_to)
 {
+    if (at->replica == TUTTI_STORE_NOBODY && at->log.count == 0) { /* nobody has to confirm it */
+        at->logged++;
+        apply_operation(server, at, op, answer_to);
+        server_wake(server, at);
+        return;
+    }
     tutti_store_server_logged logged = {
         .number = at->logged + 1, .size = tutti__store_message_size(op), .node = answer_to};
     logged.frame = malloc(logged.size);
@@ -249,6 +261,22 @@ static void server_wake(tutti_store_server *server, tutti_store_server_slot *at)
 
 /* ---- requests ---- */
 
+/* Whether a push of the reader's is still to be confirmed by the replica: it reads behind its own
+ * writes. */
+static bool has_pushed(const tutti_store_server_slot *at, const tutti_store_message *m)
+{
+    for (size_t i = 0; i < at->log.count; i++) {
+        tutti_store_message op;
+        size_t used;
+        if (tutti__store_message_read(at->log.data[i].frame, at->log.data[i].size, &op, &used) ==
+                TUTTI_OK &&
+            op.type == TUTTI_STORE_PUSH && op.shard == m->shard &&
+            op.contribution == m->contribution)
+            return true;
+    }
+    return false;
+}
+
 static void serve_pull(tutti_store_server *server, tutti_store_server_slot *at,
                        const tutti_store_message *m)
 {
@@ -263,6 +291,7 @@ static void serve_pull(tutti_store_server *server, tutti_store_server_slot *at,
     }
     uint64_t own = tutti__policy_clock(&shard->policy, m->contribution); /* if it began anew */
     if (at->slot->view != server->view.number || at->slot->decided < m->after ||
+        has_pushed(at, m) ||
         !tutti__policy_may_read(&shard->policy, own > m->clock ? own : m->clock) ||
         !tutti__store_order_may(server->options.order, event)) {
         park(at, m);
@@ -298,7 +327,7 @@ static void serve_get(tutti_store_server *server, tutti_store_server_slot *at,
         return;
     }
     uint64_t own = tutti__policy_clock(&shard->policy, m->contribution);
-    if (at->slot->view != server->view.number ||
+    if (at->slot->view != server->view.number || has_pushed(at, m) ||
         !tutti__policy_may_read(&shard->policy, own > m->clock ? own : m->clock)) {
         park(at, m);
         return;

@@ -117,6 +117,8 @@ static void request_done(void *context, const tutti_store_message *answer)
     tutti_status status = take_answer(r, answer);
     if (status != TUTTI_OK && error->status == TUTTI_OK)
         tutti__error_capture(status, error);
+    if (status != TUTTI_OK && !b && r->worker->waiting)
+        *r->worker->waiting = true;
     if (b)
         b->done = --b->open == 0;
     else
@@ -169,7 +171,14 @@ tutti_status tutti__store_worker_begin(worker_batch *b, tutti_store_worker *w)
 tutti_status tutti__store_worker_wait(worker_batch *b, tutti_status asked)
 {
     tutti_store_worker *w = b->worker;
+    w->waiting = &b->done;
     tutti_status status = b->done ? TUTTI_OK : w->drive.wait(w->drive.context, &b->done);
+    w->waiting = NULL;
+    if (status == TUTTI_OK && b->open > 0 && w->error.status != TUTTI_OK) {
+        tutti_error error = w->error;
+        w->error.status = TUTTI_OK;
+        status = tutti__error_restore(&error);
+    }
     for (size_t i = w->client->calls.count; status != TUTTI_OK && i-- > 0;) {
         worker_request *r = w->client->calls.data[i].context;
         if (r->batch == b) {

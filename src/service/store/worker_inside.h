@@ -36,7 +36,8 @@ struct tutti_store_worker {
     int open;          /* requests that nobody waits for */
     bool settled;      /* there are none of these */
     int late;          /* shards that dropped a push that nobody waited for */
-    tutti_error error; /* the first failure of one of these */
+    tutti_error error; /* the first failure of one of these, */
+    bool *waiting;     /* which ends the call that waits */
 };
 
 /* One call: requests under way, and the first refusal. */
