@@ -17,7 +17,7 @@ ninja   = if [ -t 1 ] && ! $(idle); then ninja -C $(BUILD) $(jobs) $(1); \
 quietly = { log=$$($(1) 2>&1) || { echo "$$log"; exit 1; }; }
 
 .DEFAULT_GOAL := all
-.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-store test-random test-kills test-member-kills test-gpu test-gpu-sanitizer unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
+.PHONY: all configure configure-native configure-install demo test test-slurm test-ssh test-mpi test-collectives test-strategies test-store test-servers test-random test-kills test-member-kills test-gpu test-gpu-sanitizer unit bench bench-overlap bench-peers peers-check deps deps-dev install uninstall \
         dist deb reference format check asan ubsan tsan fuzz clean help
 
 all: configure ## release build in build/
@@ -69,6 +69,10 @@ test-strategies: all ## every example under every strategy, engine and kind of d
 test-store: configure ## the protocol of parameter servers under 100,000 seeds of a simulator; SEED=17 replays one
 	@$(call ninja, tutti_tests)
 	@TUTTI_TEST_SEEDS=100000 $(if $(SEED),TUTTI_TEST_SEED=$(SEED)) $(BUILD)/tutti_tests --timeout 3600 store_sim
+
+test-servers: configure ## processes of parameter servers are killed at random: 100 servers with replicas, 200 workers; KILLS=10
+	@$(call ninja, tutti_tests)
+	@TUTTI_TEST_KILLS=$(or $(KILLS),100) $(BUILD)/tutti_tests --timeout 3600 parameter_server_random
 
 test-random: configure ## random graphs in every way of running against reference kernels; ARGS='--from 5000 --seeds 1000'
 	@$(call ninja, tests/random/random_graphs)

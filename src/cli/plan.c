@@ -10,7 +10,8 @@
 #include "comm/cost/description.h"
 
 static const char usage[] =
-    "usage: tutti plan NAME|MODEL.json --ranks N [--hosts N] [--ps N] [--alpha S] [--beta S] [--flops F]\n"
+    "usage: tutti plan NAME|MODEL.json --ranks N [--hosts N] [--ps N] [--memory BYTES] [--alpha S]\n"
+    "                  [--beta S] [--flops F]\n"
     "       tutti plan collectives --ranks N --alpha S --beta S|--links FILE [OPTIONS]\n"
     "       tutti plan schedule --stages N --micro N [--schedule NAME] [OPTIONS]\n\n"
     "Of a training, by the names of tutti train: memory, traffic, step time and efficiency of every\n"
@@ -18,7 +19,8 @@ static const char usage[] =
     "them; settings of the strategy (--set wire=bf16) count. A rank's program is compiled as it would be\n"
     "there, and timed here; --flops F scales its time to ranks of so many operations a second (1e12),\n"
     "by default as here. Parameter servers stand beside the ranks: one, and --ps N of them (a quarter\n"
-    "of the ranks, at least 2). --json prints one object a strategy.\n\n"
+    "of the ranks, at least 2). --memory 16GiB is what a rank has: strategies that need more say for\n"
+    "what. --json prints one object a strategy.\n\n"
     "Of collectives: prints the predicted time of every algorithm by message size, and where the best one changes.\n\n"
     "  --ranks N        ranks in all\n"
     "  --alpha S        seconds for a message of no bytes (20us and 0.02ms are understood)\n"
@@ -223,7 +225,9 @@ static int plan_model(int argc, char **argv)
     int count = 2, used = 0;
     int64_t ranks = 0, hosts = 0, servers = 0;
     double flops = 0;
+    const char *memory = NULL;
     tutti_network n = {0};
+    (void)tutti__option(&argc, argv, "--memory", &memory);
     if (!option_ranks(&argc, argv, 1, &ranks, &hosts) ||
         !tutti__option_int(&argc, argv, "--ps", 1, 1 << 20, &servers) ||
         !option_number(&argc, argv, "--flops", 0, 1e30, &flops) || !read_links(&argc, argv, &n) ||
@@ -240,6 +244,8 @@ static int plan_model(int argc, char **argv)
         snprintf(settings[used++], sizeof settings[0], "plan-hosts=%lld", (long long)hosts);
     if (servers > 0)
         snprintf(settings[used++], sizeof settings[0], "plan-ps=%lld", (long long)servers);
+    if (memory)
+        snprintf(settings[used++], sizeof settings[0], "plan-memory=%.60s", memory);
     if (flops > 0)
         snprintf(settings[used++], sizeof settings[0], "plan-flops=%.9g", flops);
     if (n.alpha[TUTTI_LINK_BETWEEN] > 0)

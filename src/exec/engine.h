@@ -73,6 +73,9 @@ tutti_status tutti__engine_gather_all(tutti_engine *engine);
 tutti_status tutti__engine_get(tutti_engine *engine, tutti_state_variable *variable,
                                tutti_tensor **ret);
 
+/* tutti__snapshot_take, of variables on parameter servers as these have them. */
+tutti_status tutti__engine_snapshot(tutti_engine *engine, tutti_snapshot *ret);
+
 /* What one run asks for. */
 typedef struct tutti_run_request {
     int feed_count, fetch_count, target_count;

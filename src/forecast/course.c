@@ -118,6 +118,10 @@ static double price(const tutti_forecast_reach *reach, const tutti_node *node, d
         *ret_sent = bytes * (replicas - 1) / replicas;
         return price_of(reach, "all_gather", bytes / replicas);
     }
+    if (strcmp(name, "reduce_scatter") == 0) { /* what it carries is a block */
+        *ret_sent = bytes * (replicas - 1);
+        return price_of(reach, "reduce_scatter", bytes * replicas);
+    }
     if (strcmp(name, "recv") == 0) /* from another device of the process: a copy, rehearsed */
         *ret_sent = bytes;
     return 0;

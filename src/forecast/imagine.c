@@ -31,6 +31,8 @@ static tutti_status imagine_fill(tutti_strategy *s, int replicas, int first)
     TUTTI_TRY(tutti__axis_groups_add(s->groups, TUTTI_BATCH_AXIS, replicas, first, 1,
                                      s->device_names, &s->axis_group));
     s->options.mesh = s->options.layout = NULL; /* of the job, which may be of another size */
+    if (!s->kind->sharded)
+        s->options.zero = 0;
     return tutti__strategy_layout(s);
 }
 

@@ -64,7 +64,8 @@ tutti_status tutti__forecast_rehearse(const tutti_forecast_step *a, tutti_strate
 
 typedef struct cluster {
     int ranks, hosts, servers;
-    double flops; /* of a rank; 0: as here */
+    int64_t memory; /* bytes of a rank; 0: any */
+    double flops;   /* of a rank; 0: as here */
     tutti_comm_cost cost;
 } cluster;
 
@@ -74,6 +75,11 @@ static cluster read_cluster(tutti_job *job)
                  .flops = tutti_flag_number(job, "plan-flops", 0)};
     c.hosts = (int)tutti_flag_int(job, "plan-hosts", c.ranks);
     c.hosts = c.hosts < 1 ? 1 : c.hosts;
+    const char *memory = tutti_flag_text(job, "plan-memory", NULL);
+    if (memory && !tutti__read_memory(memory, &c.memory))
+        tutti_job_fail(job, tutti_fail(TUTTI_INVALID,
+                                       "--memory takes bytes of a rank (16GiB, 512MiB), not '%s'",
+                                       memory));
     c.servers = (int)tutti_flag_int(job, "plan-ps", c.ranks < 8 ? 2 : c.ranks / 4);
     c.servers = c.servers < 1 ? 1 : c.servers;
     c.cost = (tutti_comm_cost){.hosts = c.hosts, .phase = 0.5e-6};
@@ -179,10 +185,24 @@ static void add_split(tutti_text *text, const row *r)
                     tutti__seconds_text(f->waiting, d));
 }
 
-static const char *const names[] = {"one_device", "mirrored", "multi_worker_mirrored",
-                                    "central_storage"};
-enum { ONE_DEVICE, MIRRORED, MULTI_WORKER, CENTRAL, STRATEGIES, PASSES = 3 };
+static const char *const names[] = {"one_device",      "mirrored",      "multi_worker_mirrored",
+                                    "central_storage", "fully_sharded", "tensor"};
+enum { ONE_DEVICE, MIRRORED, MULTI_WORKER, CENTRAL, SHARDED, TENSOR, STRATEGIES, PASSES = 3 };
 enum { ONE_SERVER = STRATEGIES, SEVERAL_SERVERS, ROWS };
+
+/* By purpose, so that it can be seen what would have to be smaller. */
+static void say_misfit(const cluster *c, row *r)
+{
+    char needs[32], has[32], weights[32], gradients[32], slots[32], values[32];
+    const tutti_forecast *f = &r->f;
+    if (c->memory == 0 || f->total <= (double)c->memory)
+        return;
+    snprintf(r->problem, sizeof r->problem,
+             "needs %s of %s: weights %s, gradients %s, slots %s, values of a step %s",
+             tutti__bytes_text(f->total, needs), tutti__bytes_text((double)c->memory, has),
+             tutti__bytes_text(f->weights, weights), tutti__bytes_text(f->gradients, gradients),
+             tutti__bytes_text(f->slots, slots), tutti__bytes_text(f->activations, values));
+}
 
 /* In turns, several times, and each one's least step counts: whoever disturbs the machine meanwhile
  * disturbs all alike. What one device cannot do, nobody can. */
@@ -206,6 +226,9 @@ static tutti_status forecast_table_fill(const tutti_forecast_step *a, const clus
             r->f = f;
         r->f.strategy = names[at];
     }
+    for (int i = 0; i < STRATEGIES; i++)
+        if (!rows[i].problem[0])
+            say_misfit(c, &rows[i]);
     return TUTTI_OK;
 }
 
@@ -236,7 +259,8 @@ static int best_of(const row rows[STRATEGIES])
     int best = ONE_DEVICE;
     for (int i = 0; i < STRATEGIES;
          i++) /* of one replica the others are one device by another name */
-        if (!rows[i].problem[0] && rows[i].f.replicas > 1 && rows[i].f.step < rows[best].f.step)
+        if (!rows[i].problem[0] && rows[i].f.replicas > 1 &&
+            (rows[best].problem[0] || rows[i].f.step < rows[best].f.step))
             best = i;
     return best;
 }

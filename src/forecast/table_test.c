@@ -63,7 +63,7 @@ static line workers(const char *setting)
         lines++;
         tutti__arena_free(&arena);
     }
-    CHECK_INT(lines, 6);
+    CHECK_INT(lines, 8);
     free(text);
     return found;
 }

@@ -343,6 +343,8 @@ tutti_status tutti__safetensors_tensor(const tutti_safetensors *file, const tutt
 {
     if (item->lengths != NULL)
         return tutti__safetensors_strings(file, item, ret_tensor);
+    if (item->box_count > 0)
+        return tutti__safetensors_whole(file, item, ret_tensor);
     if (item->type.dtype == TUTTI_NO_DTYPE)
         return tutti_fail(TUTTI_UNSUPPORTED,
                           "%s: tensor '%.200s' has the dtype %s, which is not "

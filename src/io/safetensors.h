@@ -12,7 +12,8 @@
  *     flipped bit of a file is noticed.
  *  3. Strings are two tensors in a file, their bytes and their lengths (safetensors_strings.c), and
  *     one item here.
- *  4. An index maps each tensor to the file that holds it, and holds each file's header checksum,
+ *  4. A tensor may stand in boxes (safetensors_boxes.c), and is one item here, too.
+ *  5. An index maps each tensor to the file that holds it, and holds each file's header checksum,
  *     which covers the tensors' own: files of different savings are never mixed. */
 #ifndef TUTTI_IO_SAFETENSORS_H
 #define TUTTI_IO_SAFETENSORS_H
@@ -20,6 +21,7 @@
 #include "base/arena.h"
 #include "io/json.h"
 #include "io/stream.h"
+#include "tensor/block.h"
 #include "tensor/tensor.h"
 #include "tutti/files.h"
 
@@ -32,7 +34,14 @@ typedef struct tutti_safetensor {
     bool checked; /* crc is known */
     uint32_t crc;
     const struct tutti_safetensor *lengths; /* of strings, of which this is the bytes; else NULL */
+    int box_count;                          /* it stands in so many boxes; 0: as a whole */
+    struct tutti_safetensor_part *boxes;
 } tutti_safetensor;
+
+typedef struct tutti_safetensor_part {
+    tutti_box box;
+    const tutti_safetensor *item;
+} tutti_safetensor_part;
 
 typedef struct tutti_safetensors_file {
     tutti_source *source;
@@ -126,6 +135,24 @@ tutti_status tutti__safetensors_add(tutti_safetensors *file, tutti_source *sourc
  */
 tutti_status tutti__safetensors_sort(tutti_safetensors *file);
 tutti_status tutti__safetensors_new(const char *name, tutti_safetensors **ret);
+
+/* ---- safetensors_boxes.c ---- */
+/* A box that is to be written, of a tensor of that name and type. */
+typedef struct tutti_safetensors_box {
+    const char *name;
+    tutti_type type;
+    tutti_box box;
+} tutti_safetensors_box;
+/* The names of boxes in a file, and the text of its metadata that says what they are of; both lie
+ * in the arena. */
+tutti_status tutti__safetensors_name_boxes(tutti_arena *arena, size_t count,
+                                           const tutti_safetensors_box *boxes,
+                                           const char **ret_names, tutti_text_pair *ret_pair);
+/* Makes one item of all boxes of a tensor, `ret_joined` times; CORRUPT names a box that is missing.
+ */
+tutti_status tutti__safetensors_join_boxes(tutti_safetensors *file, size_t *ret_joined);
+tutti_status tutti__safetensors_whole(const tutti_safetensors *file, const tutti_safetensor *item,
+                                      tutti_tensor **ret_tensor);
 
 /* ---- safetensors_strings.c ---- */
 /* What is written for a list of tensors: for each of strings two, first, then the others. */

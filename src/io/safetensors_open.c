@@ -64,6 +64,15 @@ tutti_status tutti__safetensors_sort(tutti_safetensors *file)
     TUTTI_TRY(tutti__safetensors_join_strings(file, &joined));
     if (joined > 0)
         sort_names(file);
+    TUTTI_TRY(tutti__safetensors_join_boxes(file, &joined));
+    if (joined == 0)
+        return TUTTI_OK;
+    sort_names(file);
+    for (size_t i = 1; i < file->count; i++)
+        if (strcmp(file->by_name[i - 1]->name, file->by_name[i]->name) == 0)
+            return tutti_fail(TUTTI_CORRUPT,
+                              "%s: tensor '%.200s' stands there as a whole and in boxes",
+                              file->name, file->by_name[i]->name);
     return TUTTI_OK;
 }
 

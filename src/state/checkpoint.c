@@ -94,6 +94,29 @@ tutti_status tutti__checkpoint_try(const char *path)
     return tutti__place_try(full);
 }
 
+/* The names of what is a box, and the text that says so; `pairs` has room for one more. */
+static tutti_status name_boxes(const tutti_snapshot *snapshot, tutti_arena *arena,
+                               tutti_named_tensor *tensors, tutti_text_pair *pairs, size_t *count)
+{
+    size_t boxes = 0;
+    tutti_safetensors_box *list = tutti__arena_array(arena, snapshot->count + 1, sizeof *list);
+    const char **names = tutti__arena_array(arena, snapshot->count + 1, sizeof *names);
+    if (!list || !names)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to write boxes");
+    for (size_t i = 0; i < snapshot->count; i++)
+        if (snapshot->entries[i].cut)
+            list[boxes++] = (tutti_safetensors_box){
+                snapshot->entries[i].name, snapshot->entries[i].type, snapshot->entries[i].box};
+    if (boxes == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti__safetensors_name_boxes(arena, boxes, list, names, &pairs[*count]));
+    ++*count;
+    for (size_t i = 0, at = 0; i < snapshot->count; i++)
+        if (snapshot->entries[i].cut)
+            tensors[i].name = names[at++];
+    return TUTTI_OK;
+}
+
 tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *snapshot,
                                      size_t metadata_count, const tutti_text_pair *metadata,
                                      int64_t shard_bytes)
@@ -101,20 +124,28 @@ tutti_status tutti__checkpoint_write(const char *path, const tutti_snapshot *sna
     tutti_named_tensor *tensors = calloc(snapshot->count + 1, sizeof *tensors);
     if (!tensors)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to write %s", path);
-    tutti_status status = TUTTI_OK;
+    tutti_arena arena = {0};
+    tutti_text_pair *pairs = tutti__arena_array(&arena, metadata_count + 1, sizeof *pairs);
+    tutti_status status =
+        pairs ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory to write %s", path);
     size_t count = 0;
+    if (pairs && metadata_count > 0)
+        memcpy(pairs, metadata, metadata_count * sizeof *pairs);
     for (; status == TUTTI_OK && count < snapshot->count; count++) {
         tensors[count].name = snapshot->entries[count].name;
         status = tutti__tensor_to_host(snapshot->entries[count].value, &tensors[count].tensor);
     }
     if (status == TUTTI_OK)
+        status = name_boxes(snapshot, &arena, tensors, pairs, &metadata_count);
+    if (status == TUTTI_OK)
         status = make_folder_of(path);
     if (status == TUTTI_OK)
-        status = tutti__safetensors_save(path, snapshot->count, tensors, metadata_count, metadata,
+        status = tutti__safetensors_save(path, snapshot->count, tensors, metadata_count, pairs,
                                          shard_bytes, true);
     for (size_t i = 0; i < count; i++)
         tutti_tensor_release(tensors[i].tensor);
     free(tensors);
+    tutti__arena_free(&arena);
     return status;
 }
 

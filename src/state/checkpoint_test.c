@@ -37,7 +37,7 @@ static void finish(void)
 /* All values are `value`. */
 static tutti_status save(double value, int64_t shard_bytes)
 {
-    tutti_snapshot_entry entries[TENSORS];
+    tutti_snapshot_entry entries[TENSORS] = {{0}};
     char names[TENSORS][8];
     tutti_snapshot snapshot = {.count = TENSORS, .entries = entries};
     for (int i = 0; i < TENSORS; i++) {

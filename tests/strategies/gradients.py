@@ -19,14 +19,33 @@ def read(path):
         data = file.read()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + size])
+    shapes = json.loads(header.get("__metadata__", {}).get("tutti.boxes", "{}"))
     found = {}
-    for name, entry in header.items():
-        if name.endswith("/gradient"):
-            if entry["dtype"] != "F32":
-                sys.exit(f"{path}: {name} is {entry['dtype']}, not F32")
-            begin, end = (8 + size + offset for offset in entry["data_offsets"])
-            found[name] = array.array("f", data[begin:end])
+    for text, entry in header.items():
+        name, _, offset = text.partition("@")  # "NAME@8,0" is the box of NAME from [8, 0] on
+        if not name.endswith("/gradient"):
+            continue
+        if entry["dtype"] != "F32":
+            sys.exit(f"{path}: {text} is {entry['dtype']}, not F32")
+        begin, end = (8 + size + at for at in entry["data_offsets"])
+        values = array.array("f", data[begin:end])
+        if not offset:
+            found[name] = values
+            continue
+        whole = found.setdefault(name, array.array("f", [math.nan] * math.prod(shapes[name])))
+        put(whole, shapes[name], values, entry["shape"], [int(o) for o in offset.split(",")])
     return found
+
+
+def put(whole, shape, values, dims, offset):
+    """A box's values where they belong."""
+    for i, value in enumerate(values):
+        place, step = 0, 1
+        for size, dim, at in zip(reversed(shape), reversed(dims), reversed(offset)):
+            place += (i % dim + at) * step
+            step *= size
+            i //= dim
+        whole[place] = value
 
 
 def largest(values):

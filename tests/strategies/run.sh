@@ -97,7 +97,7 @@ room_for() { while [ ${#running[@]} -gt 0 ] && [ $((used + $1)) -gt "$jobs" ]; d
 run_test() {
     local need=1
     [[ $1 =~ $only ]] || return 0
-    [[ ! $1 =~ (mirrored|far|mixed|central|whole|gpu|gpucentral|shm|tcp|mpi|levels)([1-4]) ]] || need=${BASH_REMATCH[2]}
+    [[ ! $1 =~ (mirrored|far|mixed|central|whole|sharded|tensor|both|gpu|gpucentral|shm|tcp|mpi|levels)([1-4]) ]] || need=${BASH_REMATCH[2]}
     [ -z "${alone:-}" ] || need=$jobs
     room_for "$need"
     one_test "$@" > "$folder/$1.report" 2>&1 &
@@ -129,6 +129,7 @@ if [ -n "$gpu" ]; then
 fi
 
 ways="mirrored2 mirrored3 far2 mixed3 central2 central3 shm2 shm3 shm4 tcp2 tcp3 tcp4 levels2 mpi2 mpi3 served ps1 ps2"
+ways="$ways sharded2 sharded3 tensor2 both4 shmsharded2 tcpsharded3 shmtensor2"
 matrix="onefar onewhole $ways mirrored4 whole2 central4 levels3"
 for each in shm tcp mpi; do matrix="$matrix $(echo "$each"{1,2,3,4}{,far,whole})"; done
 matrix=$(tr ' ' '\n' <<< "$matrix" | awk '!seen[$0]++')
@@ -140,6 +141,7 @@ for example in $examples; do
         gan) mine="mirrored2 shm3 far2 tcp2far ps1" ;;
         *) mine="mirrored2 shm3 ps1" ;;
     esac
+    [ -n "$long" ] || [ "$example" = mnist ] || mine="$mine sharded2 tensor2 shmsharded2 shmtensor2"
     for way in $mine; do
         [[ $way =~ ^(served|ps) ]] || run_test "gradients_${example}_$way" check_gradients "$example" "$way"
         run_test "${example}_$way" check_example "$example" "$way"

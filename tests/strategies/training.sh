@@ -120,6 +120,13 @@ trained() {
         central3) after=(--strategy central_storage --devices "far:0,cpu:0,cpu:1") ;;
         mirrored4) after=(--strategy mirrored --devices "cpu:0,cpu:1,cpu:2,cpu:3") ;;
         whole2) after=(--strategy mirrored --devices "whole:0,whole:1") ;;
+        sharded2) after=(--strategy fully_sharded --devices "cpu:0,cpu:1" --set zero=3) ;;
+        sharded3) after=(--strategy fully_sharded --devices "cpu:0,far:0,cpu:1" --set zero=2) ;;
+        tensor2) after=(--strategy tensor --devices "cpu:0,cpu:1") ;;
+        both4) # data, weights in blocks, and neurons divided
+            after=(--strategy tensor --devices "cpu:0,far:0,cpu:1,cpu:2" --mesh data=2,model=2
+                --layout "batch:data; weights:data; hidden:model; heads:model; channels:model")
+            ;;
         onefar) after=(--strategy one_device --devices "far:0") ;;
         onewhole) after=(--strategy one_device --devices "whole:0") ;;
         central4) after=(--strategy central_storage --devices "cpu:0,far:0,whole:0,cpu:1") ;;
@@ -134,6 +141,14 @@ trained() {
         levels*) # workers of two devices each
             before=("$tutti" run -n "${way#levels}")
             after=(--devices "cpu:0,far:0")
+            ;;
+        *sharded[2-4])
+            before=("$tutti" run -n "${way: -1}" --engine "${way:0:3}")
+            after=(--strategy fully_sharded --set zero=3)
+            ;;
+        *tensor[2-4])
+            before=("$tutti" run -n "${way: -1}" --engine "${way:0:3}")
+            after=(--strategy tensor)
             ;;
         mpi* | shm* | tcp*) # so many workers, on devices of that kind: shm3, tcp2far
             workers=${way:3:1} kind=${way:4}

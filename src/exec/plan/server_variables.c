@@ -113,7 +113,8 @@ static tutti_sym rule_step(rule_builder *b, tutti_edge step)
         b->wrong = "its count of steps is not a variable that one is added to";
         return TUTTI_NO_SYM;
     }
-    tutti_sym counter = rule_variable(b, node->inputs[0].node, "step");
+    tutti_sym counter =
+        rule_variable(b, node->inputs[0].node, tutti__state_name(node->inputs[0].node));
     return tutti_assign_add(counter, tutti_scalar(b->graph, TUTTI_I64, 1));
 }
 

@@ -4,6 +4,7 @@
 #include "base/require.h"
 #include "exec/plan/share.h"
 #include "exec/run/engine_inside.h"
+#include "exec/run/server_run.h"
 #include "tutti/ops_state.h"
 #include "tutti/strategy.h"
 
@@ -181,7 +182,8 @@ static tutti_state_sum sum_over(const tutti_engine *engine)
     tutti_comm *world = world_of(engine);
     return (tutti_state_sum){.sum = world ? sum : NULL,
                              .context = world,
-                             .replicas = tutti__strategy_meeting_replicas(engine->options.strategy)};
+                             .replicas =
+                                 tutti__strategy_meeting_replicas(engine->options.strategy)};
 }
 
 bool tutti__engine_gathers(const tutti_engine *engine)
@@ -205,9 +207,16 @@ tutti_status tutti__engine_gather_all(tutti_engine *engine)
 tutti_status tutti__engine_get(tutti_engine *engine, tutti_state_variable *variable,
                                tutti_tensor **ret)
 {
+    TUTTI_TRY(tutti__server_refresh(engine, variable->name));
     tutti_state_sum over = sum_over(engine);
     if (!over.sum || !variable->cut || variable->gathered ||
         tutti__variable_local(engine->state, variable))
         return tutti__variable_get(engine->state, variable, ret);
     return tutti__variable_gather(engine->state, variable, &over, ret);
+}
+
+tutti_status tutti__engine_snapshot(tutti_engine *engine, tutti_snapshot *ret)
+{
+    TUTTI_TRY(tutti__server_refresh(engine, NULL));
+    return tutti__snapshot_take(engine->state, ret);
 }

@@ -135,6 +135,83 @@ tutti_status tutti__server_run_commit(tutti_engine *engine, const tutti_plan *pl
     return status;
 }
 
+/* ---- what others than runs read and write ---- */
+
+typedef struct refreshing {
+    tutti_engine *engine;
+    const char *name; /* of the variable, here */
+    tutti_map *counters;
+} refreshing;
+
+/* A count of steps that several variables have: the largest. */
+static bool is_behind(refreshing *r, const char *name, tutti_tensor *tensor)
+{
+    if (tutti_tensor_rank(tensor) > 0 || tutti_tensor_dtype(tensor) != TUTTI_I64)
+        return false;
+    intptr_t count = (intptr_t)tutti_tensor_get_int(tensor, 0) + 1;
+    if ((intptr_t)tutti__map_get(r->counters, name) >= count)
+        return true;
+    (void)tutti__map_set(r->counters, name, (void *)count);
+    return false;
+}
+
+static tutti_status take_named(void *context, const char *name, tutti_tensor *tensor)
+{
+    refreshing *r = context;
+    const char *own = strcmp(name, "value") == 0 ? r->name : name;
+    tutti_state_variable *variable = tutti__state_find(r->engine->state, own);
+    if (!variable || !tutti_type_equal(&variable->type, tutti_tensor_type(tensor)) ||
+        strcmp(name, "learning_rate") == 0 || is_behind(r, own, tensor))
+        return TUTTI_OK;
+    return tutti__variable_set(r->engine->state, variable, tensor);
+}
+
+static tutti_status refresh_one(refreshing *r)
+{
+    tutti_strategy *s = r->engine->options.strategy;
+    char name[NAME];
+    name_there(r->engine, r->name, name);
+    int number = tutti__strategy_server_variable(s, name);
+    return number < 0 ? TUTTI_OK : s->servers_kind->get(s->servers, number, take_named, r);
+}
+
+tutti_status tutti__server_refresh(tutti_engine *engine, const char *name)
+{
+    tutti_map counters = {0};
+    refreshing r = {.engine = engine, .name = name, .counters = &counters};
+    tutti_status status = TUTTI_OK;
+    tutti_state_variable *variable;
+    if (!tutti__engine_has_servers(&engine->options))
+        return TUTTI_OK;
+    if (name)
+        status = refresh_one(&r);
+    for (size_t i = 0;
+         !name && status == TUTTI_OK && (variable = tutti__state_at(engine->state, i)) != NULL;
+         i++) {
+        r.name = variable->name;
+        status = refresh_one(&r);
+    }
+    tutti__map_free(&counters);
+    return status;
+}
+
+tutti_status tutti__server_written(tutti_engine *engine, const char *name, tutti_tensor *value)
+{
+    tutti_strategy *s = engine->options.strategy;
+    char there[NAME];
+    if (!tutti__engine_has_servers(&engine->options))
+        return TUTTI_OK;
+    name_there(engine, name, there);
+    int number = tutti__strategy_server_variable(s, there);
+    if (number < 0)
+        return TUTTI_OK;
+    tutti_tensor *flat;
+    TUTTI_TRY(tutti_tensor_contiguous(value, &flat));
+    tutti_status status = s->servers_kind->put(s->servers, number, "value", flat);
+    tutti_tensor_release(flat);
+    return status;
+}
+
 void tutti__server_run_end(tutti_server_run *run)
 {
     for (int i = 0; i < run->count; i++) {

@@ -16,6 +16,11 @@ tutti_status tutti__server_run_begin(tutti_engine *engine, const tutti_plan *pla
  * 0: this worker had no rows. */
 tutti_status tutti__server_run_commit(tutti_engine *engine, const tutti_plan *plan,
                                       tutti_server_run *run, double weight);
+/* What is read by others than runs: the variable, or all that lies on servers (name NULL), with
+ * slots and counters, becomes what the servers have of it. */
+tutti_status tutti__server_refresh(tutti_engine *engine, const char *name);
+/* The variable was given this value here. */
+tutti_status tutti__server_written(tutti_engine *engine, const char *name, tutti_tensor *value);
 void tutti__server_run_end(tutti_server_run *run); /* zeroed is fine */
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/require.h"
 #include "base/world.h"
 #include "exec/plan/share.h"
+#include "exec/run/server_run.h"
 #include "graph/inspect.h"
 #include "program/program.h"
 #include "program/trace.h"
@@ -441,6 +442,8 @@ tutti_status tutti_session_set(tutti_session *session, tutti_sym sym, tutti_tens
     TUTTI_TRY(make_variable(session, sym.node, &variable));
     tutti_status status =
         tutti__variable_set(tutti__engine_state(session->engine), variable, value);
+    if (status == TUTTI_OK)
+        status = tutti__server_written(session->engine, variable->name, value);
     return status == TUTTI_OK ? TUTTI_OK : tutti__node_failed(sym.node, status);
 }
 

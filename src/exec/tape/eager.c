@@ -5,6 +5,7 @@
 
 #include "base/require.h"
 #include "exec/plan/share.h"
+#include "exec/run/server_run.h"
 #include "exec/tape/eager.h"
 #include "graph/scope.h"
 #include "program/trace.h"
@@ -285,6 +286,7 @@ tutti_status tutti_eager_set(tutti_eager *eager, tutti_sym variable, tutti_tenso
         TUTTI_TRY(flush_reads(eager, variable.node));
     TUTTI_TRY(find_variable(eager, variable, &found));
     TUTTI_TRY(tutti__variable_set(tutti__engine_state(eager->engine), found, value));
+    TUTTI_TRY(tutti__server_written(eager->engine, found->name, value));
     variable.node->current = (tutti_edge){0};
     return TUTTI_OK;
 }

@@ -141,7 +141,7 @@ static tutti_status save_checkpoint(tutti_model *model, const char *path)
     TUTTI_TRY(expand_path(model, path, full, sizeof full));
     tutti_status status = collect(model, &f);
     if (status == TUTTI_OK)
-        status = tutti__snapshot_take(tutti__engine_state(model->engine), &snapshot);
+        status = tutti__engine_snapshot(model->engine, &snapshot);
     if (status == TUTTI_OK) {
         status = tutti__checkpoint_write(full, &snapshot, f.count, f.pairs,
                                          tutti__checkpoint_shard_bytes());
@@ -204,7 +204,7 @@ tutti_status tutti_save_checkpoint_async(tutti_model *model, const char *path)
     j->step = tutti_model_steps(model);
     tutti_status status = expand_path(model, path, j->path, sizeof j->path);
     if (status == TUTTI_OK)
-        status = tutti__snapshot_take(tutti__engine_state(model->engine), &j->snapshot);
+        status = tutti__engine_snapshot(model->engine, &j->snapshot);
     if (status == TUTTI_OK)
         status = collect(model, &j->f);
     if (status != TUTTI_OK) {

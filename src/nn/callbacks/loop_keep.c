@@ -105,7 +105,7 @@ static tutti_status collect(const tutti_progress *p, bool ended, record *r)
         loop_keep_add(r, "tutti.learning_rate", r->numbers[NUMBERS - 1]);
     }
     TUTTI_TRY(collect_texts(p, r));
-    return tutti__snapshot_take(tutti__engine_state(p->save_resume.engine), &r->snapshot);
+    return tutti__engine_snapshot(p->save_resume.engine, &r->snapshot);
 }
 
 static tutti_status write_record(void *context)
@@ -202,7 +202,8 @@ static tutti_status save_weights(const tutti_loop_saving *k)
         if (!v->trainable || v->slot_of[0] || !tutti__state_has_value(state, v->name))
             continue;
         list[count].name = v->name;
-        status = tutti__variable_get(state, tutti__state_find(state, v->name), &list[count].tensor);
+        status =
+            tutti__engine_get(k->engine, tutti__state_find(state, v->name), &list[count].tensor);
         count += status == TUTTI_OK;
     }
     if (status == TUTTI_OK)

@@ -38,6 +38,15 @@ static int all_finite_split(const tutti_infer *node, int capacity, tutti_split *
     return node->inputs[0].rank;
 }
 
+static tutti_status all_finite_expand(tutti_expansion *node)
+{
+    node->outputs[0] = tutti__all_finite(1, &node->inputs[0]);
+    for (int i = 1; i < node->input_count; i++)
+        node->outputs[0] =
+            tutti_logical_and(node->outputs[0], tutti__all_finite(1, &node->inputs[i]));
+    return TUTTI_OK;
+}
+
 static const char *const samples[] = {
     "f32[2,3]", "f32[5] f64[2] bf16[]", "f16[4]", "f32[0]", "f32[3]{=1,3e38,3}", NULL,
 };
@@ -62,6 +71,7 @@ const tutti_op tutti_op_all_finite = {
     .infer = all_finite_infer,
     .cost = tutti__cost_move,
     .split = all_finite_split,
+    .expand = all_finite_expand,
     .reference = all_finite_reference,
     .samples = samples,
 };

@@ -68,6 +68,26 @@ static int square_sum_split(const tutti_infer *node, int capacity, tutti_split *
     return node->inputs[0].rank;
 }
 
+/* One by one, so that each can be cut as it lies: sums of parts add up. Those of doubles stay
+ * doubles until the end. */
+static tutti_status square_sum_expand(tutti_expansion *node)
+{
+    bool wide = false;
+    for (int i = 0; i < node->input_count; i++)
+        wide = wide || tutti_sym_type(node->inputs[i]).dtype == TUTTI_F64;
+    for (int i = 0; i < node->input_count; i++) {
+        tutti_sym x = node->inputs[i], sum;
+        if (tutti_sym_type(x).dtype == TUTTI_F64)
+            sum = tutti_sum(tutti_square(x));
+        else
+            sum = wide ? tutti_cast(tutti__square_sum(1, &x), TUTTI_F64) : tutti__square_sum(1, &x);
+        node->outputs[0] = i == 0 ? sum : tutti_add(node->outputs[0], sum);
+    }
+    if (wide)
+        node->outputs[0] = tutti_cast(node->outputs[0], TUTTI_F32);
+    return TUTTI_OK;
+}
+
 static const char *const samples[] = {
     "f32[2,3]", "f32[5] f64[2] bf16[]",   "f16[4]",
     "f32[0]",   "f32[3]{=1,2,-3} f32[7]", "f32[3,5] f32[7] | ranges=[2,9,0,0]",
@@ -101,6 +121,7 @@ const tutti_op tutti_op_square_sum = {
     .infer = square_sum_infer,
     .cost = square_sum_cost,
     .split = square_sum_split,
+    .expand = square_sum_expand,
     .reference = square_sum_reference,
     .samples = samples,
 };

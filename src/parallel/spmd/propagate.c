@@ -19,6 +19,7 @@ typedef struct propagation {
     tutti_graph *job;
     const tutti_spmd *spmd;
     tutti_arena *arena;
+    const tutti_op *expanding;           /* the operator that is taken apart, or NULL */
     size_t wanted_nodes;                 /* those that constraints were carried to */
     int8_t (*wanted)[TUTTI_LAYOUT_AXES]; /* by node id, of output 0: a dimension; or NULL */
 } propagation;
@@ -215,16 +216,19 @@ static bool choose(const propagation *p, const tutti_node *node, const tutti_rew
 
 static tutti_status propagate_node(propagation *p, tutti_node *node);
 
-static bool may_expand(const tutti_node *node)
+/* What is said in operators of its own kind, one for each input, is not taken apart again. */
+static bool may_expand(const propagation *p, const tutti_node *node)
 {
-    return node->op->expand && node->input_count <= TUTTI_SPLIT_SLOTS &&
-           node->output_count <= TUTTI_SPLIT_SLOTS;
+    return node->op->expand && node->op != p->expanding && node->output_count <= TUTTI_SPLIT_SLOTS;
 }
 
 /* By other operators of the job's graph, which are decided for at once. */
 static tutti_status expand(propagation *p, tutti_node *node, tutti_rewritten *mark)
 {
-    tutti_sym inputs[TUTTI_SPLIT_SLOTS], outputs[TUTTI_SPLIT_SLOTS] = {{0}};
+    tutti_sym outputs[TUTTI_SPLIT_SLOTS] = {{0}};
+    tutti_sym *inputs = tutti__arena_array(p->arena, (size_t)node->input_count + 1, sizeof *inputs);
+    if (!inputs)
+        return tutti__spmd_no_memory();
     mark->rule = TUTTI_REWRITE_EXPANDED;
     mark->first = p->job->nodes.count;
     for (int i = 0; i < node->input_count; i++)
@@ -251,8 +255,11 @@ static tutti_status expand(propagation *p, tutti_node *node, tutti_rewritten *ma
         made->file = node->file;
         made->line = node->line;
     }
+    const tutti_op *outer = p->expanding;
+    p->expanding = node->op;
     for (size_t n = mark->first; n < mark->end; n++)
         TUTTI_TRY(propagate_node(p, p->job->nodes.data[n]));
+    p->expanding = outer;
     for (int i = 0; i < node->output_count; i++) {
         mark->expanded[i] = tutti__edge(outputs[i]);
         mark->specs[i] = *tutti__spec_of(mark->expanded[i]);
@@ -309,17 +316,12 @@ static bool may_cut(const propagation *p, const tutti_node *node, int axes)
 
 /* Whether the node is taken along axes that these have in common with others: nothing is cut or
  * partial along both. */
-static bool is_taken(const propagation *p, const tutti_node *node, const tutti_rewritten *mark,
-                     int axes)
+static bool is_taken(const propagation *p, const tutti_rewritten *mark, int axes)
 {
     const tutti_layout *layout = p->spmd->layout;
-    int batch = layout->batch;
     if (axes != layout->weights && axes != layout->others)
         return false;
-    bool taken = mark->passes[batch] || mark->ways[batch];
-    for (int i = 0; i < node->input_count; i++)
-        taken = taken || kind_of(node->inputs[i], batch) == TUTTI_SPLIT;
-    return taken;
+    return mark->passes[layout->batch] || mark->ways[layout->batch];
 }
 
 /* A sum over the batch to which blocks are added: scattered first, since the sum of both is wanted
@@ -402,13 +404,13 @@ static tutti_status decide_copy(propagation *p, tutti_node *node, tutti_rewritte
     for (int a = 0; a < p->spmd->layout->count; a++) {
         tutti_split way;
         double bytes;
-        if (is_taken(p, node, mark, a))
+        if (is_taken(p, mark, a))
             continue;
         mark->passes[a] = tutti__spmd_passes_partial(node, a) && !meets_blocks(p, node, a);
         if (mark->passes[a] || !may_cut(p, node, a))
             continue;
         bool cuts = choose(p, node, mark, a, &way, &bytes);
-        if (may_expand(node) && (!cuts || bytes >= 1))
+        if (may_expand(p, node) && (!cuts || bytes >= 1))
             return expand(p, node, mark);
         if (!cuts)
             continue;

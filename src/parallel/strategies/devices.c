@@ -11,7 +11,7 @@ static const tutti_param device_param =
     TUTTI_PARAM("DEVICE", "cpu:0", "the device of programs that name none");
 
 /* "64MiB", "2G", "1000000". */
-static bool read_bytes(const char *text, int64_t *ret)
+bool tutti__read_memory(const char *text, int64_t *ret)
 {
     static const char units[] = "KMGT";
     char *end;
@@ -59,7 +59,7 @@ static tutti_status read_entry(tutti_strategy *s, char *text)
 {
     char name[64], local[TUTTI_DEVICE_TEXT], *equals = strchr(text, '=');
     int64_t limit = s->options.memory_limit;
-    if (equals && !read_bytes(equals + 1, &limit))
+    if (equals && !tutti__read_memory(equals + 1, &limit))
         return tutti_fail(TUTTI_INVALID,
                           "device \"%s\": '%s' is no amount of memory; write 64MiB or 2GiB", text,
                           equals + 1);

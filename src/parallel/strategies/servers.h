@@ -39,6 +39,8 @@ typedef struct tutti_servers_push {
     double rate;            /* of learning; 1 where the rule has its own */
 } tutti_servers_push;
 
+typedef tutti_status tutti_servers_named_fn(void *context, const char *name, tutti_tensor *tensor);
+
 typedef struct tutti_servers_kind {
     const char *name;
     /* Meets the others. A server returns with *ret_served when all is over. */
@@ -53,6 +55,10 @@ typedef struct tutti_servers_kind {
     /* This step's gradients. It may return before they have arrived; what becomes of them is
      * reported by a later call. */
     tutti_status (*push)(void *servers, int count, const tutti_servers_push *pushes);
+    /* A variable's "value", its slots and counters by their names, when this worker may read; and a
+     * new tensor for one of them. */
+    tutti_status (*get)(void *servers, int variable, tutti_servers_named_fn *each, void *context);
+    tutti_status (*put)(void *servers, int variable, const char *name, tutti_tensor *tensor);
 } tutti_servers_kind;
 
 #endif

@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/params.h"
 #include "base/test.h"
 #include "exec/engine.h"
 #include "exec/plan/share.h"
 #include "parallel/strategies/workers.h"
+#include "state/checkpoint.h"
 #include "tutti/tutti.h"
 
 enum { INPUTS = 6, HIDDEN = 12, CLASSES = 5, WEIGHTS = 4, ROWS = 8, STEPS = 12 };
@@ -269,4 +271,159 @@ TUTTI_TEST(sharded_processes_compute_what_one_device_does)
                                           .zero = jobs[i].zero, .replicate_below = 1),
                             work, &e);
     release(&e.all);
+}
+
+/* ---- saved on one mesh, restored onto another ---- */
+
+static void save(const net *n, const char *path, size_t leave_out)
+{
+    tutti_snapshot snapshot;
+    tutti_state *state = tutti__engine_state(tutti__session_engine(n->session));
+    CHECK_OK(tutti__snapshot_take(state, &snapshot));
+    size_t count = snapshot.count;
+    for (size_t i = 0; leave_out > 0 && i < count; i++)
+        if (strcmp(snapshot.entries[i].name, "w0") == 0) { /* its first box */
+            tutti_snapshot_entry first = snapshot.entries[i];
+            snapshot.entries[i] = snapshot.entries[--snapshot.count];
+            snapshot.entries[snapshot.count] = first;
+            break;
+        }
+    CHECK_OK(tutti__checkpoint_write(path, &snapshot, 0, NULL, 0));
+    snapshot.count = count;
+    tutti__snapshot_release(&snapshot);
+}
+
+static void restore(const net *n, const char *path)
+{
+    tutti_safetensors *file;
+    tutti_state *state = tutti__engine_state(tutti__session_engine(n->session));
+    CHECK_OK(tutti__checkpoint_open(path, true, &file));
+    CHECK_OK(tutti__checkpoint_restore(file, state));
+    tutti__safetensors_close(file);
+}
+
+static tutti_strategy *strategy_like(int which)
+{
+    static const char *const devices[] = {"cpu:0", "cpu:0,cpu:1", "cpu:0,cpu:1,cpu:2",
+                                          "cpu:0,cpu:1,cpu:2,cpu:3"};
+    static const char *const names[] = {"one_device", "fully_sharded", "tensor", "fully_sharded"};
+    return tutti_strategy_create(names[which],
+                                 TUTTI_OPTIONS(tutti_strategy_options, .devices = devices[which],
+                                               .replicate_below = 1,
+                                               .mesh = which == 3 ? "host=2,shard=2" : NULL));
+}
+
+TUTTI_TEST(sharded_checkpoints_go_from_mesh_to_mesh)
+{
+    char path[200];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/tutti_sharded_%d.safetensors", folder ? folder : "/tmp",
+             (int)getpid());
+    static const int ways[][2] = {{0, 1}, {1, 0}, {1, 2}, {2, 3}, {3, 1}};
+    for (size_t i = 0; i < TUTTI_COUNT(ways); i++) {
+        tutti_strategy *from = strategy_like(ways[i][0]), *to = strategy_like(ways[i][1]);
+        net a = start(from, clipped_adam()), b = start(to, clipped_adam());
+        outcome before = train(&a, ROWS);
+        save(&a, path, 0);
+        restore(&b, path);
+        outcome on = train(&a, ROWS), other = train(&b, ROWS);
+        compare(&on, &other);
+        release(&before);
+        release(&on);
+        release(&other);
+        end(&a, from);
+        end(&b, to);
+    }
+    CHECK_INT(remove(path), 0);
+}
+
+TUTTI_TEST(sharded_checkpoint_without_a_box_is_refused)
+{
+    char path[200];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/tutti_boxes_%d.safetensors", folder ? folder : "/tmp",
+             (int)getpid());
+    tutti_strategy *strategy = strategy_like(1);
+    net n = start(strategy, clipped_adam());
+    tutti_safetensors *file;
+    save(&n, path, 1);
+    CHECK_STATUS(tutti__checkpoint_open(path, true, &file), TUTTI_CORRUPT);
+    CHECK_CONTAINS(tutti_error_message(),
+                   "tensor 'w0' stands in boxes, and its box [0:3, 0:12] is missing");
+    CHECK_INT(remove(path), 0);
+    end(&n, strategy);
+}
+
+/* ---- what cannot be ---- */
+
+static void refused(const char *name, tutti_strategy_options options, const char *part)
+{
+    options.struct_size = sizeof options;
+    options.devices = "cpu:0,cpu:1";
+    tutti_strategy *strategy = tutti_strategy_create(name, &options);
+    CHECK(tutti_strategy_check(strategy) != TUTTI_OK);
+    CHECK_CONTAINS(tutti_error_message(), part);
+    CHECK_OK(tutti_strategy_close(strategy));
+}
+
+TUTTI_TEST(sharded_settings_that_cannot_be_are_refused)
+{
+    refused("fully_sharded", (tutti_strategy_options){.zero = 4}, "zero=4: there are stages 1");
+    refused("mirrored", (tutti_strategy_options){.zero = 3},
+            "zero=3, but strategy mirrored stores every variable whole");
+    refused("tensor", (tutti_strategy_options){.mesh = "data=2"},
+            "divides layers along the axis 'model', which the mesh data=2 lacks");
+    refused(
+        "mirrored",
+        (tutti_strategy_options){.mesh = "data=1,model=2", .layout = "batch:data; weights:model"},
+        "weights are stored along 'model', which does not cut the batch");
+}
+
+/* ---- a model that one device cannot hold ---- */
+
+enum { WIDE = 512 };
+
+/* Three layers of 512 x 512: with gradients and slots 12 MiB of f32 and more. */
+static tutti_status fit_wide(const char *name, const char *devices, int *ret_exit)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_strategy *strategy =
+        tutti_strategy_create(name, TUTTI_OPTIONS(tutti_strategy_options, .devices = devices));
+    tutti_tensor *x, *y;
+    tutti_job *job = tutti_open(NULL, NULL);
+    CHECK_OK(tutti_strategy_check(strategy));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){16, WIDE}, &x));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){16, WIDE}, &y));
+    for (int64_t i = 0; i < 16 * WIDE; i++) {
+        tutti_tensor_set(x, i, sin((double)i));
+        tutti_tensor_set(y, i, cos((double)i));
+    }
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m = tutti_sequential(
+            job, tutti_dense(WIDE, .activation = TUTTI_RELU),
+            tutti_dense(WIDE, .activation = TUTTI_RELU, .sharding = "hidden,embed"),
+            tutti_dense(WIDE));
+        tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.001),
+                      .loss = tutti_mse());
+        tutti_fit(m, tutti_batch(tutti_from_tensor_slices(job, x, y), 16), .epochs = 2,
+                  .quiet = true);
+        status = tutti_job_check(job);
+    }
+    tutti_tensor_release(x);
+    tutti_tensor_release(y);
+    *ret_exit = tutti_close(job);
+    CHECK_OK(tutti_strategy_close(strategy));
+    return status;
+}
+
+TUTTI_TEST(sharded_strategies_train_what_one_device_refuses)
+{
+    int exit;
+    CHECK(fit_wide("one_device", "cpu:0=12MiB", &exit) != TUTTI_OK);
+    CHECK(exit != 0);
+    CHECK_OK(fit_wide("fully_sharded", "cpu:0=12MiB,cpu:1=12MiB", &exit));
+    CHECK_INT(exit, 0);
+    CHECK_OK(fit_wide("tensor", "cpu:0=12MiB,cpu:1=12MiB", &exit));
+    CHECK_INT(exit, 0);
 }

@@ -135,6 +135,8 @@ tutti_status tutti__strategy_layout(tutti_strategy *s);
 /* ---- devices.c ---- */
 /* Those of the options or of the kind, opened. */
 tutti_status tutti__strategy_devices(tutti_strategy *s);
+/* "64MiB", "2G", "1000000"; false: it is no size. */
+bool tutti__read_memory(const char *text, int64_t *ret);
 /* Bytes that a device may take; 0: it is not limited. */
 int64_t tutti__strategy_limit(const tutti_strategy *s, const char *device);
 /* Where variables live: the device that was named, or the first one. */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { RETRY_NS = 50 * 1000000 };
+enum { RETRY_NS = 50 * 1000000, SOON_NS = 20 * 1000000 };
 
 void tutti__store_client_init(tutti_store_client *client, const tutti_store_client_options *options)
 {
@@ -93,8 +93,11 @@ void tutti__store_client_receive(tutti_store_client *client, const uint8_t *fram
     if (i == client->calls.count) /* answered before */
         return;
     if (answer.type == TUTTI_STORE_REFUSED &&
-        (answer.reason == TUTTI_STORE_OLD_VIEW || answer.reason == TUTTI_STORE_ELSEWHERE))
-        return; /* sent again with the next view, or tick */
+        (answer.reason == TUTTI_STORE_OLD_VIEW || answer.reason == TUTTI_STORE_ELSEWHERE)) {
+        /* Sent again with the next view, or soon: one of the two is behind. */
+        client->calls.data[i].sent_ns = now_ns - client->options.retry_ns + SOON_NS;
+        return;
+    }
     finish(client, i, &answer);
 }
 
@@ -138,8 +141,18 @@ void tutti__store_client_tick(tutti_store_client *client, int64_t now_ns)
             tutti__store_refusal(TUTTI_STORE_LOST, &answer);
             finish(client, i, &answer);
             i = i > client->calls.count ? client->calls.count : i; /* `done` may ask anew */
-        } else if (now_ns - call->sent_ns >= client->options.retry_ns) {
-            send_call(client, call, now_ns);
         }
+    }
+    for (size_t i = 0; i < client->calls.count; i++) /* in the order in which they were made */
+        if (now_ns - client->calls.data[i].sent_ns >= client->options.retry_ns)
+            send_call(client, &client->calls.data[i], now_ns);
+}
+
+void tutti__store_client_again(tutti_store_client *client, uint32_t node, int64_t now_ns)
+{
+    for (size_t i = 0; i < client->calls.count; i++) {
+        uint32_t slot = client->calls.data[i].message.slot;
+        if (slot < client->view.slot_count && client->view.slots[slot].leader == node)
+            send_call(client, &client->calls.data[i], now_ns);
     }
 }

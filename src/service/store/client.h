@@ -58,4 +58,7 @@ tutti_status tutti__store_client_view(tutti_store_client *client, const tutti_st
                                       int64_t now_ns);
 void tutti__store_client_tick(tutti_store_client *client, int64_t now_ns);
 
+/* What was sent to a node may not have come: all that it has not answered is sent again. */
+void tutti__store_client_again(tutti_store_client *client, uint32_t node, int64_t now_ns);
+
 #endif

@@ -43,6 +43,11 @@ typedef enum tutti_store_type {
     TUTTI_STORE_REFUSED,
     TUTTI_STORE_RUN, /* from a coordinator to a worker: a closure */
     TUTTI_STORE_RAN, /* what came of it; RUN is repeated until this came */
+    TUTTI_STORE_GET, /* all that a shard's rule has, by name, when the policy lets this clock read
+                      */
+    TUTTI_STORE_GOT,
+    TUTTI_STORE_PUT, /* values for some of that, whatever was there */
+    TUTTI_STORE_PUT_DONE,
     TUTTI_STORE_TYPES,
 } tutti_store_type;
 

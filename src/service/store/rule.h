@@ -45,9 +45,19 @@ typedef struct tutti_store_rule_kind {
     /* Value, slots and counters. */
     tutti_status (*save)(tutti_store_rule *rule, tutti_text *out);
     tutti_status (*load)(tutti_store_rule *rule, saved_reader *in);
+    /* (optional, both) Value, slots and counters by name (tutti__store_named_put); `put` of some of
+     * them, of which all fit or nothing has changed. */
+    tutti_status (*get)(tutti_store_rule *rule, tutti_text *out);
+    tutti_status (*put)(tutti_store_rule *rule, saved_reader *in);
     int64_t (*bytes)(const tutti_store_rule *rule); /* of memory */
     void (*close)(tutti_store_rule *rule);
 } tutti_store_rule_kind;
+
+/* A named tensor, written and read. *ret_tensor is new; NAME is room for its name. */
+enum { TUTTI_STORE_NAME = 1200 };
+void tutti__store_named_put(tutti_text *out, const char *name, const tutti_tensor *tensor);
+tutti_status tutti__store_named_get(saved_reader *in, char ret_name[TUTTI_STORE_NAME],
+                                    tutti_tensor **ret_tensor);
 
 typedef const tutti_store_rule_kind *tutti_store_find_rule(const char *name);
 /* By name out of the table; NULL: there is none. */

@@ -153,6 +153,65 @@ static tutti_status graph_rule_load(tutti_store_rule *rule, saved_reader *in)
     return TUTTI_OK;
 }
 
+static tutti_status graph_rule_get(tutti_store_rule *rule, tutti_text *out)
+{
+    graph_rule *r = (void *)rule;
+    saved_put(out, r->update.variables.count);
+    for (size_t i = 0; i < r->update.variables.count; i++) {
+        tutti_sym variable = r->update.variables.data[i];
+        tutti_tensor *value = NULL;
+        TUTTI_TRY(tutti_session_get(r->update.session, variable, &value));
+        tutti__store_named_put(out, variable.node->name, value);
+        tutti_tensor_release(value);
+    }
+    return out->failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory to read a shard") : TUTTI_OK;
+}
+
+/* The rule's variable of that name, which has the tensor's type; NULL: there is none. */
+static const tutti_sym *graph_rule_find(const graph_rule *r, const char *name,
+                                        const tutti_tensor *value)
+{
+    for (size_t i = 0; i < r->update.variables.count; i++) {
+        const tutti_sym *variable = &r->update.variables.data[i];
+        tutti_type type = tutti_sym_type(*variable);
+        type.handle = false;
+        if (strcmp(variable->node->name, name) == 0 &&
+            tutti_type_equal(&type, tutti_tensor_type(value)))
+            return variable;
+    }
+    return NULL;
+}
+
+static tutti_status graph_rule_put_each(graph_rule *r, saved_reader in, bool takes)
+{
+    size_t count = saved_get_count(&in, 24);
+    for (size_t i = 0; i < count; i++) {
+        char name[TUTTI_STORE_NAME], text[TUTTI_TYPE_TEXT];
+        tutti_tensor *value;
+        TUTTI_TRY(tutti__store_named_get(&in, name, &value));
+        const tutti_sym *variable = graph_rule_find(r, name, value);
+        tutti_status status = TUTTI_OK;
+        if (!variable)
+            status = tutti_fail(TUTTI_INVALID, "there is no '%s' that is %s", name,
+                                tutti_type_text(tutti_tensor_type(value), text));
+        else if (takes)
+            status = tutti_session_set(r->update.session, *variable, value);
+        tutti_tensor_release(value);
+        TUTTI_TRY(status);
+    }
+    return TUTTI_OK;
+}
+
+/* First all is looked at, then taken. */
+static tutti_status graph_rule_put(tutti_store_rule *rule, saved_reader *in)
+{
+    graph_rule *r = (void *)rule;
+    TUTTI_TRY(graph_rule_put_each(r, *in, false));
+    tutti_tensor_release(r->value);
+    r->value = NULL;
+    return graph_rule_put_each(r, *in, true);
+}
+
 static int64_t graph_rule_bytes(const tutti_store_rule *rule)
 {
     const graph_rule *r = (const void *)rule;
@@ -172,6 +231,8 @@ const tutti_store_rule_kind tutti_store_rule_graph = {
     .read = graph_rule_read,
     .save = graph_rule_save,
     .load = graph_rule_load,
+    .get = graph_rule_get,
+    .put = graph_rule_put,
     .bytes = graph_rule_bytes,
     .close = graph_rule_close,
 };

@@ -112,28 +112,34 @@ static void send_decisions(tutti_store_server *server, const tutti_store_server_
     }
 }
 
+static void apply_operation(tutti_store_server *server, tutti_store_server_slot *at,
+                            const tutti_store_message *op, uint32_t answer_to)
+{
+    tutti_store_message answer;
+    tutti_store_shard *shard = tutti__store_slot_shard(at->slot, op->shard);
+    tutti__store_slot_apply(at->slot, op, &answer);
+    if (op->type == TUTTI_STORE_PUSH)
+        tutti__store_order_happen(server->options.order,
+                                  (tutti_store_event){op->shard, op->contribution, true, op->step});
+    if (shard)
+        tutti__store_distances_note(&server->distances, shard);
+    if (answer_to != TUTTI_STORE_NOBODY && answer.type != 0) {
+        tutti_store_message to = *op;
+        to.node = answer_to;
+        tutti__store_server_answer(server, &to, &answer);
+    }
+    if (op->type == TUTTI_STORE_COMMIT || op->type == TUTTI_STORE_DECIDED ||
+        op->type == TUTTI_STORE_MEMBERS)
+        send_decisions(server, at);
+}
+
 static void apply_one(tutti_store_server *server, tutti_store_server_slot *at,
                       tutti_store_server_logged *logged)
 {
-    tutti_store_message op, answer;
+    tutti_store_message op;
     size_t used;
-    if (tutti__store_message_read(logged->frame, logged->size, &op, &used) == TUTTI_OK) {
-        tutti_store_shard *shard = tutti__store_slot_shard(at->slot, op.shard);
-        tutti__store_slot_apply(at->slot, &op, &answer);
-        if (op.type == TUTTI_STORE_PUSH)
-            tutti__store_order_happen(
-                server->options.order,
-                (tutti_store_event){op.shard, op.contribution, true, op.step});
-        if (shard)
-            tutti__store_distances_note(&server->distances, shard);
-        if (logged->node != TUTTI_STORE_NOBODY && answer.type != 0) {
-            op.node = logged->node;
-            tutti__store_server_answer(server, &op, &answer);
-        }
-        if (op.type == TUTTI_STORE_COMMIT || op.type == TUTTI_STORE_DECIDED ||
-            op.type == TUTTI_STORE_MEMBERS)
-            send_decisions(server, at);
-    }
+    if (tutti__store_message_read(logged->frame, logged->size, &op, &used) == TUTTI_OK)
+        apply_operation(server, at, &op, logged->node);
     free(logged->frame);
 }
 
@@ -153,6 +159,12 @@ void tutti__store_server_apply(tutti_store_server *server, tutti_store_server_sl
 void tutti__store_server_append(tutti_store_server *server, tutti_store_server_slot *at,
                                 const tutti_store_message *op, uint32_t answer_to)
 {
+    if (at->replica == TUTTI_STORE_NOBODY && at->log.count == 0) { /* nobody has to confirm it */
+        at->logged++;
+        apply_operation(server, at, op, answer_to);
+        server_wake(server, at);
+        return;
+    }
     tutti_store_server_logged logged = {
         .number = at->logged + 1, .size = tutti__store_message_size(op), .node = answer_to};
     logged.frame = malloc(logged.size);
@@ -249,6 +261,22 @@ static void server_wake(tutti_store_server *server, tutti_store_server_slot *at)
 
 /* ---- requests ---- */
 
+/* Whether a push of the reader's is still to be confirmed by the replica: it reads behind its own
+ * writes. */
+static bool has_pushed(const tutti_store_server_slot *at, const tutti_store_message *m)
+{
+    for (size_t i = 0; i < at->log.count; i++) {
+        tutti_store_message op;
+        size_t used;
+        if (tutti__store_message_read(at->log.data[i].frame, at->log.data[i].size, &op, &used) ==
+                TUTTI_OK &&
+            op.type == TUTTI_STORE_PUSH && op.shard == m->shard &&
+            op.contribution == m->contribution)
+            return true;
+    }
+    return false;
+}
+
 static void serve_pull(tutti_store_server *server, tutti_store_server_slot *at,
                        const tutti_store_message *m)
 {
@@ -263,6 +291,7 @@ static void serve_pull(tutti_store_server *server, tutti_store_server_slot *at,
     }
     uint64_t own = tutti__policy_clock(&shard->policy, m->contribution); /* if it began anew */
     if (at->slot->view != server->view.number || at->slot->decided < m->after ||
+        has_pushed(at, m) ||
         !tutti__policy_may_read(&shard->policy, own > m->clock ? own : m->clock) ||
         !tutti__store_order_may(server->options.order, event)) {
         park(at, m);
@@ -282,6 +311,36 @@ static void serve_pull(tutti_store_server *server, tutti_store_server_slot *at,
     tutti_tensor_release(value);
     if (server->options.order && server->options.order->replays)
         server_wake(server, at);
+}
+
+/* Everything that a shard has: as a pull, of whoever saves it. */
+static void serve_get(tutti_store_server *server, tutti_store_server_slot *at,
+                      const tutti_store_message *m)
+{
+    tutti_store_shard *shard = tutti__store_slot_shard(at->slot, m->shard);
+    tutti_store_message answer = {.type = TUTTI_STORE_GOT};
+    tutti_text text = {0};
+    if (!shard || !shard->rule->kind->get) {
+        tutti_fail(TUTTI_NOT_FOUND, "slot %" PRIu32 " has no shard %" PRIu32 " that can be read so",
+                   m->slot, m->shard);
+        refuse(server, m, TUTTI_STORE_UNKNOWN);
+        return;
+    }
+    uint64_t own = tutti__policy_clock(&shard->policy, m->contribution);
+    if (at->slot->view != server->view.number || has_pushed(at, m) ||
+        !tutti__policy_may_read(&shard->policy, own > m->clock ? own : m->clock)) {
+        park(at, m);
+        return;
+    }
+    if (shard->rule->kind->get(shard->rule, &text) == TUTTI_OK) {
+        answer.clock = own;
+        answer.version = shard->policy.version;
+        answer.data = (tutti_packed_data){(const uint8_t *)text.data, text.size};
+        tutti__store_server_answer(server, m, &answer);
+    } else {
+        refuse(server, m, TUTTI_STORE_RULE);
+    }
+    tutti__text_free(&text);
 }
 
 /* FULL in words, where the message would take the server over its limit. */
@@ -332,6 +391,10 @@ static void server_request(tutti_store_server *server, tutti_store_server_slot *
     bool push = m->type == TUTTI_STORE_PUSH || m->type == TUTTI_STORE_PREPARE;
     if (m->type == TUTTI_STORE_PULL) {
         serve_pull(server, at, m);
+        return;
+    }
+    if (m->type == TUTTI_STORE_GET) {
+        serve_get(server, at, m);
         return;
     }
     if (m->type == TUTTI_STORE_NUMBER && at->slot->view != server->view.number) {
@@ -399,7 +462,8 @@ static bool is_request(uint32_t type)
 {
     return type == TUTTI_STORE_CREATE || type == TUTTI_STORE_PULL || type == TUTTI_STORE_PUSH ||
            type == TUTTI_STORE_PREPARE || type == TUTTI_STORE_COMMIT ||
-           type == TUTTI_STORE_NUMBER || type == TUTTI_STORE_FINISH;
+           type == TUTTI_STORE_NUMBER || type == TUTTI_STORE_FINISH || type == TUTTI_STORE_GET ||
+           type == TUTTI_STORE_PUT;
 }
 
 /* A message of this view, by a process that it has. */

@@ -161,6 +161,20 @@ static tutti_status servers_push(void *servers, int count, const tutti_servers_p
     return status;
 }
 
+static tutti_status servers_get(void *servers, int variable, tutti_servers_named_fn *each,
+                                void *context)
+{
+    store_servers *s = servers;
+    return tutti__store_worker_get(s->worker, variable, each, context);
+}
+
+static tutti_status servers_put(void *servers, int variable, const char *name, tutti_tensor *tensor)
+{
+    store_servers *s = servers;
+    tutti_store_named named = {(char *)(uintptr_t)name, tensor};
+    return tutti__store_worker_put(s->worker, variable, 1, &named);
+}
+
 /* ---- the end ---- */
 
 /* The last word of a job: how old its gradients were, and what each server held. */
@@ -205,4 +219,6 @@ const tutti_servers_kind tutti_servers_kind_store = {
     .variable = servers_variable,
     .pull = servers_pull,
     .push = servers_push,
+    .get = servers_get,
+    .put = servers_put,
 };

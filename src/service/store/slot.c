@@ -165,14 +165,48 @@ static tutti_store_committed *committed_of(tutti_store_slot *slot, uint32_t cont
     return NULL;
 }
 
+/* The entry of a contribution, made where there is none; NULL for lack of memory. */
+static tutti_store_committed *committed_entry(tutti_store_slot *slot, uint32_t contribution)
+{
+    tutti_store_committed *last = committed_of(slot, contribution);
+    if (!last &&
+        TUTTI_VEC_PUSH(&slot->committed, ((tutti_store_committed){.contribution = contribution})))
+        last = &slot->committed.data[slot->committed.count - 1];
+    return last;
+}
+
+/* Numbers of puts rise, also over the processes of one worker: one that comes again is known. */
+static void apply_put(tutti_store_slot *slot, const tutti_store_message *op,
+                      tutti_store_message *answer)
+{
+    tutti_store_shard *shard = shard_of(slot, op, answer);
+    saved_reader in = {op->data.bytes, op->data.bytes + op->data.size, false};
+    tutti_store_committed *last = shard ? committed_entry(slot, op->contribution) : NULL;
+    tutti_status status = TUTTI_OK;
+    if (!shard)
+        return;
+    if (!last)
+        status = tutti_fail(TUTTI_NO_MEMORY, "no memory to put values");
+    else if (!shard->rule->kind->put)
+        status =
+            tutti_fail(TUTTI_UNSUPPORTED, "shard '%s' takes no values by name", shard->spec.text);
+    else if (op->number > last->put)
+        status = shard->rule->kind->put(shard->rule, &in);
+    if (status != TUTTI_OK) {
+        tutti__store_refusal(TUTTI_STORE_SHAPE, answer);
+        return;
+    }
+    last->put = op->number > last->put ? op->number : last->put;
+    answer->type = TUTTI_STORE_PUT_DONE;
+    answer->number = op->number;
+    answer->version = shard->policy.version;
+}
+
 static void apply_commit(tutti_store_slot *slot, const tutti_store_message *op,
                          tutti_store_message *answer)
 {
-    tutti_store_committed *last = committed_of(slot, op->contribution);
+    tutti_store_committed *last = committed_entry(slot, op->contribution);
     bool good = true;
-    if (!last && TUTTI_VEC_PUSH(&slot->committed,
-                                ((tutti_store_committed){.contribution = op->contribution})))
-        last = &slot->committed.data[slot->committed.count - 1];
     if (last && op->number > last->txn) {
         last->txn = op->number;
         last->number = ++slot->atomic;
@@ -290,6 +324,7 @@ void tutti__store_slot_apply(tutti_store_slot *slot, const tutti_store_message *
         [TUTTI_STORE_PREPARE] = apply_prepare, [TUTTI_STORE_COMMIT] = apply_commit,
         [TUTTI_STORE_MEMBERS] = apply_members, [TUTTI_STORE_DECIDE] = apply_decide,
         [TUTTI_STORE_DECIDED] = apply_decided, [TUTTI_STORE_FINISH] = apply_finish,
+        [TUTTI_STORE_PUT] = apply_put,
     };
     memset(ret_answer, 0, sizeof *ret_answer);
     ret_answer->request = op->request;

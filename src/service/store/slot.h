@@ -28,6 +28,7 @@ typedef struct tutti_store_stream {
 typedef struct tutti_store_committed {
     uint32_t contribution;
     uint64_t txn, number; /* its last */
+    uint64_t put;         /* its last PUT, of any slot */
 } tutti_store_committed;
 
 typedef struct tutti_store_member {
@@ -44,7 +45,7 @@ typedef struct tutti_store_slot {
     uint64_t decided;                           /* how far its stream from slot 0 was applied */
     uint64_t atomic;                            /* slot 0: the last number */
     TUTTI_VEC(tutti_store_stream) streams;      /* slot 0: by slot */
-    TUTTI_VEC(tutti_store_committed) committed; /* slot 0: by contribution */
+    TUTTI_VEC(tutti_store_committed) committed; /* by contribution; atomic pushes: slot 0 */
 } tutti_store_slot;
 
 tutti_status tutti__store_slot_create(uint32_t number, tutti_store_find_rule *find,

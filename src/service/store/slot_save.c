@@ -24,6 +24,7 @@ static void save_decisions(const tutti_store_slot *slot, tutti_text *out)
         saved_put(out, slot->committed.data[i].contribution);
         saved_put(out, slot->committed.data[i].txn);
         saved_put(out, slot->committed.data[i].number);
+        saved_put(out, slot->committed.data[i].put);
     }
 }
 
@@ -66,11 +67,12 @@ static bool load_decisions(saved_reader *in, tutti_store_slot *slot)
                 return false;
         }
     }
-    count = saved_get_count(in, 24);
+    count = saved_get_count(in, 32);
     for (size_t i = 0; i < count; i++) {
         tutti_store_committed each = {.contribution = (uint32_t)saved_get(in)};
         each.txn = saved_get(in);
         each.number = saved_get(in);
+        each.put = saved_get(in);
         if (!TUTTI_VEC_PUSH(&slot->committed, each))
             return false;
     }

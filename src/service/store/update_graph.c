@@ -136,5 +136,5 @@ tutti_status tutti__store_gradient_tensor(const tutti_type *type,
     tutti_type like = *type;
     if (gradient->form == TUTTI_STORE_ROWS)
         like.dims[0] = (int64_t)gradient->row_count;
-    return tutti_tensor_from(like.dtype, like.rank, like.dims, gradient->data, ret);
+    return tutti_tensor_wrap(like.dtype, like.rank, like.dims, gradient->data, NULL, NULL, ret);
 }

@@ -101,6 +101,8 @@ static tutti_status take_answer(worker_request *r, const tutti_store_message *an
         return put_pulled(r, answer);
     } else if (answer->type == TUTTI_STORE_PUSHED || answer->type == TUTTI_STORE_PREPARED) {
         note_outcome(r, answer);
+    } else if (answer->type == TUTTI_STORE_GOT) {
+        return tutti__store_worker_take_got(r, answer);
     } else if (answer->type == TUTTI_STORE_CREATED) {
         r->piece->version = answer->version;
     }
@@ -115,6 +117,8 @@ static void request_done(void *context, const tutti_store_message *answer)
     tutti_status status = take_answer(r, answer);
     if (status != TUTTI_OK && error->status == TUTTI_OK)
         tutti__error_capture(status, error);
+    if (status != TUTTI_OK && !b && r->worker->waiting)
+        *r->worker->waiting = true;
     if (b)
         b->done = --b->open == 0;
     else
@@ -167,7 +171,14 @@ tutti_status tutti__store_worker_begin(worker_batch *b, tutti_store_worker *w)
 tutti_status tutti__store_worker_wait(worker_batch *b, tutti_status asked)
 {
     tutti_store_worker *w = b->worker;
+    w->waiting = &b->done;
     tutti_status status = b->done ? TUTTI_OK : w->drive.wait(w->drive.context, &b->done);
+    w->waiting = NULL;
+    if (status == TUTTI_OK && b->open > 0 && w->error.status != TUTTI_OK) {
+        tutti_error error = w->error;
+        w->error.status = TUTTI_OK;
+        status = tutti__error_restore(&error);
+    }
     for (size_t i = w->client->calls.count; status != TUTTI_OK && i-- > 0;) {
         worker_request *r = w->client->calls.data[i].context;
         if (r->batch == b) {
@@ -244,7 +255,8 @@ tutti_status tutti__store_worker_open(tutti_store_client *client, const tutti_st
     worker->drive = *drive;
     worker->placement = placement;
     worker->settled = true;
-    worker->txns = (uint64_t)client->options.incarnation << 32; /* no other process's */
+    worker->txns = worker->puts = (uint64_t)client->options.incarnation
+                                  << 32; /* no other process's */
     *ret_worker = worker;
     return TUTTI_OK;
 }

@@ -55,6 +55,18 @@ tutti_status tutti__store_worker_pull(tutti_store_worker *worker, int count, con
  * *ret_late (optional): shards that dropped theirs, since their step was over. */
 tutti_status tutti__store_worker_push(tutti_store_worker *worker, int count, const int *variables,
                                       tutti_tensor *const *gradients, bool atomic, int *ret_late);
+/* What a variable has on its servers, by name: "value", its slots, its counters. */
+typedef struct tutti_store_named {
+    char *name;
+    tutti_tensor *tensor;
+} tutti_store_named;
+typedef tutti_status tutti_store_named_fn(void *context, const char *name, tutti_tensor *tensor);
+/* All of it, when the policy lets this worker read; and values for some of it, whatever others have
+ * made of them. Of a variable in shards what is cut as it is goes as a whole. */
+tutti_status tutti__store_worker_get(tutti_store_worker *worker, int variable,
+                                     tutti_store_named_fn *each, void *context);
+tutti_status tutti__store_worker_put(tutti_store_worker *worker, int variable, int count,
+                                     const tutti_store_named *names);
 /* A gradient of a step, with what it is to be applied. */
 typedef struct tutti_store_push {
     int variable;

@@ -30,13 +30,14 @@ struct tutti_store_worker {
     tutti_store_placement *placement;
     TUTTI_VEC(worker_variable *) variables;
     uint32_t shards;
-    uint64_t txns;
+    uint64_t txns, puts;
     uint64_t closure, closure_end; /* the next key of a closure; none where they are equal */
     bool in_closure;
     int open;          /* requests that nobody waits for */
     bool settled;      /* there are none of these */
     int late;          /* shards that dropped a push that nobody waited for */
-    tutti_error error; /* the first failure of one of these */
+    tutti_error error; /* the first failure of one of these, */
+    bool *waiting;     /* which ends the call that waits */
 };
 
 /* One call: requests under way, and the first refusal. */
@@ -64,11 +65,14 @@ typedef struct worker_request {
     int64_t begin;       /* where along the axis */
     int64_t *places;     /* of rows: each one's place in `into`, or NULL */
     size_t place_count;
+    struct named_list *names; /* of a GET: where it goes */
 } worker_request;
 
 /* Sends a request, which takes `made` over in every case. `b` NULL: nobody waits for it. */
 tutti_status tutti__store_worker_ask(tutti_store_worker *w, worker_batch *b, worker_request made,
                                      tutti_store_message *message);
+/* What a GET was answered. */
+tutti_status tutti__store_worker_take_got(worker_request *r, const tutti_store_message *answer);
 /* Calls of the client between these two; what failed unheard before is said now. */
 tutti_status tutti__store_worker_begin(worker_batch *b, tutti_store_worker *w);
 /* Waits for what was asked. When that fails, answers that are still to come find nobody. */
