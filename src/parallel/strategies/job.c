@@ -95,6 +95,8 @@ tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
 static tutti_strategy *job_make(tutti_job *job)
 {
     tutti_strategy_options options = tutti__job_strategy_options(job);
+    if (tutti_flag_text(job, "plan-ranks", NULL))
+        options.zero = 0; /* of the strategies that are planned, not of this process */
     return tutti_strategy_create(tutti_flag_text(job, "strategy", "auto"), &options);
 }
 

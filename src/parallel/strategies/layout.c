@@ -126,6 +126,10 @@ static tutti_status check_rows(const tutti_strategy *s)
 /* What cuts the batch otherwise cannot do. */
 static tutti_status check_axes(const tutti_strategy *s)
 {
+    if (s->layout.weights >= 0 && s->options.deterministic)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "deterministic mode stores every variable whole; leave out %s",
+                          s->kind->sharded ? "--strategy fully_sharded" : "the rule for weights");
     bool spans = s->layout.batch >= 0 && tutti__layout_spans(&s->layout, s->layout.batch);
     if (spans || (!s->kind->central && !s->options.deterministic))
         return TUTTI_OK;

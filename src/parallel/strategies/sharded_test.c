@@ -371,6 +371,8 @@ TUTTI_TEST(sharded_settings_that_cannot_be_are_refused)
     refused("fully_sharded", (tutti_strategy_options){.zero = 4}, "zero=4: there are stages 1");
     refused("mirrored", (tutti_strategy_options){.zero = 3},
             "zero=3, but strategy mirrored stores every variable whole");
+    refused("fully_sharded", (tutti_strategy_options){.deterministic = true},
+            "deterministic mode stores every variable whole; leave out --strategy fully_sharded");
     refused("tensor", (tutti_strategy_options){.mesh = "data=2"},
             "divides layers along the axis 'model', which the mesh data=2 lacks");
     refused(
@@ -404,8 +406,7 @@ static tutti_status fit_wide(const char *name, const char *devices, int *ret_exi
             job, tutti_dense(WIDE, .activation = TUTTI_RELU),
             tutti_dense(WIDE, .activation = TUTTI_RELU, .sharding = "hidden,embed"),
             tutti_dense(WIDE));
-        tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.001),
-                      .loss = tutti_mse());
+        tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.001), .loss = tutti_mse());
         tutti_fit(m, tutti_batch(tutti_from_tensor_slices(job, x, y), 16), .epochs = 2,
                   .quiet = true);
         status = tutti_job_check(job);

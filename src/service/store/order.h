@@ -26,6 +26,9 @@ tutti_status tutti__store_order_replay(const tutti_store_order *recorded,
 bool tutti__store_order_may(tutti_store_order *order, tutti_store_event event);
 /* It happens. */
 void tutti__store_order_happen(tutti_store_order *order, tutti_store_event event);
+/* Of a server, in a file: read to be replayed; written. */
+tutti_status tutti__store_order_read(const char *path, int server, tutti_store_order *ret_replay);
+tutti_status tutti__store_order_write(const char *path, int server, const tutti_store_order *order);
 /* To bytes and back. */
 void tutti__store_order_save(const tutti_store_order *order, tutti_text *out);
 tutti_status tutti__store_order_load(const void *data, size_t size, tutti_store_order *ret_order);

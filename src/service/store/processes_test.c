@@ -29,7 +29,8 @@ typedef struct job_setup {
     int workers, servers, steps;
     const char *consistency;
     int replicas, pause_ms;
-    bool deterministic;
+    bool deterministic, atomic;
+    const char *record, *replay;
     shared *all;
 } job_setup;
 
@@ -114,8 +115,9 @@ static tutti_status as_process(const job_setup *setup, const char *workers, cons
     tutti_strategy *s =
         tutti_strategy_parameter_server(.cluster = cluster, .consistency = setup->consistency,
                                         .replicas = setup->replicas,
-                                        .deterministic = setup->deterministic, .timeout = 20,
-                                        .join_timeout = 30);
+                                        .deterministic = setup->deterministic,
+                                        .atomic = setup->atomic, .record = setup->record,
+                                        .replay = setup->replay, .timeout = 20, .join_timeout = 30);
     tutti_status status = tutti_strategy_check(s);
     if (serves) /* it has served, and says so */
         return status == TUTTI_CANCELLED ? TUTTI_OK : status;
@@ -310,6 +312,60 @@ TUTTI_TEST(parameter_server_refuses_what_cannot_be)
     s = tutti_strategy_parameter_server(.placement = "anywhere");
     CHECK_STATUS(tutti_strategy_check(s), TUTTI_INVALID);
     CHECK_CONTAINS(tutti_error_message(), "there is no placement 'anywhere'");
+    CHECK_OK(tutti_strategy_close(s));
+}
+
+/* Two workers at their own pace come to other bits each time; the recorded order makes them the
+ * same.
+ */
+TUTTI_TEST(parameter_server_replays_a_recorded_order_to_the_bit)
+{
+    char path[100], file[120];
+    float recorded[IN * OUT];
+    snprintf(path, sizeof path, "/tmp/tutti-order-%d", (int)getpid());
+    job_setup setup = {
+        .workers = 2, .servers = 1, .steps = STEPS, .consistency = "async", .record = path};
+    start(&setup);
+    for (int rank = 0; rank < 3; rank++)
+        waitpid(setup.all->pids[rank], NULL, 0);
+    memcpy(recorded, setup.all->weights, sizeof recorded);
+    munmap(setup.all, sizeof *setup.all);
+    setup.record = NULL;
+    setup.replay = path;
+    start(&setup);
+    for (int rank = 0; rank < 3; rank++)
+        waitpid(setup.all->pids[rank], NULL, 0);
+    CHECK(memcmp(recorded, setup.all->weights, sizeof recorded) == 0);
+    CHECK(recorded[0] != 0);
+    munmap(setup.all, sizeof *setup.all);
+    snprintf(file, sizeof file, "%s.0", path);
+    CHECK_INT(unlink(file), 0);
+}
+
+/* One worker: what is read and moved together is what is moved one by one. */
+TUTTI_TEST(parameter_server_moves_all_variables_of_a_step_together)
+{
+    float one[IN * OUT];
+    job_setup setup = {
+        .workers = 1, .servers = 2, .steps = STEPS, .consistency = "async", .atomic = true};
+    start(&setup);
+    train_alone("one_device", false, one);
+    for (int rank = 0; rank < 3; rank++) {
+        int ending;
+        waitpid(setup.all->pids[rank], &ending, 0);
+        CHECK(WIFEXITED(ending) && WEXITSTATUS(ending) == 0);
+    }
+    CHECK(memcmp(one, setup.all->weights, sizeof one) == 0);
+    munmap(setup.all, sizeof *setup.all);
+}
+
+TUTTI_TEST(parameter_server_is_full_in_words)
+{
+    job_setup setup = {.steps = 1};
+    tutti_strategy *s = tutti_strategy_parameter_server(.server_limit = 40);
+    CHECK_OK(tutti_strategy_check(s));
+    CHECK_STATUS(train(s, &setup, 0, NULL), TUTTI_TOO_LARGE);
+    CHECK_CONTAINS(tutti_error_message(), "variable 'w': server 0 is full: it holds 0 of 40 bytes");
     CHECK_OK(tutti_strategy_close(s));
 }
 

@@ -319,6 +319,7 @@ static void serve_get(tutti_store_server *server, tutti_store_server_slot *at,
 {
     tutti_store_shard *shard = tutti__store_slot_shard(at->slot, m->shard);
     tutti_store_message answer = {.type = TUTTI_STORE_GOT};
+    tutti_store_event event = {m->shard, m->contribution, false, m->clock};
     tutti_text text = {0};
     if (!shard || !shard->rule->kind->get) {
         tutti_fail(TUTTI_NOT_FOUND, "slot %" PRIu32 " has no shard %" PRIu32 " that can be read so",
@@ -328,11 +329,13 @@ static void serve_get(tutti_store_server *server, tutti_store_server_slot *at,
     }
     uint64_t own = tutti__policy_clock(&shard->policy, m->contribution);
     if (at->slot->view != server->view.number || has_pushed(at, m) ||
-        !tutti__policy_may_read(&shard->policy, own > m->clock ? own : m->clock)) {
+        !tutti__policy_may_read(&shard->policy, own > m->clock ? own : m->clock) ||
+        !tutti__store_order_may(server->options.order, event)) {
         park(at, m);
         return;
     }
     if (shard->rule->kind->get(shard->rule, &text) == TUTTI_OK) {
+        tutti__store_order_happen(server->options.order, event);
         answer.clock = own;
         answer.version = shard->policy.version;
         answer.data = (tutti_packed_data){(const uint8_t *)text.data, text.size};
@@ -341,6 +344,8 @@ static void serve_get(tutti_store_server *server, tutti_store_server_slot *at,
         refuse(server, m, TUTTI_STORE_RULE);
     }
     tutti__text_free(&text);
+    if (server->options.order && server->options.order->replays)
+        server_wake(server, at);
 }
 
 /* FULL in words, where the message would take the server over its limit. */

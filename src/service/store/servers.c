@@ -32,19 +32,46 @@ static tutti_status open_alone(store_servers *s)
                                     &s->worker);
 }
 
-static tutti_status open_processes(store_servers *s, bool *ret_served)
+/* A server's: it ends when the workers have left. */
+static tutti_status serve(store_servers *s, tutti_store_order *order)
 {
+    TUTTI_TRY(tutti__store_processes_serve(s->processes));
+    tutti_status status = tutti__store_processes_close(s->processes, true);
+    s->processes = NULL;
+    if (status == TUTTI_OK && s->options.record[0])
+        status = tutti__store_order_write(s->options.record,
+                                          tutti_cluster_index(s->options.cluster), order);
+    return status;
+}
+
+static tutti_status open_process(store_servers *s, tutti_store_order *order, bool *ret_served)
+{
+    bool serves = tutti_cluster_role(s->options.cluster) == TUTTI_ROLE_PS;
+    bool ordered = serves && (s->options.record[0] || s->options.replay[0]);
+    if (serves && s->options.replay[0])
+        TUTTI_TRY(tutti__store_order_read(s->options.replay,
+                                          tutti_cluster_index(s->options.cluster), order));
     tutti_store_processes_options options = {.cluster = s->options.cluster,
                                              .replicas = s->options.replicas > 0,
                                              .limit = s->options.limit,
+                                             .order = ordered ? order : NULL,
                                              .deadline_ns = s->options.deadline_ns,
                                              .join_ns = s->options.join_ns};
     TUTTI_TRY(tutti__store_processes_open(&options, &s->processes));
-    if (tutti__store_processes_serves(s->processes)) {
-        TUTTI_TRY(tutti__store_processes_serve(s->processes));
-        tutti_status status = tutti__store_processes_close(s->processes, true);
-        s->processes = NULL;
-        *ret_served = status == TUTTI_OK;
+    *ret_served = serves;
+    return serves ? serve(s, order) : TUTTI_OK;
+}
+
+static tutti_status open_processes(store_servers *s, bool *ret_served)
+{
+    tutti_store_order order = {0};
+    tutti_status status = open_process(s, &order, ret_served);
+    if (s->processes == NULL || status != TUTTI_OK || *ret_served) {
+        if (s->processes) { /* it looks at the order no more */
+            (void)tutti__store_processes_close(s->processes, false);
+            s->processes = NULL;
+        }
+        tutti__store_order_free(&order);
         return status;
     }
     tutti_store_drive drive = tutti__store_processes_drive(s->processes);
