@@ -49,6 +49,7 @@ static void processes_enter(void *context)
 {
     tutti_store_processes *p = context;
     pthread_mutex_lock(&p->lock);
+    tutti__store_processes_again(p); /* before anything new: pushes of a shard keep their order */
 }
 
 static void processes_leave(void *context)

@@ -354,6 +354,13 @@ void tutti__store_processes_message(void *context, int rank, uint64_t incarnatio
     }
 }
 
+void tutti__store_processes_again(tutti_store_processes *p)
+{
+    if (p->again >= 0)
+        tutti__store_client_again(&p->client, (uint32_t)p->again, tutti__now_ns());
+    p->again = -1;
+}
+
 tutti_status tutti__store_processes_step(tutti_store_processes *p, int64_t until_ns)
 {
     int64_t now = tutti__now_ns(), next = p->ticked_ns + tick_ns;
@@ -369,9 +376,7 @@ tutti_status tutti__store_processes_step(tutti_store_processes *p, int64_t until
     if (now - p->ticked_ns >= tick_ns) {
         p->ticked_ns = now;
         want_view(p, now);
-        if (p->again >= 0)
-            tutti__store_client_again(&p->client, (uint32_t)p->again, now);
-        p->again = -1;
+        tutti__store_processes_again(p);
         bool idle = atomic_load(&p->leaving) == 0; /* nothing is sent twice that is on its way */
         if (p->serves) {
             if (idle)

@@ -57,6 +57,8 @@ struct tutti_store_processes {
 /* ---- processes_follow.c ---- */
 /* Moves what can be moved, for at most so long. */
 tutti_status tutti__store_processes_step(tutti_store_processes *p, int64_t until_ns);
+/* Sends again what went to a server whose connection has ended. */
+void tutti__store_processes_again(tutti_store_processes *p);
 /* Takes the bytes over. */
 void tutti__store_processes_send(tutti_store_processes *p, uint32_t to, uint64_t tag,
                                  uint8_t *bytes, size_t size);

@@ -30,7 +30,7 @@ typedef struct job_setup {
     const char *consistency;
     int replicas, pause_ms;
     bool deterministic, atomic;
-    const char *record, *replay;
+    const char *record, *replay, *devices;
     shared *all;
 } job_setup;
 
@@ -117,7 +117,8 @@ static tutti_status as_process(const job_setup *setup, const char *workers, cons
                                         .replicas = setup->replicas,
                                         .deterministic = setup->deterministic,
                                         .atomic = setup->atomic, .record = setup->record,
-                                        .replay = setup->replay, .timeout = 20, .join_timeout = 30);
+                                        .replay = setup->replay, .devices = setup->devices,
+                                        .timeout = 20, .join_timeout = 30);
     tutti_status status = tutti_strategy_check(s);
     if (serves) /* it has served, and says so */
         return status == TUTTI_CANCELLED ? TUTTI_OK : status;
@@ -202,14 +203,16 @@ TUTTI_TEST(parameter_server_of_one_process_is_one_device)
 }
 
 /* sync and ssp:0 are one device, in deterministic mode to the bit. */
-static void compare(int workers, int servers, const char *consistency, bool deterministic)
+static void compare_on(const char *devices, int workers, int servers, const char *consistency,
+                       bool deterministic)
 {
     float one[IN * OUT];
     job_setup setup = {.workers = workers,
                        .servers = servers,
                        .steps = STEPS,
                        .consistency = consistency,
-                       .deterministic = deterministic};
+                       .deterministic = deterministic,
+                       .devices = devices};
     start(&setup);
     train_alone("one_device", deterministic, one);
     for (int rank = 0; rank < workers; rank++)
@@ -226,6 +229,17 @@ static void compare(int workers, int servers, const char *consistency, bool dete
         CHECK(WIFEXITED(ending) && WEXITSTATUS(ending) == 0);
     }
     munmap(setup.all, sizeof *setup.all);
+}
+
+static void compare(int workers, int servers, const char *consistency, bool deterministic)
+{
+    compare_on(NULL, workers, servers, consistency, deterministic);
+}
+
+TUTTI_TEST(parameter_server_takes_workers_with_several_devices)
+{
+    compare_on("cpu:0,cpu:1", 2, 1, "sync", false);
+    compare_on("cpu:0,far:0", 2, 1, "sync", true);
 }
 
 TUTTI_TEST(parameter_server_sync_is_one_device)

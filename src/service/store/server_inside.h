@@ -54,6 +54,18 @@ void tutti__store_server_answer(tutti_store_server *server, const tutti_store_me
  * NOBODY, or a node. */
 void tutti__store_server_append(tutti_store_server *server, tutti_store_server_slot *at,
                                 const tutti_store_message *op, uint32_t answer_to);
+/* ---- server_requests.c ---- */
+/* A request for a slot that this server leads: answered, logged, or parked. */
+void tutti__store_server_request(tutti_store_server *server, tutti_store_server_slot *at,
+                                 const tutti_store_message *message);
+/* Every parked message is looked at again; one that still has to wait parks itself anew. */
+void tutti__store_server_wake(tutti_store_server *server, tutti_store_server_slot *at);
+/* Whether the same thing is in the log already: a retry, from wherever. */
+bool tutti__store_server_is_logged(const tutti_store_server_slot *at,
+                                   const tutti_store_message *message);
+/* With the thread's message as its words. */
+void tutti__store_server_refuse(tutti_store_server *server, const tutti_store_message *to,
+                                tutti_store_reason reason);
 void tutti__store_server_clear_parked(tutti_store_server_slot *at);
 /* The leader: applies the operations up to this number, answers them, and looks who may go on. */
 void tutti__store_server_apply(tutti_store_server *server, tutti_store_server_slot *at,

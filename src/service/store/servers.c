@@ -209,6 +209,7 @@ static void say_report(store_servers *s)
 {
     tutti_store_staleness staleness = {0};
     tutti_text lines = {0}, text = {0};
+    char load[1000];
     if (s->processes)
         (void)tutti__store_processes_report(s->processes, &staleness, &lines);
     else
@@ -217,6 +218,8 @@ static void say_report(store_servers *s)
         tutti__store_staleness_print(&staleness, &text);
         if (!text.failed)
             tutti__log(TUTTI_LOG_INFO, "parameter servers: %s", text.data);
+        tutti__store_placement_print(&s->placement, load, sizeof load);
+        tutti__log(TUTTI_LOG_INFO, "parameter servers: %s", load);
     }
     tutti__text_free(&lines);
     tutti__text_free(&text);
