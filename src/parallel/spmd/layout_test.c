@@ -233,6 +233,32 @@ TUTTI_TEST(mesh_constraints_cut_hidden_values_and_weights)
         some[1]);
 }
 
+/* Of 4 rows three axes of two ranks cannot each cut a half of what the one before it leaves: the
+ * third one cuts where there are 16. */
+TUTTI_TEST(axes_that_cut_one_dimension_divide_it_together)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "8"));
+    tutti_strategy *s = tutti_strategy_mirrored(.devices = FOUR ",cpu:4,cpu:5,cpu:6,cpu:7",
+                                                .mesh = "data=2,model=2,more=2",
+                                                .layout = "batch:data; hidden:model; heads:more");
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_tensor *in = numbers(4, 12, 0), *out;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&session, g, .strategy = s, .deadline_seconds = 20));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F64, TUTTI_ANY, 12));
+    tutti_sym rows = tutti_sharded(tutti_neg(x), "data*model,-");
+    tutti_sym y = tutti_sharded(tutti_reshape(rows, 16, 3), "more,-");
+    CHECK_OK(tutti_run(session, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({y, &out})));
+    for (int64_t i = 0; i < 48; i++)
+        CHECK_NEAR(tutti_tensor_get(out, i), -tutti_tensor_get(in, i), 0);
+    tutti_tensor_release(in);
+    tutti_tensor_release(out);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    CHECK_OK(tutti_strategy_close(s));
+}
+
 /* ---- what cannot be ---- */
 
 #define REFUSED(part, ...)                                                                         \

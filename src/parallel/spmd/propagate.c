@@ -92,30 +92,48 @@ static bool fits_axes(const tutti_spmd *spmd, const tutti_node *node, int axes,
     return s.fits && (axes == spmd->layout->batch || s.equal || s.even);
 }
 
-/* Whether two axes may split one dimension of that size: only into blocks that are all alike. */
-static bool divides_twice(const tutti_spmd *spmd, int a, int b, int64_t size)
+/* Whether several axes, bits of a mask, may split one dimension of that size together: only into
+ * blocks that are all alike. */
+static bool divide_together(const tutti_spmd *spmd, uint32_t axes, int64_t size)
 {
-    bool batch = a == spmd->layout->batch || b == spmd->layout->batch;
+    int64_t ranks = 1;
+    if ((axes & (axes - 1)) == 0)
+        return true;
+    for (int a = 0; a < spmd->layout->count; a++)
+        if (axes >> a & 1)
+            ranks *= spmd->layout->axes[a].size;
+    bool batch = spmd->layout->batch >= 0 && (axes >> spmd->layout->batch & 1);
     if (batch && (spmd->counts || spmd->shards > 0 ||
                   spmd->batch % spmd->layout->axes[spmd->layout->batch].size != 0))
         return false;
-    return size % ((int64_t)spmd->layout->axes[a].size * spmd->layout->axes[b].size) == 0;
+    return size % ranks == 0;
+}
+
+/* The axes before `axes` that cut dimension `dimension` of an input, or an output. */
+static uint32_t cut_before(const tutti_rewritten *mark, int axes, bool output, int i, int dimension)
+{
+    uint32_t mask = 0;
+    for (int a = 0; a < axes; a++)
+        if (mark->ways[a] &&
+            (output ? mark->ways[a]->outputs[i] : mark->ways[a]->inputs[i]) == dimension)
+            mask |= 1u << a;
+    return mask;
 }
 
 static bool fits_other_axes(const propagation *p, const tutti_node *node,
                             const tutti_rewritten *mark, int axes, const tutti_split *way)
 {
-    for (int other = 0; other < axes; other++) {
-        const tutti_split *its = mark->ways[other];
-        for (int i = 0; its && i < node->input_count; i++)
-            if (way->inputs[i] >= 0 && way->inputs[i] == its->inputs[i] &&
-                !divides_twice(p->spmd, axes, other,
-                               tutti__edge_type(node->inputs[i])->dims[way->inputs[i]]))
-                return false;
-        for (int i = 0; its && i < node->output_count; i++)
-            if (way->outputs[i] >= 0 && way->outputs[i] == its->outputs[i] &&
-                !divides_twice(p->spmd, axes, other, node->types[i].dims[way->outputs[i]]))
-                return false;
+    for (int i = 0; i < node->input_count; i++) {
+        int d = way->inputs[i];
+        if (d >= 0 && !divide_together(p->spmd, 1u << axes | cut_before(mark, axes, false, i, d),
+                                       tutti__edge_type(node->inputs[i])->dims[d]))
+            return false;
+    }
+    for (int i = 0; i < node->output_count; i++) {
+        int d = way->outputs[i];
+        if (d >= 0 && !divide_together(p->spmd, 1u << axes | cut_before(mark, axes, true, i, d),
+                                       node->types[i].dims[d]))
+            return false;
     }
     return true;
 }
@@ -504,22 +522,26 @@ tutti_status tutti__spmd_constrain_axis(const tutti_spmd *spmd, const tutti_node
                  (long long)(axes == spmd->layout->batch ? spmd->batch : all->size), all->name);
         return refuse_constraint(node, output, why);
     }
-    for (int other = 0; other < spmd->layout->count; other++) {
-        if (other == axes || spec->along[other].kind != TUTTI_SPLIT ||
-            spec->along[other].dimension != shard->dimension ||
-            divides_twice(spmd, axes, other, size))
-            continue;
-        if (!given[other]) { /* what follows from elsewhere gives way */
-            memset(&spec->along[other], 0, sizeof spec->along[other]);
-            continue;
+    uint32_t users = 1u << axes, all_axes = 1u << axes;
+    for (int a = 0; a < spmd->layout->count; a++)
+        if (a != axes && spec->along[a].kind == TUTTI_SPLIT &&
+            spec->along[a].dimension == shard->dimension) {
+            all_axes |= 1u << a;
+            users |= given[a] ? 1u << a : 0;
         }
+    if (!divide_together(spmd, users, size)) {
         snprintf(why, sizeof why,
-                 "dimension %d of %lld does not divide by the %d ranks along '%s' times the %d "
-                 "along '%s'",
-                 shard->dimension, (long long)size, spmd->layout->axes[other].size,
-                 spmd->layout->axes[other].name, all->size, all->name);
+                 "dimension %d of %lld does not divide by the ranks along all axes that cut it; "
+                 "'%s' has %d",
+                 shard->dimension, (long long)size, all->name, all->size);
         return refuse_constraint(node, output, why);
     }
+    /* What follows from elsewhere gives way. */
+    for (int a = 0; a < spmd->layout->count && !divide_together(spmd, all_axes, size); a++)
+        if ((all_axes & ~users) >> a & 1) {
+            memset(&spec->along[a], 0, sizeof spec->along[a]);
+            all_axes &= ~(1u << a);
+        }
     given[axes] = 1;
     spec->along[axes].kind = TUTTI_SPLIT;
     spec->along[axes].dimension = (int8_t)shard->dimension;
