@@ -19,8 +19,7 @@ static tutti_strategy *shared_by(const tutti_progress *p)
 {
     tutti_strategy *s =
         p->save_resume.engine ? tutti__engine_strategy(p->save_resume.engine) : NULL;
-    return s && tutti__strategy_processes(s) > 1 && s->axis_group && s->axis_group->world ? s
-                                                                                          : NULL;
+    return tutti__processes_share(s) ? s : NULL;
 }
 
 static void hear_own_signal(void)
@@ -64,13 +63,13 @@ static bool went_well(tutti_progress *p)
 static void ask(tutti_progress *p)
 {
     tutti_strategy *strategy = p->together ? shared_by(p) : NULL;
-    tutti_asked all = {.rate = NAN, .step = p->fit.event.step};
+    tutti_poll all = {.rate = NAN, .step = p->fit.event.step};
     if (!p->together)
         hear_own_signal();
     if (!strategy)
         return;
     p->asked = p->fit.event.step + TUTTI_STEPS_UNASKED;
-    tutti_job_fail(p->job, tutti__poll_processes(strategy, &all));
+    tutti_job_fail(p->job, tutti__processes_poll(strategy, &all));
 }
 
 static void loop_destroy(void *object)

@@ -153,9 +153,8 @@ static tutti_status loop_keep_join(const tutti_progress *p, bool saves)
         (!tutti__engine_apart(k->engine, slots) && !tutti__engine_gathers(k->engine)))
         return TUTTI_OK;
     int32_t due = saves;
-    tutti_comm *world = tutti__engine_strategy(k->engine)->axis_group->world;
-    if (world)
-        TUTTI_TRY(tutti_comm_all_reduce(world, &due, &due, 1, TUTTI_I32, TUTTI_MAX, NULL));
+    TUTTI_TRY(tutti__processes_reduce(tutti__engine_strategy(k->engine), "whether to save",
+                                      TUTTI_I32, 1, &due, TUTTI_MAX));
     if (!due)
         return TUTTI_OK;
     TUTTI_TRY(tutti__engine_join(k->engine, slots));

@@ -72,11 +72,6 @@ void tutti__rows_release(tutti_rows *rows)
     rows->count = 0;
 }
 
-static void own_rows(const void *context, int64_t batch, int64_t *ret_first, int64_t *ret_rows)
-{
-    tutti_strategy_own_rows(context, batch, ret_first, ret_rows);
-}
-
 tutti_status tutti__rows_begin(const tutti_model *model, tutti_dataset *data, bool evaluates)
 {
     tutti_shard_policy policy;
@@ -115,7 +110,7 @@ tutti_status tutti__rows_take(const tutti_model *model, int64_t batch, int count
         ret->batch = 0; /* whole: a run that trains takes its rows */
     int64_t first = 0, end = ret->batch;
     if (workers > 1) {
-        own_rows(strategy, ret->batch, &first, &end);
+        tutti_strategy_own_rows(strategy, ret->batch, &first, &end);
         end += first;
     }
     for (int i = 0; i < count; i++) {
@@ -136,11 +131,9 @@ tutti_status tutti__rows_take(const tutti_model *model, int64_t batch, int count
 
 tutti_status tutti__model_agree(const tutti_model *model, int mine, int *ret_most)
 {
-    tutti_strategy *strategy = tutti__model_strategy(model);
     int32_t number = mine;
-    if (tutti__model_shares(model))
-        TUTTI_TRY(tutti_comm_all_reduce(strategy->axis_group->world, &number, &number, 1, TUTTI_I32,
-                                        TUTTI_MAX, NULL));
+    TUTTI_TRY(tutti__processes_reduce(tutti__model_strategy(model), "agree on a number", TUTTI_I32,
+                                      1, &number, TUTTI_MAX));
     *ret_most = number;
     return TUTTI_OK;
 }
@@ -180,8 +173,5 @@ tutti_status tutti__model_join_to_save(const tutti_model *model)
 
 tutti_status tutti__model_same(const tutti_model *model, int count, const char *const *texts)
 {
-    if (!tutti__model_shares(model))
-        return TUTTI_OK;
-    return tutti_comm_agree(tutti__model_strategy(model)->axis_group->world, "training", texts,
-                            count, 0, NULL);
+    return tutti__processes_same(tutti__model_strategy(model), count, texts);
 }

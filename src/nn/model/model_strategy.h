@@ -3,7 +3,7 @@
 #define TUTTI_NN_MODEL_MODEL_STRATEGY_H
 
 #include "nn/model/model.h"
-#include "parallel/strategies/strategy.h"
+#include "parallel/consistency/processes.h"
 
 /* The strategy in force, if any, is the model's from now on: it is noted until there is an engine,
  * which gets it else. INVALID where another one spreads it already. */
@@ -16,18 +16,6 @@ tutti_strategy *tutti__model_strategy(const tutti_model *model); /* or NULL */
 bool tutti__model_speaks(const tutti_model *model);
 /* Are there other processes? */
 bool tutti__model_shares(const tutti_model *model);
-
-/* What a process says before a step, and what is true of all once they were asked. */
-typedef struct tutti_asked {
-    bool stop;        /* the training is to end */
-    bool interrupted; /* by a signal to any of them */
-    double rate;      /* the learning rate, NAN: not known; copies of a weight that go different
-                         ways are no model */
-    int64_t step;     /* steps done */
-} tutti_asked;
-enum { TUTTI_STEPS_UNASKED = 16 }; /* between two times */
-/* All have to ask after the same step. A signal that any of them got is heard by all. */
-tutti_status tutti__poll_processes(tutti_strategy *strategy, tutti_asked *asked);
 
 /* All processes say what they are about to do, and it must be the same. */
 tutti_status tutti__model_same(const tutti_model *model, int count, const char *const *texts);

@@ -1,37 +1,32 @@
 /* account.c: where the time of a distributed training went: input, compute, communication, and
  * waiting for whom. */
-#include "parallel/collectives/account.h"
 #include "base/world.h"
 #include "nn/model/model_strategy.h"
 #include "nn/training/callback.h"
 
-static tutti_axis_group *axis_group_of(const tutti_fit *fit)
+static const tutti_strategy *accounted(const tutti_fit *fit)
 {
-    tutti_strategy *strategy = tutti__model_strategy(fit->model);
-    return fit->accounts && tutti__strategy_meeting_replicas(strategy) > 1 ? strategy->axis_group
-                                                                           : NULL;
+    const tutti_strategy *strategy = tutti__model_strategy(fit->model);
+    return fit->accounts && tutti__strategy_meeting_replicas(strategy) > 1 ? strategy : NULL;
 }
 
 void tutti__fit_account_begin(tutti_fit *fit)
 {
-    tutti_axis_group *axis_group = axis_group_of(fit);
     fit->account = (tutti_fit_account){.slowest = -1, .began = tutti__now_ns()};
-    if (axis_group)
-        tutti__axis_group_account_begin(axis_group);
+    if (accounted(fit))
+        tutti__processes_account_begin(accounted(fit));
 }
 
 tutti_status tutti__fit_account_end(tutti_fit *fit)
 {
-    tutti_axis_group *axis_group = axis_group_of(fit);
     tutti_fit_account *a = &fit->account;
     tutti_axis_group_account met;
     double sums[] = {1e-9 * (double)(tutti__now_ns() - a->began), a->waited, 1};
-    if (!axis_group || !axis_group->diaries)
+    bool known = false;
+    if (accounted(fit))
+        TUTTI_TRY(tutti__processes_account_end(accounted(fit), 3, sums, &met, &known));
+    if (!known)
         return TUTTI_OK;
-    TUTTI_TRY(tutti__axis_group_account_end(axis_group, &met));
-    if (axis_group->world)
-        TUTTI_TRY(
-            tutti_comm_all_reduce(axis_group->world, sums, sums, 3, TUTTI_F64, TUTTI_SUM, NULL));
     double all = sums[0] / sums[2], input = sums[1] / sums[2];
     a->input = input / all;
     a->waiting = met.waiting / all;

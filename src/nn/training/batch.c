@@ -127,10 +127,10 @@ static tutti_status learn_from_others(const tutti_model *model, bool known,
                                       tutti_dataset_info *info)
 {
     const tutti_strategy *strategy = tutti__model_strategy(model);
-    tutti_comm *world = strategy->axis_group->world;
     int32_t workers = tutti__strategy_processes(strategy);
     int32_t said[] = {known ? tutti_strategy_rank(strategy) : workers, known ? 0 : -1};
-    TUTTI_TRY(tutti_comm_all_reduce(world, said, said, 2, TUTTI_I32, TUTTI_MIN, NULL));
+    static const char label[] = "what the data looks like";
+    TUTTI_TRY(tutti__processes_reduce(strategy, label, TUTTI_I32, 2, said, TUTTI_MIN));
     if (said[0] == workers)
         return tutti_fail(TUTTI_INVALID, "the data has no elements in any of %d processes",
                           workers);
@@ -139,7 +139,7 @@ static tutti_status learn_from_others(const tutti_model *model, bool known,
     tutti_likeness like = {.count = info->components};
     if (known)
         memcpy(like.types, info->types, sizeof info->types);
-    TUTTI_TRY(tutti_comm_broadcast(world, &like, sizeof like, TUTTI_U8, said[0], NULL));
+    TUTTI_TRY(tutti__processes_take(strategy, label, said[0], sizeof like, &like));
     if (known)
         return TUTTI_OK;
     info->components = (int)like.count;

@@ -133,7 +133,7 @@ tutti_status tutti__training_consistent(const tutti_model *model, const tutti_tr
 
 typedef struct weights {
     tutti_model *model;
-    tutti_comm *world;
+    const tutti_strategy *strategy;
     int count;
     const char **names;
     uint64_t *hashes;
@@ -173,34 +173,33 @@ static tutti_status hash_weights(weights *w)
 /* Whose weights are unlike rank 0's: the same answer on all ranks. */
 static tutti_status find_unlike(weights *w)
 {
-    int32_t rank = tutti_comm_rank(w->world);
+    int32_t rank = tutti_strategy_rank(w->strategy);
     uint64_t *first = malloc((size_t)w->count * sizeof *first);
     if (!first)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to compare %d weights", w->count);
     memcpy(first, w->hashes, (size_t)w->count * sizeof *first);
-    tutti_comm_call call = {.struct_size = sizeof call, .label = "weights of the first process"};
-    tutti_status status = tutti_comm_broadcast(w->world, first, w->count, TUTTI_I64, 0, &call);
+    static const char label[] = "weights of the first process";
+    tutti_status status =
+        tutti__processes_take(w->strategy, label, 0, w->count * (int64_t)sizeof *first, first);
     for (int i = 0; i < w->count; i++)
         w->unlike[i] = first[i] == w->hashes[i] ? INT32_MAX : rank;
     free(first);
     TUTTI_TRY(status);
-    return tutti_comm_all_reduce(w->world, w->unlike, w->unlike, w->count, TUTTI_I32, TUTTI_MIN,
-                                 &call);
+    return tutti__processes_reduce(w->strategy, label, TUTTI_I32, w->count, w->unlike, TUTTI_MIN);
 }
 
 static tutti_status take_first(const weights *w, const char *name)
 {
     tutti_tensor *now, *next = NULL;
-    tutti_comm_call call = {.struct_size = sizeof call, .label = name};
     TUTTI_TRY(tutti_get_weight(w->model, name, &now));
     tutti_status status = tutti_tensor_create(tutti_tensor_dtype(now), tutti_tensor_rank(now),
                                               tutti_tensor_dims(now), &next);
     if (status == TUTTI_OK)
         status = tutti_tensor_copy(next, now);
     if (status == TUTTI_OK)
-        status = tutti_comm_broadcast(w->world, tutti_tensor_data(next), (int64_t)bytes_of(next),
-                                      TUTTI_U8, 0, &call);
-    if (status == TUTTI_OK && tutti_comm_rank(w->world) != 0)
+        status = tutti__processes_take(w->strategy, name, 0, (int64_t)bytes_of(next),
+                                       tutti_tensor_data(next));
+    if (status == TUTTI_OK && tutti_strategy_rank(w->strategy) != 0)
         status = tutti_set_weight(w->model, name, next);
     tutti_tensor_release(next);
     tutti_tensor_release(now);
@@ -235,7 +234,7 @@ tutti_status tutti__weights_consistent(tutti_model *model)
         return TUTTI_OK;
     size_t most = (size_t)tutti_weight_count(model) + 1;
     weights w = {.model = model,
-                 .world = tutti__model_strategy(model)->axis_group->world,
+                 .strategy = tutti__model_strategy(model),
                  .names = calloc(most, sizeof *w.names),
                  .hashes = calloc(most, sizeof *w.hashes),
                  .unlike = calloc(most, sizeof *w.unlike)};
@@ -245,50 +244,5 @@ tutti_status tutti__weights_consistent(tutti_model *model)
     free(w.names);
     free(w.hashes);
     free(w.unlike);
-    return status;
-}
-
-/* ---- what it goes on from ---- */
-
-enum { IDENTITY, STEP, FACTS };
-
-/* All say the same, as the first rank that differs from rank 0 has it. */
-static tutti_status refuse_found(const tutti_found *found, int rank, const int64_t *first,
-                                 const int64_t *other)
-{
-    static const char hint[] =
-        "all processes go on from the same one: in a folder that all of them see, or a copy of it "
-        "on each machine";
-    int none = first[IDENTITY] == 0 ? 0 : other[IDENTITY] == 0 ? rank : -1;
-    if (none >= 0)
-        return tutti_fail(
-            TUTTI_INVALID, "rank %d found no checkpoint %s, rank %d one of step %lld; %s", none,
-            found->place, none == 0 ? rank : 0, (long long)(none == 0 ? other : first)[STEP], hint);
-    if (first[STEP] != other[STEP])
-        return tutti_fail(TUTTI_INVALID,
-                          "rank %d found a checkpoint of step %lld %s, rank 0 one of step %lld; %s",
-                          rank, (long long)other[STEP], found->place, (long long)first[STEP], hint);
-    return tutti_fail(
-        TUTTI_INVALID,
-        "rank %d found another checkpoint of step %lld %s than rank 0: what they hold differs; %s",
-        rank, (long long)other[STEP], found->place, hint);
-}
-
-tutti_status tutti__found_consistent(const tutti_strategy *strategy, const tutti_found *found)
-{
-    if (tutti__strategy_processes(strategy) < 2)
-        return TUTTI_OK;
-    tutti_comm *world = strategy->axis_group->world;
-    int64_t mine[FACTS] = {(int64_t)found->identity, found->step};
-    int size = tutti_comm_size(world);
-    int64_t *all = calloc((size_t)size * FACTS, sizeof *all);
-    if (!all)
-        return tutti_fail(TUTTI_NO_MEMORY, "no memory to compare checkpoints");
-    tutti_comm_call call = {.struct_size = sizeof call, .label = "checkpoints to go on from"};
-    tutti_status status = tutti_comm_all_gather(world, mine, all, FACTS, TUTTI_I64, &call);
-    for (int rank = 1; status == TUTTI_OK && rank < size; rank++)
-        if (memcmp(all, all + FACTS * rank, sizeof mine) != 0)
-            status = refuse_found(found, rank, all, all + (size_t)FACTS * (size_t)rank);
-    free(all);
     return status;
 }

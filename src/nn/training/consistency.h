@@ -20,14 +20,4 @@ tutti_status tutti__training_consistent(const tutti_model *model, const tutti_tr
  * said: somebody loaded or set them in one process only. */
 tutti_status tutti__weights_consistent(tutti_model *model);
 
-/* The checkpoint that a process found to go on from. */
-typedef struct tutti_found {
-    const char *place; /* where it looked: "at mnist.checkpoint.safetensors" */
-    uint64_t identity; /* tutti__checkpoint_identity; 0: there was none */
-    int64_t step;
-} tutti_found;
-/* INVALID on all processes where they did not all find the same: steps, slots and data of different
- * trainings would be mixed. All have to ask, before anything is written. */
-tutti_status tutti__found_consistent(const tutti_strategy *strategy, const tutti_found *found);
-
 #endif

@@ -108,8 +108,8 @@ tutti_status tutti__fit_look_for_nan(tutti_fit *fit, const tutti_element *elemen
     tutti_odd_number *all = calloc((size_t)workers, sizeof *all);
     if (!all)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to ask %d processes", workers);
-    tutti_status status =
-        tutti_comm_all_gather(strategy->axis_group->world, &mine, all, 3, TUTTI_I64, NULL);
+    tutti_status status = tutti__processes_gather(strategy, "find a loss that is no number",
+                                                  TUTTI_I64, 3, &mine, all);
     if (status == TUTTI_OK)
         status = verdict(fit->event.step, workers, all);
     free(all);

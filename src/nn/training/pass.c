@@ -103,10 +103,10 @@ static tutti_status look_for_signals(tutti_fit *fit, bool training)
     if (!is_time_to_ask(fit, training))
         return TUTTI_OK;
     trainer->asked = trainer->steps + TUTTI_STEPS_UNASKED;
-    tutti_asked all = {.stop = trainer->asks_stop,
-                       .rate = tutti_get_learning_rate(fit->model),
-                       .step = trainer->steps};
-    TUTTI_TRY(tutti__poll_processes(tutti__model_strategy(fit->model), &all));
+    tutti_poll all = {.stop = trainer->asks_stop,
+                      .rate = tutti_get_learning_rate(fit->model),
+                      .step = trainer->steps};
+    TUTTI_TRY(tutti__processes_poll(tutti__model_strategy(fit->model), &all));
     trainer->stop = trainer->stop || all.stop;
     trainer->interrupted = all.interrupted;
     return TUTTI_OK;
@@ -118,8 +118,8 @@ tutti_status tutti__fit_look_for_stop(const tutti_fit *fit)
     double stops = trainer->asks_stop;
     if (!tutti__model_shares(fit->model) || trainer->stop || trainer->interrupted)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_comm_all_reduce(tutti__model_strategy(fit->model)->axis_group->world, &stops,
-                                    &stops, 1, TUTTI_F64, TUTTI_MAX, NULL));
+    TUTTI_TRY(tutti__processes_reduce(tutti__model_strategy(fit->model), "whether to stop",
+                                      TUTTI_F64, 1, &stops, TUTTI_MAX));
     trainer->stop = stops != 0;
     return TUTTI_OK;
 }
