@@ -58,6 +58,8 @@ typedef struct tutti_expansion {
     const tutti_attr *attrs;
     int attr_count;
     tutti_sym *outputs; /* to be written */
+    /* Of expand_on: an input that is split, along which dimension and into how many blocks. */
+    int input, dimension, ranks;
 } tutti_expansion;
 
 /* What one run of a node costs; feeds the planner and the roofline. */
@@ -68,7 +70,9 @@ typedef struct tutti_cost {
 /* One legal way to cut a node: for each input the axis that is cut or TUTTI_WHOLE; for each output
  * the axis that results, or TUTTI_PARTIAL_*: the pieces are to be combined by that operation.
  * `attr`, when set, names an integer (list) attribute whose element `attr_index` is a size along
- * the cut and must be cut too. */
+ * the cut and must be cut too. `offset`, when set, names an integer attribute that says where the first
+ * element stands along the cut (of the first input that is cut, else of the first such output): of
+ * a piece it is so much larger. */
 enum {
     TUTTI_WHOLE = -1,
     TUTTI_PARTIAL_SUM = -2,
@@ -81,6 +85,7 @@ typedef struct tutti_split {
     int8_t inputs[TUTTI_SPLIT_SLOTS], outputs[TUTTI_SPLIT_SLOTS];
     const char *attr;
     int attr_index;
+    const char *offset;
 } tutti_split;
 
 typedef struct tutti_pool tutti_pool;
@@ -177,6 +182,11 @@ struct tutti_op {
     /* Sample nodes for tests, benchmarks and fuzzing, NULL-terminated. "f32[2,3] f32[3]{0.1:2} |
      * axis=1": types with an optional range {low:high} or values {=1,2,3}, then attributes. */
     const char *const *samples;
+
+    /* (optional) As expand, for an input that is split along one dimension, where no way to cut the
+     * operator keeps it so: each rank works on its block, and what the ranks exchange is less than
+     * the input. Leaves `outputs` as they are where it knows nothing better for that dimension. */
+    tutti_status (*expand_on)(tutti_expansion *node);
 };
 
 /* Makes a user's operator known to this process by name; the descriptor must outlive its use.

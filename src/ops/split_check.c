@@ -126,6 +126,18 @@ static void place_piece(const tutti_split_trial *cut, int piece, tutti_attr *att
     *from = (tutti_attr)TUTTI_INTS("start", rank, start);
 }
 
+/* Where a piece begins along the cut of the first input that is cut, else of the first output. */
+static int64_t begin_of(const tutti_split_trial *cut, int piece)
+{
+    for (int i = 0; i < cut->sample->input_count; i++)
+        if (cut->way->inputs[i] >= 0)
+            return bound(cut, dim_of(cut->sample->values[i], cut->way->inputs[i]), piece);
+    for (int i = 0; i < cut->sample->output_count; i++)
+        if (cut->way->outputs[i] >= 0)
+            return bound(cut, dim_of(cut->whole[i], cut->way->outputs[i]), piece);
+    return 0;
+}
+
 /* The attributes of a piece: a size along the cut is cut too; -1 (unknown) stays. */
 static tutti_status cut_attrs(const tutti_split_trial *cut, int piece, tutti_attr *attrs,
                               int64_t *ints)
@@ -134,6 +146,13 @@ static tutti_status cut_attrs(const tutti_split_trial *cut, int piece, tutti_att
     int count = cut->sample->attr_count;
     memcpy(attrs, cut->sample->attrs, (size_t)count * sizeof *attrs);
     place_piece(cut, piece, attrs, ints + 32);
+    if (way->offset) {
+        tutti_attr *offset = attr_named(attrs, count, way->offset);
+        if (offset == NULL || offset->kind != TUTTI_ATTR_INT)
+            return tutti_fail(TUTTI_CHECK_FAILED, "%s: attribute '%s' is no offset", cut->what,
+                              way->offset);
+        offset->value.i += begin_of(cut, piece);
+    }
     if (way->attr == NULL)
         return TUTTI_OK;
     tutti_attr *attr = attr_named(attrs, count, way->attr);

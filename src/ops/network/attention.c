@@ -36,16 +36,15 @@ static void attention_cost(const tutti_infer *node, tutti_cost *ret)
         node, tutti__attention_pairs(node) * (2 * features + 2 * values + 3 + EXP_FLOPS), ret);
 }
 
-/* By batch, by heads, and where every query sees every key, by queries. */
+/* By batch, by heads and by queries. */
 static int attention_split(const tutti_infer *node, int capacity, tutti_split *ret)
 {
     tutti_ways ways = {0, capacity, ret};
-    int last = RULE_INT(node, "causal") ? 1 : 2;
-    for (int axis = 0; axis <= last; axis++) {
+    for (int axis = 0; axis <= 2; axis++) {
         int mask = tutti__mask_axis(node, node->input_count > MASK ? MASK : -1, axis);
         int other = axis == 2 ? TUTTI_WHOLE : axis;
         if (mask != -2)
-            tutti__way_add(&ways, SLOTS(axis, other, other, mask), SLOTS(axis, axis));
+            tutti__attention_way(&ways, axis, SLOTS(axis, other, other, mask), SLOTS(axis, axis));
     }
     return ways.count;
 }

@@ -42,6 +42,9 @@ double tutti__attention_pairs(const tutti_infer *node);
 /* The mask's own axis that lies along `axis` of the scores; TUTTI_WHOLE where it is repeated or
  * there is no mask; -2 when that is not known yet. */
 int tutti__mask_axis(const tutti_infer *node, int mask, int axis);
+/* A way along an axis of the scores: along queries, pieces know their first one. */
+void tutti__attention_way(tutti_ways *ways, int axis, int input_count, const int *inputs,
+                          int output_count, const int *outputs);
 
 /* Kernels. ----------------------------------------------------------------------------------- */
 

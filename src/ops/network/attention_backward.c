@@ -33,8 +33,7 @@ static int attention_backward_split(const tutti_infer *node, int capacity, tutti
     tutti_ways ways = {0, capacity, ret};
     tutti_attention_slots slots =
         tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
-    int last = RULE_INT(node, "causal") ? 1 : 2;
-    for (int axis = 0; axis <= last; axis++) {
+    for (int axis = 0; axis <= 2; axis++) {
         int mask = tutti__mask_axis(node, slots.mask, axis);
         int by_key = axis == 2 ? TUTTI_WHOLE : axis;
         int inputs[] = {axis, by_key, by_key, axis, axis, axis, axis, axis};
@@ -43,7 +42,7 @@ static int attention_backward_split(const tutti_infer *node, int capacity, tutti
         if (slots.mask >= 0)
             inputs[slots.mask] = mask;
         int dk = axis == 2 ? TUTTI_PARTIAL_SUM : axis;
-        tutti__way_add(&ways, 8, inputs, SLOTS(axis, dk, dk));
+        tutti__attention_way(&ways, axis, 8, inputs, SLOTS(axis, dk, dk));
     }
     return ways.count;
 }

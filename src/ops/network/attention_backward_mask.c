@@ -34,15 +34,15 @@ static int attention_backward_mask_split(const tutti_infer *node, int capacity, 
     tutti_ways ways = {0, capacity, ret};
     tutti_attention_slots slots =
         tutti__attention_slots(RULE_INT(node, "grads"), node->input_count);
-    int last = RULE_INT(node, "causal") ? 1 : 2;
-    for (int axis = 0; axis <= last; axis++) {
+    for (int axis = 0; axis <= 2; axis++) {
         int mask = tutti__mask_axis(node, slots.mask, axis);
         int by_key = axis == 2 ? TUTTI_WHOLE : axis;
         int inputs[] = {axis, by_key, by_key, axis, axis, axis, axis, axis};
         if (mask == -2)
             continue;
         inputs[slots.mask] = mask;
-        tutti__way_add(&ways, 8, inputs, SLOTS(mask == TUTTI_WHOLE ? TUTTI_PARTIAL_SUM : mask));
+        tutti__attention_way(&ways, axis, 8, inputs,
+                             SLOTS(mask == TUTTI_WHOLE ? TUTTI_PARTIAL_SUM : mask));
     }
     return ways.count;
 }

@@ -131,6 +131,15 @@ int tutti__mask_axis(const tutti_infer *node, int mask, int axis)
     return node->inputs[mask].dims[own] == TUTTI_ANY ? -2 : own;
 }
 
+void tutti__attention_way(tutti_ways *ways, int axis, int input_count, const int *inputs,
+                          int output_count, const int *outputs)
+{
+    int before = ways->count;
+    tutti__way_add(ways, input_count, inputs, output_count, outputs);
+    if (axis == 2 && before < ways->capacity)
+        ways->ret[before].offset = "first_query";
+}
+
 tutti_attention tutti__attention(const tutti_kernel_call *call, int mask)
 {
     const int64_t *q = call->inputs[ATTENTION_Q].dims, *v = call->inputs[ATTENTION_V].dims;

@@ -67,6 +67,7 @@ const tutti_op tutti_op_log_softmax = {
     .gradient = log_softmax_gradient,
     .cost = log_softmax_cost,
     .split = tutti__softmax_split,
+    .expand_on = tutti__log_softmax_expand_on,
     .reference = log_softmax_reference,
     .samples = samples,
 };

@@ -62,6 +62,7 @@ const tutti_op tutti_op_softmax = {
     .gradient = softmax_gradient,
     .cost = softmax_cost,
     .split = tutti__softmax_split,
+    .expand_on = tutti__softmax_expand_on,
     .reference = softmax_reference,
     .samples = samples,
 };

@@ -51,4 +51,11 @@ int tutti__row_loss_split(const tutti_infer *node, int capacity, tutti_split *re
 /* Rows and classes of logits. */
 void tutti__row_loss_matrix(const tutti_view *logits, int64_t *ret_rows, int64_t *ret_classes);
 
+/* Programs for classes that are split: softmax_blocks.c. */
+tutti_status tutti__softmax_expand_on(tutti_expansion *node);
+tutti_status tutti__log_softmax_expand_on(tutti_expansion *node);
+tutti_status tutti__softmax_cross_entropy_expand_on(tutti_expansion *node);
+tutti_status tutti__sparse_cross_entropy_expand_on(tutti_expansion *node);
+tutti_status tutti__sparse_cross_entropy_backward_expand_on(tutti_expansion *node);
+
 #endif

@@ -86,6 +86,7 @@ const tutti_op tutti_op_softmax_cross_entropy = {
     .gradient = softmax_cross_entropy_gradient,
     .cost = softmax_cross_entropy_cost,
     .split = tutti__row_loss_split,
+    .expand_on = tutti__softmax_cross_entropy_expand_on,
     .reference = softmax_cross_entropy_reference,
     .samples = samples,
 };

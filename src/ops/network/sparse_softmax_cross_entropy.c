@@ -77,6 +77,7 @@ const tutti_op tutti_op_sparse_softmax_cross_entropy = {
     .gradient = sparse_softmax_cross_entropy_gradient,
     .cost = sparse_softmax_cross_entropy_cost,
     .split = tutti__row_loss_split,
+    .expand_on = tutti__sparse_cross_entropy_expand_on,
     .reference = sparse_softmax_cross_entropy_reference,
     .samples = samples,
 };

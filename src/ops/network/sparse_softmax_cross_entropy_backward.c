@@ -100,6 +100,7 @@ const tutti_op tutti_op_sparse_softmax_cross_entropy_backward = {
     .gradient = sparse_softmax_cross_entropy_backward_gradient,
     .cost = sparse_softmax_cross_entropy_backward_cost,
     .split = tutti__row_loss_split,
+    .expand_on = tutti__sparse_cross_entropy_backward_expand_on,
     .reference = sparse_softmax_cross_entropy_backward_reference,
     .samples = samples,
 };

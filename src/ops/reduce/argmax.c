@@ -44,6 +44,7 @@ const tutti_op tutti_op_argmax = {
     .infer = tutti__reduce_position_infer,
     .cost = tutti__reduce_cost,
     .split = tutti__reduce_position_split,
+    .expand_on = tutti__argmax_expand_on,
     .reference = argmax_reference,
     .samples = samples,
 };

@@ -73,4 +73,8 @@ tutti_status tutti__reduce_position(const tutti_kernel_call *call,
                                     bool (*better_int)(int64_t a, int64_t b));
 int tutti__reduce_position_split(const tutti_infer *node, int capacity, tutti_split *ret);
 
+/* Programs for rows that are split: blocks.c. */
+tutti_status tutti__top_k_expand_on(tutti_expansion *node);
+tutti_status tutti__argmax_expand_on(tutti_expansion *node);
+
 #endif

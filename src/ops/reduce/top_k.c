@@ -123,6 +123,7 @@ const tutti_op tutti_op_top_k = {
     .gradient = top_k_gradient,
     .cost = top_k_cost,
     .split = top_k_split,
+    .expand_on = tutti__top_k_expand_on,
     .reference = top_k_reference,
     .samples = samples,
 };

@@ -134,22 +134,55 @@ static tutti_status place_random(const tutti_spmd_rank *rank, const tutti_type *
     return TUTTI_OK;
 }
 
-tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rank *rank, const tutti_type *types,
+/* The dimension that a way cuts of the first input that it cuts, else of the first output. */
+static int cut_slot(const tutti_node *text, const tutti_split *way, int *ret_slot)
+{
+    for (int i = 0; i < text->input_count + text->output_count; i++) {
+        int d = i < text->input_count ? way->inputs[i] : way->outputs[i - text->input_count];
+        *ret_slot = i;
+        if (d >= 0)
+            return d;
+    }
+    return -1;
+}
+
+static void move_offset(const tutti_spmd_rank *rank, const tutti_node *text,
+                        const tutti_split *const *ways, const tutti_split *way, tutti_node *node)
+{
+    int slot, other, d = cut_slot(text, way, &slot);
+    if (d < 0)
+        return;
+    bool in = slot < text->input_count;
+    const tutti_type *type =
+        in ? tutti__edge_type(text->inputs[slot]) : &text->types[slot - text->input_count];
+    int64_t begin = 0, size = type->dims[d];
+    for (int a = 0; a < rank->spmd->layout->count; a++)
+        if (ways[a] && cut_slot(text, ways[a], &other) == d && other == slot)
+            tutti__spmd_block(rank->spmd, a, rank->rank[a], &begin, &size);
+    tutti__spmd_attr(node, way->offset)->value.i += begin;
+}
+
+tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rank *rank, const tutti_node *text,
                                    const tutti_split *const *ways, tutti_node *node)
 {
+    const tutti_split *placed = NULL;
     bool any = false;
     for (int a = 0; a < rank->spmd->layout->count; a++) {
         any = any || ways[a];
+        placed = ways[a] && ways[a]->offset ? ways[a] : placed;
         if (ways[a] && ways[a]->attr)
             TUTTI_TRY(cut_attr(rank, ways[a], a, node));
     }
+    if (placed)
+        move_offset(rank, text, ways, placed, node);
     if (!any || node->output_count == 0)
         return TUTTI_OK;
     tutti_partition_spec spec = spec_of_ways(rank->spmd, ways);
-    TUTTI_TRY(set_dims(rank, types, &spec, node));
+    TUTTI_TRY(set_dims(rank, text->types, &spec, node));
     if (tutti__is(node, "variable"))
-        return tutti__spmd_place_piece(rank, types, &spec, node);
-    return node->op->flags & TUTTI_OP_RANDOM ? place_random(rank, types, &spec, node) : TUTTI_OK;
+        return tutti__spmd_place_piece(rank, text->types, &spec, node);
+    return node->op->flags & TUTTI_OP_RANDOM ? place_random(rank, text->types, &spec, node)
+                                             : TUTTI_OK;
 }
 
 tutti_status tutti__spmd_copy_controls(const tutti_spmd_rewrite *rewrite, const tutti_node *node,

@@ -67,7 +67,7 @@ static tutti_status fill_body(const tutti_spmd_rank *rank, const tutti_node *tex
     TUTTI_TRY(tutti__node_copy(body, text, &copy));
     memcpy(ways, claim->ways, sizeof ways);
     ways[rank->spmd->layout->batch] = NULL;
-    TUTTI_TRY(tutti__spmd_cut_attrs(rank, text->types, ways, copy));
+    TUTTI_TRY(tutti__spmd_cut_attrs(rank, text, ways, copy));
     copy->inputs = arguments;
     copy->controls = NULL;
     copy->control_count = 0;

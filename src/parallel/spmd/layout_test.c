@@ -1,5 +1,6 @@
 /* layout_test.c: layout rules, and jobs over meshes of several axes against one device. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/params.h"
 #include "base/test.h"
@@ -256,6 +257,110 @@ TUTTI_TEST(axes_that_cut_one_dimension_divide_it_together)
     tutti_tensor_release(out);
     tutti_session_close(session);
     tutti_graph_destroy(g);
+    CHECK_OK(tutti_strategy_close(s));
+}
+
+/* ---- operators that look along a dimension that is split ---- */
+
+enum { VOCABULARY = 24, ROWS = 4, ANSWERS = 8 };
+
+/* Losses, shares and the best of rows whose last dimension lies along `model`. */
+static tutti_status answer(tutti_strategy *strategy, int64_t bad_label, tutti_tensor *ret[ANSWERS],
+                           char **ret_text)
+{
+    tutti_graph *g;
+    tutti_session *session;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&session, g, .strategy = strategy, .deadline_seconds = 20));
+    tutti_tensor *in = numbers(ROWS, VOCABULARY, 0), *shares = numbers(ROWS, VOCABULARY, 2), *words;
+    CHECK_OK(tutti_tensor_create(TUTTI_I32, 1, (int64_t[]){ROWS}, &words));
+    for (int64_t i = 0; i < ROWS; i++)
+        tutti_tensor_set(words, i, (double)(i == 2 ? bad_label : i * 7 % VOCABULARY));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F64, TUTTI_ANY, VOCABULARY));
+    tutti_sym y = tutti_split_batch(tutti_placeholder(g, TUTTI_I32, TUTTI_ANY));
+    tutti_sym p = tutti_split_batch(tutti_placeholder(g, TUTTI_F64, TUTTI_ANY, VOCABULARY));
+    tutti_sym logits = tutti_sharded(tutti_mul(x, 3), "-,vocab");
+    tutti_sym loss = tutti_mean(tutti_nn_sparse_cross_entropy(y, logits));
+    tutti_grad grad;
+    tutti_gradients(loss, 1, &x, &grad);
+    tutti_sym best = tutti_top_k(logits, 3);
+    tutti_status status =
+        tutti_run(session, .feed = TUTTI_FEED({x, in}, {y, words}, {p, shares}),
+                  .fetch = TUTTI_FETCH(
+                      {loss, &ret[0]}, {grad.value, &ret[1]}, {tutti_softmax(logits), &ret[2]},
+                      {tutti_log_softmax(logits), &ret[3]},
+                      {tutti_nn_softmax_cross_entropy(p, logits), &ret[4]},
+                      {tutti_sym_output(best, 0), &ret[5]}, {tutti_sym_output(best, 1), &ret[6]},
+                      {tutti_argmax(logits, -1), &ret[7]}));
+    if (status == TUTTI_OK)
+        CHECK_OK(tutti_session_print(session, ret_text));
+    tutti_tensor_release(in);
+    tutti_tensor_release(shares);
+    tutti_tensor_release(words);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    return status;
+}
+
+TUTTI_TEST(losses_shares_and_the_best_of_split_rows_are_those_of_one_device)
+{
+    static const char *const meshes[] = {"data=2,model=2", "data=1,model=4"};
+    tutti_tensor *one[ANSWERS], *many[ANSWERS];
+    char *text;
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "4"));
+    CHECK_OK(answer(NULL, 5, one, &text));
+    free(text);
+    for (size_t m = 0; m < 2; m++) {
+        tutti_strategy *s = tutti_strategy_mirrored(.devices = FOUR, .mesh = meshes[m],
+                                                    .layout = "batch:data; vocab:model");
+        CHECK_OK(answer(s, 5, many, &text));
+        CHECK_CONTAINS(text, "max"); /* of blocks: a rank does not have the row */
+        for (int i = 0; i < ANSWERS; i++) {
+            CHECK_INT(tutti_tensor_count(one[i]), tutti_tensor_count(many[i]));
+            for (int64_t k = 0; k < tutti_tensor_count(one[i]); k++)
+                CHECK_NEAR(tutti_tensor_get(one[i], k), tutti_tensor_get(many[i], k), 1e-12);
+            tutti_tensor_release(many[i]);
+        }
+        free(text);
+        CHECK(answer(s, VOCABULARY, many, &text) == TUTTI_OUT_OF_RANGE);
+        CHECK_OK(tutti_strategy_close(s));
+    }
+    for (int i = 0; i < ANSWERS; i++)
+        tutti_tensor_release(one[i]);
+}
+
+/* Causal attention whose queries are split: each rank knows where its first one stands. */
+static tutti_tensor *attend(tutti_strategy *strategy)
+{
+    tutti_graph *g;
+    tutti_session *session;
+    tutti_tensor *in = numbers(2, 6 * 8, 0), *out;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_session_open(&session, g, .strategy = strategy, .deadline_seconds = 20));
+    tutti_sym x = tutti_split_batch(tutti_placeholder(g, TUTTI_F64, TUTTI_ANY, 6 * 8));
+    tutti_sym h = tutti_reshape(x, -1, 2, 6, 4);
+    tutti_sym q = tutti_sharded(tutti_mul(h, 2), "-,-,sequence,-");
+    tutti_sym y = tutti_nn_attention(q, tutti_mul(h, 0.5), tutti_neg(h), .causal = true);
+    tutti_grad grad;
+    tutti_gradients(tutti_sum(tutti_square(y)), 1, &x, &grad);
+    CHECK_OK(
+        tutti_run(session, .feed = TUTTI_FEED({x, in}), .fetch = TUTTI_FETCH({grad.value, &out})));
+    tutti_tensor_release(in);
+    tutti_session_close(session);
+    tutti_graph_destroy(g);
+    return out;
+}
+
+TUTTI_TEST(causal_attention_is_cut_along_its_queries)
+{
+    CHECK_OK(tutti__param_set("CPU_DEVICES", "4"));
+    tutti_strategy *s = tutti_strategy_mirrored(.devices = FOUR, .mesh = "data=2,model=2",
+                                                .layout = "batch:data; sequence:model");
+    tutti_tensor *one = attend(NULL), *many = attend(s);
+    for (int64_t k = 0; k < tutti_tensor_count(one); k++)
+        CHECK_NEAR(tutti_tensor_get(one, k), tutti_tensor_get(many, k), 1e-12);
+    tutti_tensor_release(one);
+    tutti_tensor_release(many);
     CHECK_OK(tutti_strategy_close(s));
 }
 

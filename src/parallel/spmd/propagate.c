@@ -240,27 +240,11 @@ static bool may_expand(const propagation *p, const tutti_node *node)
     return node->op->expand && node->op != p->expanding && node->output_count <= TUTTI_SPLIT_SLOTS;
 }
 
-/* By other operators of the job's graph, which are decided for at once. */
-static tutti_status expand(propagation *p, tutti_node *node, tutti_rewritten *mark)
+/* The program's nodes are decided for at once. */
+static tutti_status expanded(propagation *p, tutti_node *node, tutti_rewritten *mark,
+                             const tutti_sym *outputs)
 {
-    tutti_sym outputs[TUTTI_SPLIT_SLOTS] = {{0}};
-    tutti_sym *inputs = tutti__arena_array(p->arena, (size_t)node->input_count + 1, sizeof *inputs);
-    if (!inputs)
-        return tutti__spmd_no_memory();
     mark->rule = TUTTI_REWRITE_EXPANDED;
-    mark->first = p->job->nodes.count;
-    for (int i = 0; i < node->input_count; i++)
-        inputs[i] = tutti__sym(node->inputs[i].node, node->inputs[i].index);
-    tutti_expansion expansion = {.graph = p->job,
-                                 .name = node->name,
-                                 .input_count = node->input_count,
-                                 .output_count = node->output_count,
-                                 .inputs = inputs,
-                                 .attrs = node->attrs,
-                                 .attr_count = node->attr_count,
-                                 .outputs = outputs};
-    TUTTI_TRY(node->op->expand(&expansion));
-    TUTTI_TRY(tutti_graph_check(p->job));
     mark->end = p->job->nodes.count;
     mark->expanded =
         tutti__arena_array(p->arena, (size_t)node->output_count + 1, sizeof *mark->expanded);
@@ -281,6 +265,46 @@ static tutti_status expand(propagation *p, tutti_node *node, tutti_rewritten *ma
     for (int i = 0; i < node->output_count; i++) {
         mark->expanded[i] = tutti__edge(outputs[i]);
         mark->specs[i] = *tutti__spec_of(mark->expanded[i]);
+    }
+    return TUTTI_OK;
+}
+
+/* By other operators of the job's graph. `program`: expand or expand_on, which gets the rest. */
+static tutti_status expand(propagation *p, tutti_node *node, tutti_rewritten *mark,
+                           tutti_status (*program)(tutti_expansion *), int input, int dimension,
+                           int ranks)
+{
+    tutti_sym outputs[TUTTI_SPLIT_SLOTS] = {{0}};
+    tutti_sym *inputs = tutti__arena_array(p->arena, (size_t)node->input_count + 1, sizeof *inputs);
+    if (!inputs)
+        return tutti__spmd_no_memory();
+    mark->first = p->job->nodes.count;
+    for (int i = 0; i < node->input_count; i++)
+        inputs[i] = tutti__sym(node->inputs[i].node, node->inputs[i].index);
+    tutti_expansion expansion = {.graph = p->job,
+                                 .name = node->name,
+                                 .input_count = node->input_count,
+                                 .output_count = node->output_count,
+                                 .inputs = inputs,
+                                 .attrs = node->attrs,
+                                 .attr_count = node->attr_count,
+                                 .outputs = outputs,
+                                 .input = input,
+                                 .dimension = dimension,
+                                 .ranks = ranks};
+    TUTTI_TRY(program(&expansion));
+    TUTTI_TRY(tutti_graph_check(p->job));
+    return outputs[0].node ? expanded(p, node, mark, outputs) : TUTTI_OK;
+}
+
+/* Where an input is split along axes and no way keeps it so. */
+static tutti_status expand_on(propagation *p, tutti_node *node, tutti_rewritten *mark, int axes)
+{
+    for (int i = 0; i < node->input_count && mark->rule == TUTTI_REWRITE_COPY; i++) {
+        const tutti_partition_spec *spec = tutti__spec_of(node->inputs[i]);
+        if (spec->along[axes].kind == TUTTI_SPLIT)
+            TUTTI_TRY(expand(p, node, mark, node->op->expand_on, i, spec->along[axes].dimension,
+                             p->spmd->layout->axes[axes].size));
     }
     return TUTTI_OK;
 }
@@ -428,8 +452,14 @@ static tutti_status decide_copy(propagation *p, tutti_node *node, tutti_rewritte
         if (mark->passes[a] || !may_cut(p, node, a))
             continue;
         bool cuts = choose(p, node, mark, a, &way, &bytes);
-        if (may_expand(p, node) && (!cuts || bytes >= 1))
-            return expand(p, node, mark);
+        bool costs = !cuts || bytes >= 1;
+        if (costs && node->op->expand_on && node->output_count <= TUTTI_SPLIT_SLOTS &&
+            a != p->spmd->layout->batch)
+            TUTTI_TRY(expand_on(p, node, mark, a));
+        if (costs && may_expand(p, node) && mark->rule == TUTTI_REWRITE_COPY)
+            TUTTI_TRY(expand(p, node, mark, node->op->expand, 0, 0, 1));
+        if (mark->rule == TUTTI_REWRITE_EXPANDED)
+            return TUTTI_OK;
         if (!cuts)
             continue;
         TUTTI_TRY(keep_way(p, &way, a, mark));

@@ -205,9 +205,9 @@ tutti_status tutti__spmd_add(tutti_spmd_rewrite *rewrite, const tutti_node *like
 tutti_status tutti__spmd_copy_controls(const tutti_spmd_rewrite *rewrite, const tutti_node *node,
                                        tutti_node *copy);
 tutti_attr *tutti__spmd_attr(tutti_node *node, const char *name);
-/* Cuts the sizes among the attributes of a node, and places its random numbers. `types`: of its
- * outputs as a whole. */
-tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rank *rank, const tutti_type *types,
+/* Cuts the sizes among the attributes of a rank's node, and places it and its random numbers.
+ * `text`: the node as a whole. */
+tutti_status tutti__spmd_cut_attrs(const tutti_spmd_rank *rank, const tutti_node *text,
                                    const tutti_split *const *ways, tutti_node *node);
 
 /* ---- spmd.c ---- */

@@ -242,7 +242,7 @@ static tutti_status set_sizes(const specialization *s, const tutti_node *text, t
     }
     for (int a = 0; claim && a < spmd->layout->count; a++)
         *ret_changed = *ret_changed || claim->ways[a];
-    return claim ? tutti__spmd_cut_attrs(&s->rank, text->types, claim->ways, node) : TUTTI_OK;
+    return claim ? tutti__spmd_cut_attrs(&s->rank, text, claim->ways, node) : TUTTI_OK;
 }
 
 static tutti_status copy(const specialization *s, const tutti_node *text, const tutti_edge *inputs)
