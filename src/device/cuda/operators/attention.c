@@ -58,12 +58,31 @@ static attention_shape shape_of(const tutti_cuda_call *c, int mask)
                       (void *[]){__VA_ARGS__}, "-DTYPE=%s -DLTYPE=%s",                             \
                       tutti__cuda_dtype(c->call->inputs[Q].dtype), tutti__cuda_dtype(ltype))
 
+/* A block for each query where there are few, whose keys' scores fit: 16 bytes at once. */
+static int few_of(const tutti_cuda_call *c, const attention_shape *a)
+{
+    enum { MOST_ROWS = 2048, MOST_KEYS = 8192 };
+    tutti_dtype dtype = c->call->inputs[Q].dtype;
+    int per = 16 / (int)tutti_dtype_size(dtype);
+    bool takes = dtype != TUTTI_F64 && a->batch * a->heads * a->queries <= MOST_ROWS &&
+                 a->keys <= MOST_KEYS && a->features % per == 0 && a->values % per == 0 &&
+                 a->values > 0 && a->queries < 64;
+    return takes ? per : 0;
+}
+
 static tutti_status forward(const tutti_cuda_call *c)
 {
     attention_shape a = shape_of(c, c->call->input_count > 3 ? 3 : -1);
     tutti_cu_pointer q = tutti__cuda_in(c, Q), k = tutti__cuda_in(c, K), v = tutti__cuda_in(c, V);
     tutti_cu_pointer mask = c->call->input_count > 3 ? tutti__cuda_in(c, 3) : 0;
     tutti_cu_pointer y = tutti__cuda_out(c, 0), l = tutti__cuda_out(c, 1);
+    int per = few_of(c, &a);
+    if (per > 0)
+        return tutti__cuda_start(
+            c, &tutti_cuda_source_attention, "attention_few", a.batch * a.heads * a.queries, 256,
+            (void *[]){&q, &k, &v, &mask, &a, &y, &l}, "-DTYPE=%s -DLTYPE=%s -DPER=%d",
+            tutti__cuda_dtype(c->call->inputs[Q].dtype),
+            tutti__cuda_dtype(c->call->outputs[1].dtype), per);
     return START("attention", a.batch * a.heads * a.queries, c->call->outputs[1].dtype, &q, &k, &v,
                  &mask, &a, &y, &l);
 }
@@ -119,7 +138,7 @@ tutti_status tutti__cuda_attention_any(const tutti_cuda_call *c)
 }
 
 static const char *const variants[] = {"-DTYPE=float -DLTYPE=float", "-DTYPE=bf16 -DLTYPE=float",
-                                       NULL};
+                                       "-DTYPE=bf16 -DLTYPE=float -DPER=8", NULL};
 
 const tutti_cuda_source tutti_cuda_source_attention = {
     .name = "attention",

@@ -5,6 +5,8 @@
 //     s[i, j] = scale q[i] k[j] + mask[i, j],  l = log(sum(exp(s))),  y = sum over j of exp(s - l) v
 //     p = exp(min(s - l, 0)),  ds = p (dy v' - sum(dy y) + dl)
 //
+// Few queries, as when a sequence is continued: attention_few, a block for each of them.
+//
 // Options: TYPE; LTYPE: of l.
 #include "common.cuh"
 
@@ -96,6 +98,100 @@ attention(const T *q, const T *k, const T *v, const T *mask, const attention_sha
     if (lane == 0)
         l[row] = narrow<LTYPE>(top + log(total));
 }
+
+// Each thread scores keys of its own, PER elements of a key at a time; then threads go over the values, PER
+// columns each, rows side by side. Scores of all keys stay in shared memory: at most KEYS.
+#ifdef PER
+enum { KEYS = 8192 };
+__device__ __forceinline__ C few_most(C x, C *parts)
+{
+    x = warp_most(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = parts[0];
+    for (int w = 1; w < 8; w++)
+        x = x != x || x > parts[w] ? x : parts[w];
+    return x;
+}
+__device__ __forceinline__ C few_sum(C x, C *parts)
+{
+    x = warp_add(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = 0;
+    for (int w = 0; w < 8; w++)
+        x += parts[w];
+    return x;
+}
+extern "C" __global__ void __launch_bounds__(256)
+attention_few(const T *q, const T *k, const T *v, const T *mask, const attention_shape a, T *y, LTYPE *l)
+{
+    __shared__ float p[KEYS];
+    __shared__ C parts[8];
+    __shared__ float query_of[MOST * 32], sums[256 * PER];
+    const i64 row = blockIdx.x, head = row / a.queries, query = row % a.queries, seen = seen_by(a, query);
+    const int features = (int)a.features, values = (int)a.values;
+    const T *keys = k + head * a.keys * features, *from = v + head * a.keys * values;
+    const T *own = mask ? mask + head / a.heads * a.mask_step[0] + head % a.heads * a.mask_step[1] +
+                              query * a.mask_step[2]
+                        : mask;
+    C top = -INFINITY, total = 0;
+    for (int c = threadIdx.x; c < features; c += 256)
+        query_of[c] = (float)((C)a.scale * widen(q[row * features + c]));
+    __syncthreads();
+    for (i64 j = threadIdx.x; j < seen; j += 256) {
+        C s = 0;
+        const C more = own ? widen(own[j * a.mask_step[3]]) : (C)0;
+        if (more != -INFINITY)
+#pragma unroll 8
+            for (int c = 0; c < features; c += PER) {
+                const vec<T, PER> x = *(const vec<T, PER> *)(keys + j * features + c);
+#pragma unroll
+                for (int e = 0; e < PER; e++)
+                    s += query_of[c + e] * widen(x.at[e]);
+            }
+        s += more;
+        p[j] = s;
+        top = s != s || s > top ? s : top;
+    }
+    top = few_most(top, parts);
+    for (i64 j = threadIdx.x; j < seen; j += 256) {
+        p[j] = top == -INFINITY ? 0.0f : exp(p[j] - top);
+        total += p[j];
+    }
+    total = few_sum(total, parts);
+    const int across = values / PER, sides = 256 / across; // threads for a row of values, rows side by side
+    const int column = threadIdx.x % across * PER, side = threadIdx.x / across;
+    float sum[PER] = {};
+    if (side < sides)
+#pragma unroll 4
+        for (i64 j = side; j < seen; j += sides) {
+            const float weight = p[j];
+            if (weight == 0)
+                continue;
+            const vec<T, PER> x = *(const vec<T, PER> *)(from + j * values + column);
+#pragma unroll
+            for (int e = 0; e < PER; e++)
+                sum[e] += weight * widen(x.at[e]);
+        }
+#pragma unroll
+    for (int e = 0; e < PER; e++)
+        sums[threadIdx.x * PER + e] = sum[e];
+    __syncthreads();
+    for (int c = threadIdx.x; c < values; c += 256) {
+        float all = 0;
+        for (int g = 0; g < sides; g++)
+            all += sums[(g * across + c / PER) * PER + c % PER];
+        y[row * values + c] = narrow<T>(total != 0 ? all / total : all);
+    }
+    if (threadIdx.x == 0)
+        l[row] = narrow<LTYPE>(top + log(total));
+}
+#endif
 
 // A query that sees nothing has l = -inf, and no part in anything.
 struct backward {

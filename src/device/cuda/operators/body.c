@@ -56,7 +56,9 @@ const char *tutti__cuda_body_options(const tutti_cuda_body *body)
         const tutti_cuda_value *v = &body->values[i];
         narrow &= !v->op || (v->type.dtype == TUTTI_BF16 && is_coarse(v->op));
     }
-    return narrow ? "--fmad=false --use_fast_math -DCOARSE" : "--fmad=false";
+    if (!narrow)
+        return "--fmad=false";
+    return body->rounds ? "--fmad=false --use_fast_math -DCOARSE" : "--use_fast_math -DCOARSE";
 }
 
 void tutti__cuda_body_write(const tutti_cuda_body *body, int i, tutti_text *text)
@@ -73,7 +75,11 @@ void tutti__cuda_body_write(const tutti_cuda_body *body, int i, tutti_text *text
         tutti__text_add(text, ";\n");
         return;
     }
-    tutti__text_add(text, "settle<%s>(op_%s(", tutti__cuda_dtype(v->type.dtype), v->op->name);
+    bool rounds = body->rounds || strcmp(v->op->name, "cast") == 0 ||
+                  (v->type.dtype != TUTTI_BF16 && v->type.dtype != TUTTI_F16);
+    if (rounds)
+        tutti__text_add(text, "settle<%s>", tutti__cuda_dtype(v->type.dtype));
+    tutti__text_add(text, "(op_%s(", v->op->name);
     for (int k = 0; k < v->input_count; k++)
         tutti__text_add(text, "%sv%d", k ? ", " : "", v->inputs[k]);
     for (int k = 0; k < v->attr_count; k++) {

@@ -10,9 +10,10 @@
  *     for (i = first; i < whole; i += stride)
  *         load vectors x0, x1; compute of each element; store vector y0
  *
- * and the same element by element for what is left behind the last whole vector. Values round to
- * their own type after each operator, and products are not contracted into sums: a chain has the
- * bits of its operators one by one. */
+ * and the same element by element for what is left behind the last whole vector. Products are not
+ * contracted into sums: a chain has the bits of its operators one by one. In chains of 16 bits only
+ * results round, as on the CPU; in deterministic mode, whose bits do not depend on what is fused,
+ * every operator's value does, as above. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,7 @@ static tutti_status elementwise_prepare(const tutti_kernel_query *query, void **
         return tutti_fail(TUTTI_UNSUPPORTED, "'%s' is no element-wise work for a GPU",
                           query->node.name);
     }
+    plan->body->rounds = query->deterministic;
     write_kernel(plan, &query->node);
     if (plan->text.failed) {
         elementwise_discard(plan);

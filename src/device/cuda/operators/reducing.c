@@ -417,6 +417,7 @@ static tutti_status reducing_prepare(const tutti_kernel_query *query, void **ret
         reducing_discard(plan);
         return tutti_fail(TUTTI_UNSUPPORTED, "'%s' is no reduction for a GPU", query->node.name);
     }
+    plan->body->rounds = query->deterministic;
     write_kernel(plan, &query->node, needed);
     free(needed);
     if (plan->text.failed) {

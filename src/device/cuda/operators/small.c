@@ -51,6 +51,22 @@ static tutti_status assign_moved(const tutti_cuda_call *c)
                              tutti__cuda_dtype(v->dtype));
 }
 
+static tutti_status assign_slice(const tutti_cuda_call *c)
+{
+    const tutti_view *v = &c->call->inputs[0], *x = &c->call->inputs[1];
+    int64_t axis = attr_int(c, "axis"), n[3];
+    tutti_cu_pointer to = tutti__cuda_in(c, 0), from = tutti__cuda_in(c, 1);
+    tutti_cu_pointer start = tutti__cuda_in(c, 2), y = tutti__cuda_out(c, 0);
+    tutti__cuda_around(v, axis, n);
+    int64_t count = x->dims[axis < 0 ? axis + v->rank : axis];
+    y = y == to ? 0 : y;
+    return tutti__cuda_start(c, &tutti_cuda_source_small, "assign_slice",
+                             tutti__cuda_blocks(n[0] * (y ? n[1] : count) * n[2]), 256,
+                             (void *[]){&to, &from, &start, &n[0], &n[1], &count, &n[2], &y},
+                             "-DTYPE=%s -DOTHER=%s", tutti__cuda_dtype(v->dtype),
+                             tutti__cuda_dtype(c->call->inputs[2].dtype));
+}
+
 /* As the kernel has it. */
 enum { MOVES = 32, MOST_MOVED = 4096 };
 typedef struct moves {
@@ -61,7 +77,8 @@ typedef struct moves {
 
 static bool is_move(const tutti_cuda_call *c)
 {
-    return strncmp(c->call->op->name, "assign_", 7) == 0 &&
+    return (strcmp(c->call->op->name, "assign_add") == 0 ||
+            strcmp(c->call->op->name, "assign_sub") == 0) &&
            tutti__cuda_count(&c->call->inputs[0]) <= MOST_MOVED;
 }
 
@@ -156,6 +173,7 @@ static const struct {
     {"size", sizes},
     {"assign_add", assign_moved},
     {"assign_sub", assign_moved},
+    {"assign_slice", assign_slice},
     {"quantize_linear", quantize},
     {"dequantize_linear", quantize},
     {"random_categorical", categorical},

@@ -44,6 +44,29 @@ extern "C" __global__ void __launch_bounds__(256) assign_moved_many(const moves 
     }
 }
 
+// v[o, start + i, r] = x[o, i, r], start moved to where x fits; y = v, or NULL. OTHER: of start.
+#ifdef OTHER
+extern "C" __global__ void __launch_bounds__(256)
+assign_slice(T *v, const T *x, const OTHER *from, i64 outer, i64 dim, i64 count, i64 row, T *y)
+{
+    i64 start = (i64)*from;
+    start = start > dim - count ? dim - count : start;
+    start = start < 0 ? 0 : start;
+    const i64 along = y ? dim : count;
+    EACH_ELEMENT(i, outer * along * row)
+    {
+        const i64 o = quotient(i, along * row), rest = i - o * along * row, a = quotient(rest, row);
+        const i64 at = y ? a : start + a, k = at - start, place = (o * dim + at) * row + (rest - a * row);
+        const bool inside = k >= 0 && k < count;
+        const T value = inside ? x[(o * count + k) * row + (rest - a * row)] : v[place];
+        if (inside)
+            v[place] = value;
+        if (y)
+            y[place] = value;
+    }
+}
+#endif
+
 // Where an element finds its scale and zero: see ops/quantized/quantized.h.
 struct quantum {
     i64 size, inner, step, per_outer, per_axis;
