@@ -13,6 +13,16 @@ extern "C" __global__ void given_numbers(const numbers n, int count, T *y)
         y[threadIdx.x] = narrow<T>(n.at[threadIdx.x]);
 }
 
+// y[i] = f(y[i] + row[i % columns]), f the identity or relu.
+extern "C" __global__ void __launch_bounds__(256) add_row(T *y, const T *row, i64 count, i64 columns, int relu)
+{
+    EACH_ELEMENT(i, count)
+    {
+        const C sum = widen(y[i]) + widen(row[remainder_of(i, columns)]);
+        y[i] = narrow<T>(relu && sum <= 0 ? (C)0 : sum);
+    }
+}
+
 // v += sign x; y = v
 extern "C" __global__ void __launch_bounds__(256) assign_moved(T *v, const T *x, i64 count, int sign, T *y)
 {
