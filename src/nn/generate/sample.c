@@ -18,7 +18,7 @@ typedef struct sampler {
 static double weight_of(const sampler *s, int64_t token)
 {
     double x = s->logits[token];
-    return x == s->most ? 1 : isnan(x) ? 0 : exp((x - s->most) * s->scale);
+    return x == s->most ? 1 : isnan(x) ? 0 : (double)expf((float)((x - s->most) * s->scale));
 }
 
 static bool is_likelier(const sampler *s, int64_t a, int64_t b)
@@ -49,20 +49,24 @@ static double uniform(uint64_t seed, uint64_t number)
 }
 
 /* The first token at which the weights, one after the other, have passed `share` of their sum. */
-static int64_t draw_all(const sampler *s, int64_t count, double share)
+static tutti_status draw_all(const sampler *s, int64_t count, double share, int64_t *ret_token)
 {
+    float *weights = malloc((size_t)count * sizeof *weights);
     double sum = 0, passed = 0;
     int64_t last = -1;
-    for (int64_t i = 0; i < count; i++)
-        sum += weight_of(s, i);
+    if (!weights)
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory to sample");
     for (int64_t i = 0; i < count; i++) {
-        double weight = weight_of(s, i);
-        passed += weight;
-        last = weight > 0 ? i : last;
-        if (weight > 0 && passed > share * sum)
-            return i;
+        weights[i] = (float)weight_of(s, i);
+        sum += (double)weights[i];
     }
-    return last;
+    for (int64_t i = 0; i < count && !(last >= 0 && passed > share * sum); i++) {
+        passed += (double)weights[i];
+        last = weights[i] > 0 ? i : last;
+    }
+    free(weights);
+    *ret_token = last;
+    return TUTTI_OK;
 }
 
 /* Takes up to `most` tokens off the heap, in their order, until they have `share` of the weights of
@@ -126,7 +130,7 @@ tutti_status tutti_sample_token(int64_t count, const float *logits, uint64_t num
                           options->temperature, (long long)options->top_k, options->top_p);
     int64_t best = -1;
     for (int64_t i = 0; i < count; i++)
-        if (!isnan(logits[i]) && (best < 0 || logits[i] > logits[best]))
+        if (best < 0 ? !isnan(logits[i]) : logits[i] > logits[best])
             best = i;
     if (best < 0 || logits[best] == -INFINITY)
         return tutti_fail(TUTTI_INVALID, "none of %lld scores is a number that is not -inf",
@@ -141,6 +145,5 @@ tutti_status tutti_sample_token(int64_t count, const float *logits, uint64_t num
     double share = uniform(options->seed ? options->seed : 1, number);
     if (options->top_k > 0 || (options->top_p > 0 && options->top_p < 1))
         return draw_likely(&s, count, options, share, ret_token);
-    *ret_token = draw_all(&s, count, share);
-    return TUTTI_OK;
+    return draw_all(&s, count, share, ret_token);
 }
