@@ -22,9 +22,12 @@ enum {
     TUTTI_KERNEL_WIDENS = 1 << 4, /* runs 16 bits by a kernel of 32: the pass widen does better */
     TUTTI_KERNEL_HOST =
         1 << 5, /* runs on the host whatever the device, with views of host memory */
-    TUTTI_KERNEL_TENSORS = 1 << 6 /* it passes values on: asks for inputs by `take` and sets outputs
-                                     by `give` (ops/call.h) where a device has its own memory; the
-                                     views then have no data, and nobody waits for values */
+    TUTTI_KERNEL_TENSORS =
+        1 << 6,                  /* it passes values on: asks for inputs by `take` and sets outputs
+                                   by `give` (ops/call.h) where a device has its own memory; the
+                                   views then have no data, and nobody waits for values */
+    TUTTI_KERNEL_TURNED = 1 << 7 /* of attention: also runs fused with the transposes round it, as
+                                    pattern "attention_rows" */
 };
 
 /* As tutti_kernel.op: any operator with TUTTI_OP_ELEMENTWISE. */

@@ -384,20 +384,21 @@ static void make_entries(void)
         count++;
     entries = calloc(count + 1, sizeof *entries);
     for (size_t i = 0; entries && i < count; i++)
-        entries[i] =
-            (tutti_cuda_entry){.own = kernels[i],
-                               .kernel = {.name = kernels[i]->name,
-                                          .version = kernels[i]->version,
-                                          .op = kernels[i]->op,
-                                          .target = "gpu",
-                                          .isa = "base",
-                                          .flags = kernels[i]->each ? TUTTI_KERNEL_INPLACE_EACH : 0,
-                                          .inplace = kernels[i]->inplace,
-                                          .score = kernels[i]->score,
-                                          .workspace = kernels[i]->workspace,
-                                          .prepare = kernels[i]->prepare,
-                                          .discard = kernels[i]->discard,
-                                          .run = not_called}};
+        entries[i] = (tutti_cuda_entry){
+            .own = kernels[i],
+            .kernel = {.name = kernels[i]->name,
+                       .version = kernels[i]->version,
+                       .op = kernels[i]->op,
+                       .target = "gpu",
+                       .isa = "base",
+                       .flags = (kernels[i]->each ? TUTTI_KERNEL_INPLACE_EACH : 0u) |
+                                (kernels[i]->turned ? TUTTI_KERNEL_TURNED : 0u),
+                       .inplace = kernels[i]->inplace,
+                       .score = kernels[i]->score,
+                       .workspace = kernels[i]->workspace,
+                       .prepare = kernels[i]->prepare,
+                       .discard = kernels[i]->discard,
+                       .run = not_called}};
 }
 
 static const tutti_kernel *gpu_pick(const tutti_kernel_query *query)

@@ -3,10 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ops/build.h"
 
-enum { MOST = 4 };
+enum { MOST = 6 };
 
 typedef int builder(const tutti_sym *x, tutti_sym *ret);
 
@@ -78,10 +79,51 @@ static int narrow(const tutti_sym *x, tutti_sym *ret)
     return 4;
 }
 
+static tutti_sym turn(tutti_sym x)
+{
+    tutti_attr attrs[] = {TUTTI_INTS("order", 4, ((int64_t[]){0, 2, 1, 3}))};
+    return tutti_apply_op(tutti_sym_graph(x), "transpose", 1, &x, 1, attrs);
+}
+
+static int attention(const tutti_sym *x, tutti_sym *ret)
+{
+    tutti_sym y = tutti_nn_attention(turn(x[0]), turn(x[1]), turn(x[2]), .causal = true);
+    ret[0] = tutti_sym_output(y, 1);
+    ret[1] = turn(y);
+    return 2;
+}
+
+static int attention_gradient(const tutti_sym *x, tutti_sym *ret)
+{
+    tutti_sym inputs[] = {turn(x[0]), turn(x[1]), turn(x[2]), turn(x[3]), x[4], turn(x[5])};
+    tutti_attr attrs[] = {TUTTI_INT("causal", 1), TUTTI_INT("first_query", 0),
+                          TUTTI_FLOAT("scale", 0), TUTTI_INT("grads", 1)};
+    tutti_sym back =
+        tutti_apply_op(tutti_sym_graph(x[0]), "attention_backward", 6, inputs, 4, attrs);
+    ret[0] = turn(tutti_sym_output(back, 1));
+    ret[1] = turn(tutti_sym_output(back, 0));
+    ret[2] = turn(tutti_sym_output(back, 2));
+    return 3;
+}
+
+static int dense(const tutti_sym *x, tutti_sym *ret)
+{
+    ret[0] = tutti_relu(tutti_add(tutti_matmul(x[0], x[1]), x[2]));
+    return 1;
+}
+
 static const struct {
     builder *build;
     const char *inputs[MOST];
+    const char *pattern; /* NULL: "reduce" */
 } cases[] = {
+    {attention, {"bf16[2,5,3,8]", "bf16[2,5,3,8]", "bf16[2,5,3,8]"}, "attention_rows"},
+    {attention_gradient,
+     {"bf16[2,5,3,8]", "bf16[2,5,3,8]", "bf16[2,5,3,8]", "bf16[2,5,3,8]", "f32[2,3,5]{3:4}",
+      "bf16[2,5,3,8]"},
+     "attention_rows"},
+    {dense, {"f32[2,7,5]", "f32[5,12]", "f32[12]"}, "matmul_bias_activation"},
+    {dense, {"bf16[7,5]", "bf16[5,12]", "bf16[12]"}, "matmul_bias_activation"},
     {chain, {"f32[7,12]", "f32[12]", "f32[7,1]"}},
     {chain, {"f32[3,5,9]", "f32[5,1]", "f32[]"}},
     {softmax, {"f32[5,10]{-3:3}"}},
@@ -102,6 +144,11 @@ static const struct {
 int lab_fused_count(void)
 {
     return (int)TUTTI_COUNT(cases);
+}
+
+bool lab_fused_deterministic(int index)
+{
+    return cases[index].pattern == NULL;
 }
 
 tutti_status lab_fused_make(int index, tutti_sample *ret)
@@ -127,7 +174,9 @@ tutti_status lab_fused_make(int index, tutti_sample *ret)
     int count = cases[index].build(parameters, results);
     for (int i = 0; i < count; i++)
         TUTTI_TRY(tutti__graph_result(body, tutti__edge(results[i])));
-    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body), TUTTI_STR("pattern", "reduce")};
+    const char *pattern = cases[index].pattern ? cases[index].pattern : "reduce";
+    tutti_attr attrs[] = {TUTTI_GRAPH_ATTR("body", body), TUTTI_STR("pattern", pattern)};
+    attrs[1].count = (int32_t)strlen(pattern);
     tutti_sym fused = tutti_apply_op(s.graph, "fused", s.input_count, inputs, 2, attrs);
     tutti_graph_destroy(body);
     if (!tutti_sym_ok(fused))

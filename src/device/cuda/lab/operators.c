@@ -259,11 +259,13 @@ static void check_fused(bench *b)
 {
     for (int i = 0; i < lab_fused_count() && usable(b); i++) {
         tutti_sample sample;
+        b->call.deterministic = lab_fused_deterministic(i);
         if (lab_fused_make(i, &sample) == TUTTI_OK)
             (void)check_sample(b, &sample);
         else
             b->failed++, printf("FAIL %s\n", tutti_error_message());
     }
+    b->call.deterministic = true;
     printf("%-28s %4d cases\n", "fused", lab_fused_count());
 }
 

@@ -40,6 +40,7 @@ typedef struct tutti_cuda_kernel {
     const char *op;         /* the operator it runs, TUTTI_KERNEL_ELEMENTWISE or TUTTI_KERNEL_ANY */
     const char *const *ops; /* (optional) more of them; NULL after the last */
     uint32_t inplace;       /* bit i: output 0 may be written over input i when their types agree */
+    bool turned;            /* of attention: see TUTTI_KERNEL_TURNED */
     bool each;              /* output i may be written over input i, for every i */
     /* Of the operators that `op` stands for, whether it runs this one on any types; NULL: all. */
     bool (*covers)(const tutti_op *op);
