@@ -86,6 +86,13 @@ TUTTI_API void tutti_colocate_pop(tutti_graph *graph);
 TUTTI_API void tutti_remat_push(tutti_graph *graph);
 TUTTI_API void tutti_remat_pop(tutti_graph *graph);
 
+/* What is made inside belongs to stage `stage` of a pipeline, from 0, or to that of a value which
+ * it is made from, if that is later: so what stands in no scope follows what it is made from.
+ * Gradients belong to the stage of what they are gradients of, updates to that of their variable.
+ * Strategies without stages take no notice. Of scopes inside each other the inner one counts. */
+TUTTI_API void tutti_stage_push(tutti_graph *graph, int stage);
+TUTTI_API void tutti_stage_pop(tutti_graph *graph);
+
 /* Each scope has a counter of its own name, so that scopes nest without a warning. */
 #define TUTTI_SCOPE_(push, pop) TUTTI_SCOPE_NUMBER_(push, pop, __COUNTER__)
 #define TUTTI_SCOPE_NUMBER_(push, pop, number) TUTTI_SCOPE_LOOP_(push, pop, number)
@@ -104,6 +111,8 @@ TUTTI_API void tutti_remat_pop(tutti_graph *graph);
                                     (tutti_sym[]){__VA_ARGS__}),                                   \
                  tutti_control_pop(graph))
 #define TUTTI_WITH_REMAT(graph) TUTTI_SCOPE_(tutti_remat_push(graph), tutti_remat_pop(graph))
+#define TUTTI_WITH_STAGE(graph, stage)                                                             \
+    TUTTI_SCOPE_(tutti_stage_push(graph, stage), tutti_stage_pop(graph))
 #define TUTTI_WITH_COLOCATION(graph, with)                                                         \
     TUTTI_SCOPE_(tutti_colocate_push(graph, with), tutti_colocate_pop(graph))
 

@@ -70,9 +70,11 @@ typedef struct tutti_field {
 /* What every settings struct begins with. Zero means the default. */
 #define TUTTI_LAYER_SETTINGS                                                                       \
     size_t struct_size;                                                                            \
-    const char *name; /* by default the kind's, made unique in the model */                        \
-    bool frozen;      /* its weights are not trained */                                            \
-    bool remat;       /* what it makes inside is computed again for the gradients, not kept */
+    const char *name;   /* by default the kind's, made unique in the model */                      \
+    bool frozen;        /* its weights are not trained */                                          \
+    bool remat;         /* what it makes inside is computed again for the gradients, not kept */   \
+    int stage;          /* of a pipeline; 0: that of what it is called with */                     \
+    const char *device; /* where it is computed and its weights live; NULL: anywhere */
 typedef struct tutti_layer_settings {
     TUTTI_LAYER_SETTINGS
 } tutti_layer_settings;

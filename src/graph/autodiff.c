@@ -371,6 +371,14 @@ static tutti_status autodiff_visit(diff *d, tutti_node *node)
     return apply_there(d, node, outputs);
 }
 
+static tutti_status visit_in_stage(diff *d, tutti_node *node)
+{
+    tutti__stage_push_exact(d->graph, node->stage);
+    tutti_status status = autodiff_visit(d, node);
+    tutti_stage_pop(d->graph);
+    return status;
+}
+
 static tutti_status autodiff_run(diff *d, int y_count, const tutti_sym *ys,
                                  const tutti_sym *y_grads, int x_count, const tutti_sym *xs,
                                  tutti_sym *ret_grads, tutti_sym *ret_rows)
@@ -383,7 +391,7 @@ static tutti_status autodiff_run(diff *d, int y_count, const tutti_sym *ys,
     TUTTI_TRY(seed(d, y_count, ys, y_grads));
     for (size_t n = d->count; n-- > 0;)
         if (d->wanted[n] && d->carries[n] && d->sums[n])
-            TUTTI_TRY(autodiff_visit(d, d->graph->nodes.data[n]));
+            TUTTI_TRY(visit_in_stage(d, d->graph->nodes.data[n]));
     for (int i = 0; i < x_count; i++) {
         tutti_grad grad = total(d, tutti__edge(xs[i]));
         if (grad.rows.node && !ret_rows)

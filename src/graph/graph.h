@@ -67,6 +67,7 @@ struct tutti_node {
     bool remat;      /* all of the region is to be */
     bool backward;   /* made by differentiation */
     bool recomputed; /* it is such a second time */
+    int stage;       /* of a pipeline; 0: the first, or whatever reads it */
     bool dead;
     void *scratch; /* of the pass that runs; no pass relies on another's */
 };
@@ -78,7 +79,8 @@ typedef struct tutti_scope {
         TUTTI_SCOPE_DEVICE_FN,
         TUTTI_SCOPE_CONTROL,
         TUTTI_SCOPE_COLOCATE,
-        TUTTI_SCOPE_REGION
+        TUTTI_SCOPE_REGION,
+        TUTTI_SCOPE_STAGE
     } kind;
     const char *text; /* full name prefix, or the device as this scope alone gives it */
     tutti_device_fn *fn;
@@ -88,6 +90,8 @@ typedef struct tutti_scope {
     const tutti_node *colocate;
     uint32_t region;
     bool remat;
+    int stage;
+    bool exact; /* whatever the inputs' stages are */
 } tutti_scope;
 
 /* Called with the gradient of `edge` when it is complete; what it returns takes its place. */
@@ -226,7 +230,12 @@ static inline void tutti__node_mark_like(tutti_node *node, const tutti_node *lik
     node->remat = like->remat;
     node->backward = like->backward;
     node->recomputed = like->recomputed;
+    node->stage = like->stage;
 }
+
+/* Around what differentiation makes: of the stage of what it differentiates. */
+void tutti__stage_push_exact(tutti_graph *graph, int stage);
+enum { TUTTI_STAGES_MOST = 4096 };
 
 /* Adds a control edge: `node` waits for `after` (which must have a smaller id). */
 tutti_status tutti__node_after(tutti_node *node, tutti_node *after);

@@ -244,6 +244,49 @@ void tutti_remat_pop(tutti_graph *graph)
     tutti__region_pop(graph);
 }
 
+static void push_stage(tutti_graph *graph, int stage, bool exact)
+{
+    tutti_scope *scope = scope_push(graph, TUTTI_SCOPE_STAGE);
+    if (!scope)
+        return;
+    if (stage < 0 || stage >= TUTTI_STAGES_MOST) {
+        tutti__poison(graph, TUTTI_INVALID, "stage %d: stages are numbered from 0 to %d", stage,
+                      TUTTI_STAGES_MOST - 1);
+        return;
+    }
+    scope->stage = stage;
+    scope->exact = exact;
+}
+
+void tutti_stage_push(tutti_graph *graph, int stage)
+{
+    push_stage(graph, stage, false);
+}
+
+void tutti__stage_push_exact(tutti_graph *graph, int stage)
+{
+    push_stage(graph, stage, true);
+}
+
+void tutti_stage_pop(tutti_graph *graph)
+{
+    pop(graph, TUTTI_SCOPE_STAGE, TUTTI_SCOPE_STAGE, "stage");
+}
+
+/* The scope's, or the last one of the values that it is made from. What is read of a variable
+ * counts for none: weights may be shared by several stages. */
+static void give_stage(const tutti_graph *graph, tutti_node *node)
+{
+    const tutti_scope *scope = innermost(graph, TUTTI_SCOPE_STAGE);
+    node->stage = scope ? scope->stage : 0;
+    for (int i = 0; !(scope && scope->exact) && i < node->input_count; i++) {
+        const tutti_node *from = node->inputs[i].node;
+        if (!(from->op->flags & (TUTTI_OP_HANDLE | TUTTI_OP_TAKES_HANDLE)) &&
+            from->stage > node->stage)
+            node->stage = from->stage;
+    }
+}
+
 static void give_region(const tutti_graph *graph, tutti_node *node)
 {
     for (size_t i = 0; i < graph->scopes.count && !node->remat; i++)
@@ -352,6 +395,27 @@ static tutti_status give_device(tutti_graph *graph, tutti_node *node)
     return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a device name");
 }
 
+const char *tutti__scope_device(tutti_graph *graph, char text[TUTTI_DEVICE_TEXT])
+{
+    tutti_device_name merged = {.replica = -1, .task = -1, .index = -1}, inner;
+    bool any = false;
+    for (size_t i = 0; i < graph->scopes.count; i++) {
+        const tutti_scope *scope = &graph->scopes.data[i];
+        if (scope->kind != TUTTI_SCOPE_DEVICE || !scope->text || !scope->text[0] ||
+            tutti_device_parse(scope->text, &inner) != TUTTI_OK)
+            continue;
+        merged = tutti_device_merge(&merged, &inner);
+        any = true;
+    }
+    return any ? tutti_device_text(&merged, text) : "";
+}
+
+int tutti__scope_stage(const tutti_graph *graph)
+{
+    const tutti_scope *scope = innermost(graph, TUTTI_SCOPE_STAGE);
+    return scope ? scope->stage : 0;
+}
+
 /* The input that takes its node along: a handle, else the first that is not there on every device;
  * NULL: none does. */
 static const tutti_node *leading_input(const tutti_node *node)
@@ -412,6 +476,7 @@ tutti_status tutti__scope_apply(tutti_graph *graph, tutti_node *node, const char
     TUTTI_TRY(give_name(graph, node, wished_name));
     node->device = "";
     node->backward = graph->differentiated > 0;
+    give_stage(graph, node);
     if (graph->scopes.count == 0)
         return TUTTI_OK;
     if (!node->backward)

@@ -19,6 +19,10 @@ void tutti__control_push(tutti_graph *graph, const char *what, int count, const 
 /* Whether a control scope is in force: then reads are not shared. */
 bool tutti__scope_has_control(const tutti_graph *graph);
 
+/* The device and the stage that scopes in force give; "" and 0: none. */
+const char *tutti__scope_device(tutti_graph *graph, char text[TUTTI_DEVICE_TEXT]);
+int tutti__scope_stage(const tutti_graph *graph);
+
 /* Whether a device scope is in force. */
 bool tutti__scope_has_device(const tutti_graph *graph);
 /* By id, where nodes stand by the graph alone, whatever a run feeds or leaves out; "": where the

@@ -68,6 +68,8 @@ static uint64_t hash_node(uint64_t h, const tutti_node *node, bool number)
     h = tutti__hash_mix(h, (uint64_t)(uintptr_t)node->file ^ (uint64_t)(uint32_t)node->line);
     if (node->remat)
         h = tutti__hash_mix(h, ~(uint64_t)node->region);
+    if (node->stage > 0)
+        h = tutti__hash_mix(h, (uint64_t)node->stage << 32);
     return h;
 }
 

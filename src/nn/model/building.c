@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/inspect.h"
+#include "graph/scope.h"
 #include "nn/model/model.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
@@ -52,6 +53,16 @@ tutti_sym tutti_layer_fail(tutti_layer_call *call, const char *format, ...)
                          tutti_layer_name(layer), text);
 }
 
+/* Weights live in their layer's stage: that of its scope, or the last one of its inputs. */
+static int stage_of(const tutti_layer_call *call)
+{
+    int stage = tutti__scope_stage(call->graph);
+    for (int i = 0; i < call->input_count; i++)
+        if (call->inputs[i].node && call->inputs[i].node->stage > stage)
+            stage = call->inputs[i].node->stage;
+    return stage;
+}
+
 /* The initial value, the regularizer's term and the constraint of a weight, by their texts. */
 static tutti_sym make_variable(tutti_layer_call *call, const char *name, tutti_type type,
                                const tutti_weight_options *options, bool trainable)
@@ -69,10 +80,17 @@ static tutti_sym make_variable(tutti_layer_call *call, const char *name, tutti_t
     }
     if (tutti__initializer(options->initializer, &type, building->seed, full, &init) != TUTTI_OK)
         return tutti_layer_fail(call, "weight '%s': %s", name, tutti_error_message());
+    char text[TUTTI_DEVICE_TEXT];
+    const char *device = tutti__scope_device(call->graph, text);
+    int stage = stage_of(call);
     tutti_hidden_scopes hidden = tutti__scopes_hide(call->graph);
+    tutti_device_push(call->graph, device);
+    tutti_stage_push(call->graph, stage);
     tutti_sym variable =
         tutti_get_variable(call->graph, full, init, .dtype = type.dtype,
                            .not_trainable = !trainable, .seed = (int64_t)building->seed);
+    tutti_stage_pop(call->graph);
+    tutti_device_pop(call->graph);
     tutti__scopes_show(call->graph, hidden);
     tutti_tensor_release(init.tensor);
     return options->sharding ? (tutti_sharded)(variable, options->sharding) : variable;
@@ -244,7 +262,15 @@ int tutti__layer_build(tutti_layer *layer, tutti_graph *graph, int count, const 
         tutti_here(layer->file, layer->line);
     tutti_name_push(graph, tutti_layer_name(layer));
     tutti__region_push(graph, 0, layer->remat);
+    if (layer->device)
+        tutti_device_push(graph, layer->device);
+    if (layer->stage != 0)
+        tutti_stage_push(graph, layer->stage);
     ret_outputs[0] = layer->kind->call(&call);
+    if (layer->stage != 0)
+        tutti_stage_pop(graph);
+    if (layer->device)
+        tutti_device_pop(graph);
     tutti__region_pop(graph);
     tutti_name_pop(graph);
     if (!ret_outputs[0].node && tutti_graph_check(graph) == TUTTI_OK)

@@ -163,6 +163,9 @@ static tutti_layer *copy_layer(const tutti_layer *layer)
         copy->name = tutti__arena_string(&copy->arena, layer->name);
     copy->frozen = layer->frozen;
     copy->remat = layer->remat;
+    copy->stage = layer->stage;
+    if (layer->device)
+        copy->device = tutti__arena_string(&copy->arena, layer->device);
     return copy;
 }
 

@@ -84,9 +84,13 @@ static tutti_status take_settings(tutti_layer *layer, const void *settings)
     memcpy(&common, layer->settings, sizeof common);
     layer->frozen = common.frozen;
     layer->remat = common.remat;
+    layer->stage = common.stage;
     if (common.name && !(layer->name = tutti__arena_string(&layer->arena, common.name)))
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a layer");
+    if (common.device && !(layer->device = tutti__arena_string(&layer->arena, common.device)))
+        return tutti_fail(TUTTI_NO_MEMORY, "no memory for a layer");
     ((tutti_layer_settings *)layer->settings)->name = layer->name;
+    ((tutti_layer_settings *)layer->settings)->device = layer->device;
     return tutti__settings_copy(layer->kind->fields, &layer->arena, layer->settings);
 }
 

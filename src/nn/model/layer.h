@@ -11,7 +11,9 @@ struct tutti_layer {
     const tutti_layer_kind *kind; /* NULL: the kind is not known, see `error` */
     char *name;                   /* what the user wished, then what the model gave */
     bool frozen, remat;
-    void *settings; /* a copy, in the arena */
+    int stage;          /* of a pipeline; 0: that of its inputs */
+    const char *device; /* or NULL */
+    void *settings;     /* a copy, in the arena */
     tutti_arena arena;
     const char *file; /* of the user */
     int line;

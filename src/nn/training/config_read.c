@@ -1,4 +1,5 @@
 /* config_read.c: a model from JSON. The text may come from anywhere. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ static tutti_status bad(const char *what)
 
 /* ---- layers ---- */
 
-static const char *const layer_members[] = {"kind", "name", "frozen", "remat", "model", NULL};
+static const char *const layer_members[] = {"kind",  "name",  "frozen", "remat",
+                                            "stage", "model", NULL};
 
 static tutti_status read_settings(const tutti_layer_kind *kind, const tutti_json *json,
                                   const char *name, tutti_layer **ret)
@@ -74,6 +76,8 @@ static tutti_status read_layer(tutti_model *model, const tutti_config_source *fr
     }
     layer->remat = tutti__json_bool(tutti__json_get(json, "remat"), false);
     layer->frozen = tutti__json_bool(tutti__json_get(json, "frozen"), false);
+    int64_t stage = tutti__json_int(tutti__json_get(json, "stage"), 0);
+    layer->stage = stage < 0 || stage > INT_MAX ? -1 : (int)stage; /* which building refuses */
     tutti_status status = tutti__model_adopt(model, layer);
     if (status != TUTTI_OK)
         tutti_layer_release(layer);

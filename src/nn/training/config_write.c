@@ -48,6 +48,10 @@ tutti_status tutti__config_write_layer(const tutti_layer *layer, tutti_config_st
         tutti__json_key(w, "remat");
         tutti__json_put_bool(w, true);
     }
+    if (layer->stage > 0) {
+        tutti__json_key(w, "stage");
+        tutti__json_put_int(w, layer->stage);
+    }
     tutti_model *inner = tutti__layer_model(layer);
     if (inner) {
         TUTTI_TRY(write_inner(inner, layer->name, stored, w));

@@ -43,6 +43,34 @@ static void lie_like(tutti_graph *graph, const char *slot_of, tutti_node *slot)
     (void)tutti__sharding_mark(tutti__sym(slot, 0), of->shardings[0]);
 }
 
+static bool shares(const tutti_node *node, const char *name)
+{
+    return node && !node->dead && tutti__is(node, "variable") &&
+           strcmp(tutti__str(node, "shared_name"), name) == 0;
+}
+
+/* In a trace variables are known by what they share: mostly, but not always, the node's name. */
+static tutti_node *find_variable(tutti_graph *graph, const char *name)
+{
+    tutti_node *named = tutti_graph_find(graph, name);
+    if (!graph->trace || shares(named, name))
+        return named;
+    for (size_t i = 0; i < graph->nodes.count; i++)
+        if (shares(graph->nodes.data[i], name))
+            return graph->nodes.data[i];
+    return NULL;
+}
+
+/* A slot lives in the stage of its variable, and on its device. */
+static void stand_with(tutti_node *slot, const tutti_node *variable)
+{
+    if (!variable)
+        return;
+    slot->stage = variable->stage;
+    if (!slot->device[0])
+        slot->device = variable->device;
+}
+
 static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_type *type,
                              const tutti_variable_options *options)
 {
@@ -82,6 +110,8 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
         lie_like(graph, options->slot_of, variable.node);
     if (tutti_sym_ok(variable) && !(options->shared_name && options->shared_name[0]))
         tutti__attr_set_string(variable.node, "shared_name", variable.node->name);
+    if (tutti_sym_ok(variable) && options->slot_of && options->slot_of[0])
+        stand_with(variable.node, find_variable(graph, options->slot_of));
     return variable;
 }
 
@@ -135,24 +165,6 @@ tutti_sym tutti_variable_with(tutti_graph *graph, tutti_init init,
         make_initializer(graph, variable, &init, own.seed);
     tutti__controls_show(graph);
     return graph->error.status == TUTTI_OK ? variable : TUTTI_NO_SYM;
-}
-
-static bool shares(const tutti_node *node, const char *name)
-{
-    return node && !node->dead && tutti__is(node, "variable") &&
-           strcmp(tutti__str(node, "shared_name"), name) == 0;
-}
-
-/* In a trace variables are known by what they share: mostly, but not always, the node's name. */
-static tutti_node *find_variable(tutti_graph *graph, const char *name)
-{
-    tutti_node *named = tutti_graph_find(graph, name);
-    if (!graph->trace || shares(named, name))
-        return named;
-    for (size_t i = 0; i < graph->nodes.count; i++)
-        if (shares(graph->nodes.data[i], name))
-            return graph->nodes.data[i];
-    return NULL;
 }
 
 static tutti_sym check_found(tutti_graph *graph, tutti_node *node, const tutti_init *init,
