@@ -4,7 +4,7 @@
  * In it, a node that makes little out of much, such as the sum that is the gradient of a bias, runs
  * as soon as only nodes of its kind are left to read the much. Rewrites leave such
  * nodes where their own reader is, at the end, and all that they read would have to be kept until
- * then. */
+ * then. What is sent goes as soon as it is made. */
 #include <stdlib.h>
 
 #include "program/order.h"
@@ -91,6 +91,16 @@ static int by_place(const void *a, const void *b)
     return (x->node->id > y->node->id) - (x->node->id < y->node->id);
 }
 
+/* Where the last of what it waits for by control edges stands, but not before `ready`. */
+static int32_t after_controls(const tutti_node *node, const int32_t *after, int32_t ready)
+{
+    for (int i = 0; i < node->control_count; i++) {
+        int32_t before = after[node->controls[i]->id];
+        ready = before > ready ? before : ready;
+    }
+    return ready;
+}
+
 /* Nodes stay behind what they read: `after` never falls along an edge, and of equal ones the first
  * in the graph comes first. */
 static void find_places(const tutti_order *o, const size_t *first, const int32_t *last,
@@ -107,6 +117,8 @@ static void find_places(const tutti_order *o, const size_t *first, const int32_t
             wish = ready;
         else if (may_move(o, node))
             wish = frees_after(o, node, first, last);
+        else if (tutti__is(node, "send")) /* somebody waits for it */
+            wish = after_controls(node, after, ready);
         after[n] = wish > ready ? wish : ready;
     }
 }
