@@ -115,6 +115,9 @@ static tutti_status find_homes(tutti_partitioner *b)
         if (!tutti__floats(node) && b->home[n] < 0)
             return no_memory();
     }
+    for (int i = 0; b->job->results.count > 0 && i < b->front_count; i++)
+        if (piece_of(b, b->fronts[i]) < 0)
+            return no_memory();
     if (b->count == 0 && piece_of(b, "cpu:0") < 0)
         return no_memory();
     return TUTTI_OK;
@@ -231,10 +234,9 @@ static tutti_status add_node(tutti_partitioner *b, const tutti_node *node)
     return tutti__partition_own(b, node);
 }
 
-static tutti_status add_result(tutti_partitioner *b, int index)
+static tutti_status add_result_to(tutti_partitioner *b, int index, int piece)
 {
     tutti_edge edge = b->job->results.data[index];
-    int piece = b->home[edge.node->id] < 0 ? 0 : b->home[edge.node->id];
     tutti_piece_graph *p = &b->pieces[piece];
     tutti_edge local;
     TUTTI_TRY(tutti__partition_edge(b, edge, piece, &local));
@@ -244,6 +246,27 @@ static tutti_status add_result(tutti_partitioner *b, int index)
         return no_memory();
     p->results = results;
     results[p->result_count++] = index;
+    return TUTTI_OK;
+}
+
+static bool same_process(const char *device, const char *other)
+{
+    tutti_device_name a, b;
+    return tutti_device_parse(device, &a) == TUTTI_OK &&
+           tutti_device_parse(other, &b) == TUTTI_OK && a.task == b.task &&
+           strcmp(a.job, b.job) == 0;
+}
+
+/* Every process gets it: from its own device that makes it, or sent to its front. */
+static tutti_status add_result(tutti_partitioner *b, int index)
+{
+    int home = b->home[b->job->results.data[index].node->id];
+    if (b->front_count == 0)
+        return add_result_to(b, index, home < 0 ? 0 : home);
+    for (int i = 0; i < b->front_count; i++) {
+        bool own = home >= 0 && same_process(b->pieces[home].device, b->fronts[i]);
+        TUTTI_TRY(add_result_to(b, index, own ? home : piece_of(b, b->fronts[i])));
+    }
     return TUTTI_OK;
 }
 
@@ -269,14 +292,18 @@ static tutti_status partition_build(tutti_partitioner *b)
     return TUTTI_OK;
 }
 
+static void free_piece(tutti_piece_graph *piece)
+{
+    tutti_graph_destroy(piece->graph);
+    free(piece->parameters);
+    free(piece->results);
+    free(piece->rows);
+}
+
 void tutti__partition_free(int count, tutti_piece_graph *pieces)
 {
-    for (int i = 0; i < count; i++) {
-        tutti_graph_destroy(pieces[i].graph);
-        free(pieces[i].parameters);
-        free(pieces[i].results);
-        free(pieces[i].rows);
-    }
+    for (int i = 0; i < count; i++)
+        free_piece(&pieces[i]);
     free(pieces);
 }
 
@@ -339,18 +366,44 @@ static void forget(tutti_partitioner *b)
     TUTTI_VEC_FREE(&b->sends);
 }
 
-tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces)
+static bool is_elsewhere(const char *device)
 {
-    tutti_partitioner b = {.job = graph};
+    tutti_device_name name;
+    return tutti_device_parse(device, &name) == TUTTI_OK && (name.job[0] || name.task >= 0);
+}
+
+static void keep_own(tutti_partitioner *b)
+{
+    int kept = 0;
+    for (int i = 0; i < b->count; i++)
+        if (is_elsewhere(b->pieces[i].device))
+            free_piece(&b->pieces[i]);
+        else
+            b->pieces[kept++] = b->pieces[i];
+    b->count = kept;
+}
+
+tutti_status tutti__partition_between(tutti_graph *graph, int front_count,
+                                      const char *const *fronts, int *ret_count,
+                                      tutti_piece_graph **ret_pieces)
+{
+    tutti_partitioner b = {.job = graph, .front_count = front_count, .fronts = fronts};
     tutti_status status = partition_run(&b);
     forget(&b);
     if (status != TUTTI_OK) {
         tutti__partition_free(b.count, b.pieces);
         return status;
     }
+    if (front_count > 0)
+        keep_own(&b);
     *ret_count = b.count;
     *ret_pieces = b.pieces;
     return TUTTI_OK;
+}
+
+tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces)
+{
+    return tutti__partition_between(graph, 0, NULL, ret_count, ret_pieces);
 }
 
 tutti_status tutti__partition_agree(int count, tutti_piece_graph *pieces)

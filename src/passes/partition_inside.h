@@ -39,6 +39,8 @@ typedef struct tutti_partitioner {
     TUTTI_VEC(tutti_sent) sends;
     bool *seen; /* by job id: scratch of transfer.c */
     const tutti_node **stack;
+    int front_count; /* 0: the job is of one process */
+    const char *const *fronts;
 } tutti_partitioner;
 
 /* Constants that wait for nothing, and parameters, stand in every piece that uses them. */

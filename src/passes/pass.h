@@ -43,6 +43,9 @@ const tutti_node *tutti__random_advanced(const tutti_graph *graph);
 /* Gives every node the full local name of its device ("cpu:0"): scopes, colocation, what the device
  * supports; free nodes go to the device of their inputs or to `fallback`. */
 tutti_status tutti__place(tutti_graph *graph, const char *fallback);
+/* The same of a job of several processes: nodes on devices of others keep the names that say so
+ * ("/job:worker/task:1/cpu:0"). */
+tutti_status tutti__place_between(tutti_graph *graph, const char *fallback);
 /* The same as if every device could run everything: where shapes are not known yet. */
 tutti_status tutti__place_unasked(tutti_graph *graph, const char *fallback);
 
@@ -67,6 +70,12 @@ typedef struct tutti_piece_graph {
 /* One graph per device, send and recv at the cuts. Parameters of the job that a piece uses become
  * its parameters. */
 tutti_status tutti__partition(tutti_graph *graph, int *ret_count, tutti_piece_graph **ret_pieces);
+/* The same of a job whose devices stand in several processes, all of which partition it so;
+ * `fronts`: a device of each process, in one order, which gets the results that no device of its
+ * process makes. Only pieces of this process are returned. */
+tutti_status tutti__partition_between(tutti_graph *graph, int front_count,
+                                      const char *const *fronts, int *ret_count,
+                                      tutti_piece_graph **ret_pieces);
 /* Pieces as they are to be compiled: whether updates go to shadows becomes the same for all. A
  * device that waits at the commit sends nothing to one that is not there yet, and a piece may not
  * see what the whole job shows to be checked. */

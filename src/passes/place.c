@@ -40,6 +40,13 @@ tutti_status tutti__place_variable(const tutti_node *variable, const char *fallb
     return wish(variable, variable->device[0] ? variable->device : fallback, fallback, ret);
 }
 
+/* Names that still have a job or task are of other processes, by which they are opened. */
+static bool is_elsewhere(const char *text)
+{
+    tutti_device_name name;
+    return tutti_device_parse(text, &name) == TUTTI_OK && (name.job[0] || name.task >= 0);
+}
+
 static const char *inherited(const tutti_node *node)
 {
     if (node->op->flags & TUTTI_OP_TAKES_HANDLE)
@@ -65,7 +72,9 @@ static const char *of_those_before(const tutti_node *node)
     return NULL;
 }
 
-static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char *fallback, bool ask)
+/* `ask`: what devices support; `between`: other processes' devices keep their names. */
+static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char *fallback, bool ask,
+                               bool between)
 {
     const char *text = inherited(node);
     bool own = !text && node->device[0];
@@ -74,9 +83,15 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
         text = node->device;
     if (!text || !text[0])
         text = of_those_before(node);
+    if (!text || !text[0])
+        text = fallback;
+    if (between && is_elsewhere(text)) {
+        node->device = tutti__arena_string(&graph->arena, text);
+        return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a device name");
+    }
     tutti_device *device;
     char place[TUTTI_PLACE_TEXT];
-    TUTTI_TRY(wish(node, text && text[0] ? text : fallback, fallback, &device));
+    TUTTI_TRY(wish(node, text, fallback, &device));
     bool supported = !ask || !device->target->supports || device->target->supports(device, node);
     if (!supported && wished)
         return tutti_fail(TUTTI_UNSUPPORTED,
@@ -88,24 +103,29 @@ static tutti_status place_node(tutti_graph *graph, tutti_node *node, const char 
     return node->device ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a device name");
 }
 
-static tutti_status place_all(tutti_graph *graph, const char *fallback, bool ask)
+static tutti_status place_all(tutti_graph *graph, const char *fallback, bool ask, bool between)
 {
     for (size_t i = 0; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
         if (floats(node))
             node->device = "";
         else
-            TUTTI_TRY(place_node(graph, node, fallback, ask));
+            TUTTI_TRY(place_node(graph, node, fallback, ask, between));
     }
     return TUTTI_OK;
 }
 
 tutti_status tutti__place(tutti_graph *graph, const char *fallback)
 {
-    return place_all(graph, fallback, true);
+    return place_all(graph, fallback, true, false);
+}
+
+tutti_status tutti__place_between(tutti_graph *graph, const char *fallback)
+{
+    return place_all(graph, fallback, true, true);
 }
 
 tutti_status tutti__place_unasked(tutti_graph *graph, const char *fallback)
 {
-    return place_all(graph, fallback, false);
+    return place_all(graph, fallback, false, false);
 }
