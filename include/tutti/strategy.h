@@ -68,13 +68,19 @@ typedef struct tutti_strategy_options {
     int64_t server_limit;  /* bytes of memory that a server may use; 0: none */
     bool atomic;           /* all variables of a step are read and moved together */
     const char *record, *replay; /* file that gets the order of reads and pushes; that has it */
+    /* pipeline: */
+    int stages;           /* that the model is cut into; 0: as many as devices */
+    int micro_batches;    /* that a batch is cut into; 0: 2 to a stage */
+    const char *schedule; /* "naive", "gpipe", "1f1b", "interleaved", "zero_bubble"; NULL: 1f1b, or
+                             interleaved where there are several stages to a device */
 } tutti_strategy_options;
 
 /* By name: "one_device", "mirrored", "multi_worker_mirrored", "central_storage",
- * "parameter_server", or "auto", which takes parameter_server where the environment says that there
- * are servers, multi_worker_mirrored where the environment says that there are workers, mirrored
- * where several devices are named, else one_device. Never NULL but for want of memory: a strategy
- * that cannot be made carries its error, which becomes the error of the job that uses it. */
+ * "parameter_server", "pipeline", "fully_sharded", "tensor", or "auto", which takes
+ * parameter_server where the environment says that there are servers, multi_worker_mirrored where
+ * the environment says that there are workers, mirrored where several devices are named, else
+ * one_device. Never NULL but for want of memory: a strategy that cannot be made carries its error,
+ * which becomes the error of the job that uses it. */
 TUTTI_API tutti_strategy *tutti_strategy_create(const char *name,
                                                 const tutti_strategy_options *options);
 #define tutti_strategy_one_device(...)                                                             \
@@ -88,6 +94,11 @@ TUTTI_API tutti_strategy *tutti_strategy_create(const char *name,
     tutti_strategy_create("central_storage", TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
 #define tutti_strategy_parameter_server(...)                                                       \
     tutti_strategy_create("parameter_server", TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
+/* Stages of a model on devices of their own (TUTTI_WITH_STAGE, .stage of a layer), through which
+ * the micro-batches of a batch follow each other. What is learnt is what one device would learn
+ * that adds up the gradients of these micro-batches. */
+#define tutti_strategy_pipeline(...)                                                               \
+    tutti_strategy_create("pipeline", TUTTI_OPTIONS(tutti_strategy_options, __VA_ARGS__))
 /* Ends it after the models that use it. Workers wait for each other, so that nobody sees an error
  * after success. NULL is fine. */
 TUTTI_API tutti_status tutti_strategy_close(tutti_strategy *strategy);

@@ -147,6 +147,14 @@ for example in $examples; do
         run_test "${example}_$way" check_example "$example" "$way"
     done
 done
+# Pipelines: batch norm of resnet is that of micro-batches, and has numbers of its own.
+for example in mnist text autoencoder tickets; do
+    for way in pipe2 pipefar2 pipechunks2 pipeshm2 pipetcp2; do
+        run_test "gradients_${example}_$way" check_gradients "$example" "$way"
+        run_test "${example}_$way" check_example "$example" "$way"
+    done
+done
+for example in autoencoder mnist; do run_test "bits_${example}_pipe2" check_bits "$example" pipe2; done
 for setting in reduction=ring reduction=tree reduction=reduce_to_one bucket=1 overlap=on; do
     run_test "mirrored3_$setting" check_setting mirrored3 $setting
     run_test "tcp2_$setting" check_setting tcp2 $setting

@@ -138,6 +138,13 @@ trained() {
             before=("$tutti" run -n $((${way#ps} + 1)) --ps "${way#ps}")
             after=(--set consistency=ssp:3)
             ;;
+        pipe[0-9]) after=(--strategy pipeline --set stages=${way#pipe} --set micro=4) ;;
+        pipefar2) after=(--strategy pipeline --devices far:0,cpu:0 --set micro=3 --set schedule=zero_bubble) ;;
+        pipechunks2) after=(--strategy pipeline --devices cpu:0,cpu:1 --set stages=4 --set micro=4) ;;
+        pipeshm* | pipetcp*) # a stage in each of so many workers
+            before=("$tutti" run -n "${way:7}" --engine "${way:4:3}")
+            after=(--strategy pipeline --set micro=4)
+            ;;
         levels*) # workers of two devices each
             before=("$tutti" run -n "${way#levels}")
             after=(--devices "cpu:0,far:0")

@@ -160,8 +160,14 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
     TUTTI_TRY(check_channels(graph));
     if (!request->device)
         TUTTI_TRY(tutti__plan_name_channels(options, graph));
-    TUTTI_TRY(tutti__partition(graph, &count, &pieces));
-    plan->pieces = calloc((size_t)count, sizeof *plan->pieces);
+    bool spans = is_spread(options, request) && tutti__strategy_spans(options->strategy);
+    if (spans && plan->rest)
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "a pipeline of several processes cannot have values whose shapes depend "
+                          "on data; use one process");
+    TUTTI_TRY(tutti__partition_between(graph, spans ? tutti_strategy_workers(options->strategy) : 0,
+                                       spans ? options->strategy->fronts : NULL, &count, &pieces));
+    plan->pieces = calloc((size_t)count + 1, sizeof *plan->pieces);
     tutti_status status =
         plan->pieces ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
     for (int i = 0; status == TUTTI_OK && i < count; i++)
@@ -181,6 +187,7 @@ static tutti_status compile_pieces(tutti_engine *engine, const tutti_engine_opti
         if (status == TUTTI_OK && executable->table->memory)
             add_memory(plan, executable);
     }
+    plan->meets = plan->meets || spans;
     tutti__partition_free(count, pieces);
     tutti__pointers_free(&known);
     if (status == TUTTI_OK && options->strategy)
@@ -220,7 +227,10 @@ static tutti_status spmd(const tutti_engine_options *options, const tutti_run_re
         return TUTTI_OK;
     tutti_spmd how = tutti__strategy_spmd_own(options->strategy, request->counts, batch);
     tutti_graph *replicas;
-    TUTTI_TRY(tutti__spmd_rewrite(*graph, &how, &replicas));
+    if (options->strategy->kind->pipeline)
+        TUTTI_TRY(tutti__pipeline_rewrite(*graph, &how, &options->strategy->pipeline, &replicas));
+    else
+        TUTTI_TRY(tutti__spmd_rewrite(*graph, &how, &replicas));
     tutti_graph_destroy(*graph);
     *graph = replicas;
     return TUTTI_OK;
@@ -280,8 +290,12 @@ static tutti_status compile(tutti_engine *engine, const tutti_engine_options *op
     TUTTI_TRY(spmd(options, request, batch, graph));
     const char *fallback = request->device ? request->device : options->device;
     TUTTI_TRY(plan_cut(*graph, fallback, plan));
-    TUTTI_TRY(tutti__plan_check_tasks(options, *graph));
-    TUTTI_TRY(tutti__place(*graph, fallback));
+    if (is_spread(options, request) && tutti__strategy_spans(options->strategy)) {
+        TUTTI_TRY(tutti__place_between(*graph, fallback));
+    } else {
+        TUTTI_TRY(tutti__plan_check_tasks(options, *graph));
+        TUTTI_TRY(tutti__place(*graph, fallback));
+    }
     TUTTI_TRY(compile_pieces(engine, options, request, batch, *graph, plan));
     plan->trains = plan->trains && (plan->updated.count > 0 || plan->servers.pushes > 0);
     return TUTTI_OK;

@@ -34,10 +34,12 @@ static tutti_status share_state(tutti_state *state, const tutti_engine_options *
     int workers = tutti__strategy_processes(strategy);
     if (options->mesh)
         return TUTTI_OK; /* each process has its own values */
-    tutti__state_mirror(state, tutti__strategy_rewrites(strategy));
+    tutti__state_mirror(state, tutti__strategy_rewrites(strategy) && !strategy->kind->pipeline);
     if (strategy && strategy->options.compression && tutti__strategy_meeting_replicas(strategy) > 1)
         tutti__state_compress(state, workers > 1 ? workers : tutti_strategy_local(strategy),
                               workers > 1 ? tutti_strategy_rank(strategy) : 0);
+    if (strategy && strategy->kind->pipeline)
+        return TUTTI_OK; /* each process has the values of its stages */
     if (workers > 1)
         tutti__state_share(state, tutti_strategy_rank(strategy) == 0);
     return workers > 1 && strategy->groups ? tutti__axis_groups_add_state(strategy->groups, state)
@@ -224,8 +226,8 @@ tutti_status tutti__engine_set_strategy(tutti_engine *engine, tutti_strategy *st
     number_engine(engine);
     pthread_mutex_unlock(&engine->lock);
     TUTTI_TRY(share_state(engine->state, &engine->options));
-    return tutti__strategy_rewrites(strategy) ? move_state(engine, strategy)
-                                              : lift_state(engine->state);
+    bool copies = tutti__strategy_rewrites(strategy) && !strategy->kind->pipeline;
+    return copies ? move_state(engine, strategy) : lift_state(engine->state);
 }
 
 void tutti__engine_limit(tutti_engine *engine, size_t bytes)

@@ -23,6 +23,11 @@ struct tutti_engine {
     tutti_engine_watch watch; /* of plans that are new */
 };
 
+/* ---- stages.c ---- */
+/* All processes of a pipeline: the first one gets the values of the variables of the others'
+ * stages, to save them. */
+tutti_status tutti__engine_gather_stages(tutti_engine *engine);
+
 /* The plan for a request with feeds of these types: from the cache, or compiled, then *ret_new. */
 tutti_status tutti__engine_plan_for(tutti_engine *engine, tutti_graph *graph,
                                     const tutti_run_request *request, const tutti_type *types,

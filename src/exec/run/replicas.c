@@ -159,12 +159,15 @@ static tutti_status sum(void *context, void *data, int64_t count, tutti_dtype dt
 
 bool tutti__engine_apart(const tutti_engine *engine, bool slots)
 {
-    return world_of(engine) && tutti__state_apart(engine->state, slots);
+    return tutti__strategy_spans(engine->options.strategy) ||
+           (world_of(engine) && tutti__state_apart(engine->state, slots));
 }
 
 tutti_status tutti__engine_join(tutti_engine *engine, bool slots)
 {
     tutti_comm *world = world_of(engine);
+    if (tutti__strategy_spans(engine->options.strategy))
+        return tutti__engine_gather_stages(engine);
     return tutti__state_join(
         engine->state, slots,
         &(tutti_state_sum){.sum = world ? sum : NULL,

@@ -5,7 +5,7 @@
 
 #include "graph/inspect.h"
 #include "graph/scope.h"
-#include "nn/model/model.h"
+#include "nn/model/model_strategy.h"
 #include "ops/build.h"
 #include "ops/state/state.h"
 
@@ -273,18 +273,35 @@ static void copy_node(tutti_model *model, const tutti_node *node, tutti_graph *g
         outputs[i] = tutti__sym(made.node, (uint32_t)i);
 }
 
+/* On the device and in the stage that scopes of the blueprint's say. */
+static void copy_in_place(tutti_model *model, const tutti_node *node, tutti_graph *graph, copies *c)
+{
+    int stage =
+        model->stage_of && node->id < model->stage_nodes ? model->stage_of[node->id] : node->stage;
+    bool placed = node->device[0] != 0, staged = stage > 0;
+    if (placed)
+        tutti_device_push(graph, node->device);
+    if (staged)
+        tutti_stage_push(graph, stage);
+    copy_node(model, node, graph, c);
+    if (staged)
+        tutti_stage_pop(graph);
+    if (placed)
+        tutti_device_pop(graph);
+}
+
 /* In a scope of the blueprint's that is computed again, so is the copy. */
 static void copy_in_region(tutti_model *model, const tutti_node *node, tutti_graph *graph,
                            copies *c)
 {
     if (!node->remat) {
-        copy_node(model, node, graph, c);
+        copy_in_place(model, node, graph, c);
         return;
     }
     tutti__region_push(graph, c->regions[node->region], true);
     if (!c->regions[node->region])
         c->regions[node->region] = graph->regions;
-    copy_node(model, node, graph, c);
+    copy_in_place(model, node, graph, c);
     tutti__region_pop(graph);
 }
 
@@ -305,6 +322,9 @@ static tutti_status build_blueprint(tutti_model *model, tutti_graph *graph, cons
 {
     copies c;
     const tutti_graph *blueprint = model->blueprint;
+    const tutti_building *building = graph->building;
+    if (building && !building->prefix[0]) /* no part of another model */
+        TUTTI_TRY(tutti__model_find_stages(model, tutti__model_strategy(model)));
     TUTTI_TRY(make_copies(model, &c));
     for (size_t i = 0; i < model->inputs.count; i++)
         c.all[c.start[model->inputs.data[i].sym.node->id]] = inputs[i];

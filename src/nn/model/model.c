@@ -65,6 +65,7 @@ static void model_destroy(void *object)
     TUTTI_VEC_FREE(&model->fed);
     TUTTI_VEC_FREE(&model->answers);
     tutti__map_free(&model->layer_names);
+    free(model->stage_of);
     tutti__map_free(&model->frozen);
     tutti__map_free(&model->taken);
     tutti__arena_free(&model->arena);

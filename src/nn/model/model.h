@@ -54,6 +54,9 @@ struct tutti_model {
     tutti_building plan;    /* the blueprint's */
     tutti_ports inputs, outputs;
     tutti_dtype compute;
+    int *stage_of; /* by node of the blueprint, where a pipeline cut it by itself; or NULL */
+    size_t stage_nodes;
+    bool stages_found;
     /* the work graph */
     tutti_graph *graph;
     tutti_strategy *strategy; /* that it met before it had an engine, retained; or NULL */

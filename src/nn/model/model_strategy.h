@@ -12,6 +12,9 @@ tutti_status tutti__model_meet_strategy(tutti_model *model);
  * As tutti__model_meet_strategy. */
 tutti_status tutti__model_engine(tutti_model *model);
 tutti_strategy *tutti__model_strategy(const tutti_model *model); /* or NULL */
+/* Of a model under a pipeline whose layers are in no stage: cuts it, once (stages.c). `strategy`
+ * may be NULL. */
+tutti_status tutti__model_find_stages(tutti_model *model, const tutti_strategy *strategy);
 /* Is this the process that prints and writes? */
 bool tutti__model_speaks(const tutti_model *model);
 /* Are there other processes? */

@@ -230,8 +230,8 @@ static tutti_status make_alike(weights *w)
 
 tutti_status tutti__weights_consistent(tutti_model *model)
 {
-    if (!tutti__model_shares(model))
-        return TUTTI_OK;
+    if (!tutti__model_shares(model) || tutti__strategy_spans(tutti__model_strategy(model)))
+        return TUTTI_OK; /* there is one of each, where its stage is */
     size_t most = (size_t)tutti_weight_count(model) + 1;
     weights w = {.model = model,
                  .strategy = tutti__model_strategy(model),

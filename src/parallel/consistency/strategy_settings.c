@@ -18,7 +18,7 @@ static const char *choice(int given)
 
 tutti_status tutti__strategy_consistent(const tutti_strategy *s, const char *wire)
 {
-    enum { LINES = 7, LENGTH = 160 };
+    enum { LINES = 8, LENGTH = 160 };
     const tutti_strategy_options *options = &s->options;
     char lines[LINES][LENGTH];
     const char *texts[LINES];
@@ -36,6 +36,8 @@ tutti_status tutti__strategy_consistent(const tutti_strategy *s, const char *wir
     snprintf(lines[4], LENGTH, "sparse=%s", or_else(options->sparse, "auto"));
     snprintf(lines[5], LENGTH, "mesh=%s", or_else(options->mesh, "one axis"));
     snprintf(lines[6], LENGTH, "layout=%s", or_else(options->layout, "all axes cut the batch"));
+    snprintf(lines[7], LENGTH, "stages=%d, micro=%d, schedule=%s", options->stages,
+             options->micro_batches, or_else(options->schedule, "auto"));
     for (int i = 0; i < LINES; i++)
         texts[i] = lines[i];
     return tutti_comm_agree(

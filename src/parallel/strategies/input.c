@@ -159,7 +159,8 @@ tutti_status tutti__strategy_shard(const tutti_strategy *strategy, const tutti_d
         *ret = TUTTI_SHARD_OFF;
         return TUTTI_OK;
     }
-    if (strategy->options.deterministic || (evaluates && wanted == TUTTI_SHARD_OFF))
+    if (strategy->options.deterministic || (evaluates && wanted == TUTTI_SHARD_OFF) ||
+        tutti__strategy_spans(strategy)) /* all of which have all rows */
         wanted = TUTTI_SHARD_ELEMENT;
     tutti_status status = tutti__share_choose(dataset, wanted, workers, ret);
     if (status != TUTTI_OK && evaluates) {

@@ -57,6 +57,12 @@ static void read_wire(tutti_job *job, tutti_strategy_options *options)
                               wire));
 }
 
+/* What is far too large stays so: the strategy refuses it. */
+static int few(int64_t number)
+{
+    return number < INT_MAX ? (int)number : INT_MAX;
+}
+
 tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
 {
     tutti_strategy_options options = {.struct_size = sizeof options};
@@ -67,7 +73,7 @@ tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
     options.layout = tutti_flag_text(job, "layout", NULL);
     options.deterministic = tutti_flag_on(job, "deterministic");
     int64_t shards = tutti_flag_int(job, "shards", 0);
-    options.shards = shards < INT_MAX ? (int)shards : INT_MAX; /* which the strategy refuses */
+    options.shards = few(shards);
     options.bucket_bytes = tutti_flag_int(job, "bucket", 0);
     options.zero = (int)tutti_flag_int(job, "zero", 0);
     options.replicate_below = tutti_flag_int(job, "replicate_below", 0);
@@ -83,6 +89,9 @@ tutti_strategy_options tutti__job_strategy_options(tutti_job *job)
     options.atomic = tutti_flag_on(job, "atomic");
     options.record = tutti_flag_text(job, "record", NULL);
     options.replay = tutti_flag_text(job, "replay", NULL);
+    options.schedule = tutti_flag_text(job, "schedule", NULL);
+    options.stages = few(tutti_flag_int(job, "stages", 0));
+    options.micro_batches = few(tutti_flag_int(job, "micro", 0));
     const char *shard = tutti_flag_text(job, "shard", "auto");
     if (!tutti__strategy_policy(shard, &options.shard))
         job_refuse(job, tutti_fail(TUTTI_INVALID,

@@ -22,7 +22,8 @@ static tutti_status name_devices(const tutti_strategy *s, tutti_text *ret)
 static tutti_status make_mesh(tutti_strategy *s)
 {
     tutti_text axes = {0}, devices = {0};
-    tutti__text_add(&axes, TUTTI_BATCH_AXIS "=%d", s->axis_group->size);
+    tutti__text_add(&axes, "%s=%d", s->kind->pipeline ? TUTTI_PIPE_AXIS : TUTTI_BATCH_AXIS,
+                    s->axis_group->size);
     tutti_status status = name_devices(s, &devices);
     if (status == TUTTI_OK && (axes.failed || !axes.data))
         status = tutti_fail(TUTTI_NO_MEMORY, "no memory for a mesh");
@@ -69,7 +70,7 @@ static tutti_status make_layout(tutti_strategy *s)
 {
     tutti_text text = {0};
     bool own = !s->kind->rules || s->options.layout;
-    for (int i = 0; i < s->mesh->axis_count; i++) {
+    for (int i = 0; i < s->mesh->axis_count && !s->kind->pipeline; i++) {
         if (is_own_axis(s, &s->mesh->axes[i])) {
             own = true;
             continue;
@@ -91,7 +92,7 @@ static tutti_status make_layout(tutti_strategy *s)
         add_weights(s, axes, &text);
         given = NULL;
     }
-    const char *rules = given ? given : text.data;
+    const char *rules = given ? given : text.data ? text.data : "";
     tutti_status status = text.failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a layout")
                                       : tutti__layout_parse(rules, s->mesh, &s->layout);
     tutti__text_free(&text);
@@ -131,7 +132,7 @@ static tutti_status check_axes(const tutti_strategy *s)
                           "deterministic mode stores every variable whole; leave out %s",
                           s->kind->sharded ? "--strategy fully_sharded" : "the rule for weights");
     bool spans = s->layout.batch >= 0 && tutti__layout_spans(&s->layout, s->layout.batch);
-    if (spans || (!s->kind->central && !s->options.deterministic))
+    if (spans || s->kind->pipeline || (!s->kind->central && !s->options.deterministic))
         return TUTTI_OK;
     return tutti_fail(TUTTI_UNSUPPORTED,
                       "%s cuts the batch along all axes of the mesh, in their order; leave "
@@ -171,7 +172,7 @@ tutti_status tutti__strategy_layout(tutti_strategy *s)
 {
     TUTTI_TRY(default_mesh(s));
     TUTTI_TRY(make_mesh(s));
-    if (s->options.mesh)
+    if (s->options.mesh || s->kind->pipeline)
         TUTTI_TRY(tutti__axis_groups_span(s->groups, s->mesh, s->local, s->device_names));
     TUTTI_TRY(make_layout(s));
     TUTTI_TRY(check_zero(s));

@@ -7,12 +7,14 @@
 
 int tutti__strategy_meeting_replicas(const tutti_strategy *strategy)
 {
-    return strategy && strategy->axis_group ? strategy->axis_group->size : 1;
+    bool has_stages = strategy && strategy->kind && strategy->kind->pipeline;
+    return strategy && strategy->axis_group && !has_stages ? strategy->axis_group->size : 1;
 }
 
 int tutti__strategy_processes(const tutti_strategy *strategy)
 {
-    return tutti__strategy_meeting_replicas(strategy) / tutti_strategy_local(strategy);
+    const tutti_axis_group *all = strategy ? strategy->axis_group : NULL;
+    return all ? all->size / all->local : 1;
 }
 
 /* Chief and workers, or this process alone. */

@@ -60,6 +60,7 @@ static void keep_options(tutti_strategy *s, const tutti_strategy_options *option
     s->options.staleness = keep_text(s, s->options.staleness);
     s->options.record = keep_text(s, s->options.record);
     s->options.replay = keep_text(s, s->options.replay);
+    s->options.schedule = keep_text(s, s->options.schedule);
 }
 
 tutti_status tutti__strategy_take_shards(tutti_strategy *s)
@@ -217,6 +218,7 @@ static tutti_status open_strategy(tutti_strategy *s)
                           "gradients go by .compression (%s) or by .wire (%s), not "
                           "by both; leave one of them out",
                           s->options.compression, tutti_dtype_name(s->options.wire));
+    TUTTI_TRY(tutti__strategy_stage_devices(s));
     TUTTI_TRY(tutti__strategy_devices(s));
     TUTTI_TRY(tutti__strategy_central(s));
     TUTTI_TRY(meet(s, &world));
@@ -234,6 +236,7 @@ static tutti_status open_strategy(tutti_strategy *s)
         s->groups, TUTTI_BATCH_AXIS, world ? tutti_comm_size(world) : 1,
         world ? tutti_comm_rank(world) : 0, s->local, names, &s->axis_group));
     TUTTI_TRY(tutti__strategy_consistent(s, wire_name(&s->options)));
+    TUTTI_TRY(tutti__strategy_stages(s));
     TUTTI_TRY(tutti__strategy_layout(s));
     if (s->kind->servers)
         TUTTI_TRY(tutti__strategy_open_servers(s));
@@ -363,12 +366,14 @@ int tutti_strategy_replicas(const tutti_strategy *strategy)
 
 int tutti_strategy_local(const tutti_strategy *strategy)
 {
-    return strategy && strategy->axis_group ? strategy->axis_group->local : 1;
+    bool has_stages = strategy && strategy->kind && strategy->kind->pipeline;
+    return strategy && strategy->axis_group && !has_stages ? strategy->axis_group->local : 1;
 }
 
 int tutti_strategy_workers(const tutti_strategy *strategy)
 {
-    return tutti_strategy_replicas(strategy) / tutti_strategy_local(strategy); /* also of servers */
+    return tutti__strategy_processes(strategy) *
+           (strategy && strategy->servers ? strategy->server_workers : 1);
 }
 
 int tutti_strategy_rank(const tutti_strategy *strategy)
@@ -388,7 +393,8 @@ const char *tutti_strategy_device(const tutti_strategy *strategy, int local)
 bool tutti__strategy_rewrites(const tutti_strategy *strategy)
 {
     return strategy && strategy->mesh &&
-           (strategy->axis_group->size > 1 || strategy->options.deterministic);
+           (strategy->axis_group->size > 1 || strategy->options.deterministic ||
+            strategy->kind->pipeline);
 }
 
 /* Whether messages take a network: then the processor is free while they are under way. Within a
@@ -429,9 +435,9 @@ tutti_spmd tutti__strategy_spmd(const tutti_strategy *strategy, int64_t batch)
     const tutti_strategy_options *options = &strategy->options;
     return (tutti_spmd){
         .layout = &strategy->layout,
-        .replicas = strategy->axis_group->size,
-        .first = strategy->axis_group->first,
-        .local = strategy->axis_group->local,
+        .replicas = tutti_strategy_replicas(strategy),
+        .first = strategy->kind->pipeline ? 0 : strategy->axis_group->first,
+        .local = tutti_strategy_local(strategy),
         .devices = strategy->device_names,
         .batch = batch,
         .shards = options->deterministic ? own_shards(strategy) : 0,

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "parallel/collectives/axis_groups.h"
+#include "parallel/pipeline/pipeline.h"
 #include "parallel/spmd/spmd.h"
 #include "parallel/strategies/servers.h"
 #include "program/target.h"
@@ -24,8 +25,9 @@ typedef struct tutti_strategy_kind {
     bool sharded;        /* variables are stored in blocks along axes that cut the batch */
     const char *axis;    /* of the mesh, where none is given; NULL: "batch" */
     const char
-        *rules; /* "hidden:model; …", for a mesh with that axis, which does not cut the batch */
-    bool servers;        /* variables live on servers of their own (servers.h) */
+        *rules;   /* "hidden:model; …", for a mesh with that axis, which does not cut the batch */
+    bool servers; /* variables live on servers of their own (servers.h) */
+    bool pipeline; /* devices have stages of the model, not replicas */
 } tutti_strategy_kind;
 
 struct tutti_strategy {
@@ -40,7 +42,9 @@ struct tutti_strategy {
     tutti_layout layout;          /* what its axes cut */
     char (*devices)[64];          /* of this process */
     const char **device_names;
-    int64_t *limits; /* bytes of memory of each device; 0: none */
+    const char **fronts;     /* of a pipeline of several processes: the first device of each */
+    tutti_pipeline pipeline; /* of kinds that are */
+    int64_t *limits;         /* bytes of memory of each device; 0: none */
     int local;
     char central[64]; /* where variables live, of central storage */
     tutti_shared_memory memory;
@@ -111,6 +115,13 @@ tutti_status tutti__strategy_make_server_variable(tutti_strategy *s,
 /* The rows that a worker of servers has of a batch. */
 void tutti__strategy_server_rows(const tutti_strategy *s, int64_t batch, int64_t *ret_first,
                                  int64_t *ret_rows);
+/* ---- pipeline.c ---- */
+/* Whether one graph stands on the devices of several processes. */
+bool tutti__strategy_spans(const tutti_strategy *strategy);
+/* Before the devices are opened: as many as stages, where none are named. */
+tutti_status tutti__strategy_stage_devices(tutti_strategy *s);
+/* Then: stages, micro-batches and schedule, as they were asked for. */
+tutti_status tutti__strategy_stages(tutti_strategy *s);
 
 /* ---- input.c ---- */
 /* What this process reads under a policy; NULL where there is one process. */

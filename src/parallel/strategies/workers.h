@@ -7,8 +7,9 @@
 
 /* What one process of a job does. */
 typedef tutti_status tutti_worker_work(tutti_strategy *strategy, void *context);
-/* Runs work in `count` processes that make one job with multi_worker_mirrored; the test fails when
- * one of them does, and its message is printed. */
+/* Runs work in `count` processes that make one job with multi_worker_mirrored, or, where the
+ * options have micro-batches, with pipeline; the test fails when one of them does, and its message
+ * is printed. */
 void tutti__test_workers(int count, const tutti_strategy_options *options, tutti_worker_work *work,
                          void *context);
 /* The same of a job whose rank `lost` is killed by a signal, and whose others end all the same. */

@@ -26,7 +26,8 @@ static tutti_status as_worker(int rank, const char *workers, const tutti_strateg
     options.cluster = cluster;
     options.timeout = 60;
     TUTTI_TRY(tutti__param_set("THREADS", "1"));
-    tutti_strategy *strategy = tutti_strategy_create("multi_worker_mirrored", &options);
+    tutti_strategy *strategy = tutti_strategy_create(
+        options.micro_batches > 0 ? "pipeline" : "multi_worker_mirrored", &options);
     TUTTI_TRY(tutti_strategy_check(strategy));
     tutti_status status = work(strategy, context);
     if (status != TUTTI_OK)

@@ -17,10 +17,26 @@ static tutti_status add_pass(tutti_pipeline_schedule *s, int device,
     return tutti__pipeline_schedule_add(s, device, kind, chunk * s->devices + device, micro);
 }
 
+/* Too few to fill the devices: one micro-batch through all stages and back, then the next. */
+static tutti_status add_one_by_one(tutti_pipeline_schedule *s, int device)
+{
+    for (int i = 0; i < s->micro; i++) {
+        for (int c = 0; c < s->chunks; c++)
+            TUTTI_TRY(
+                tutti__pipeline_schedule_add(s, device, TUTTI_FORWARD, c * s->devices + device, i));
+        for (int c = s->chunks; c-- > 0;)
+            TUTTI_TRY(tutti__pipeline_schedule_add(s, device, TUTTI_BACKWARD,
+                                                   c * s->devices + device, i));
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status interleaved_fill(tutti_pipeline_schedule *s, int device)
 {
     int total = s->micro * s->chunks;
     int warm = 2 * (s->devices - 1 - device) + (s->chunks - 1) * s->devices;
+    if (s->micro < s->devices)
+        return add_one_by_one(s, device);
     if (s->micro % s->devices != 0)
         return tutti_fail(TUTTI_INVALID,
                           "schedule interleaved takes micro-batches in groups of one for each "
