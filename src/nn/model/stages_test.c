@@ -1,12 +1,15 @@
 /* stages_test.c: fit under pipelines: models in stages, cut by the user or by themselves, learn
  * what they learn on one device. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/params.h"
 #include "base/test.h"
 #include "nn/model/model_strategy.h"
 #include "nn/training/examples_test.h"
+#include "parallel/strategies/workers.h"
 #include "tutti/tutti.h"
 
 enum { EXAMPLES = 43, WIDTH = 6, CLASSES = 3 };
@@ -256,4 +259,55 @@ TUTTI_TEST(layers_stand_on_the_devices_that_are_named)
     double four = columns(tutti_strategy_pipeline(.devices = "cpu:0,cpu:1", .micro_batches = 4));
     CHECK_NEAR(one, two, 1e-5);
     CHECK_NEAR(one, four, 1e-5);
+}
+
+/* ---- stages in several processes ---- */
+
+static tutti_status fit_apart(tutti_strategy *strategy, void *context)
+{
+    const result *one = context;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/stages_test_%d", (int)getppid());
+    tutti_job *job = tutti_open(NULL, NULL);
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m = make(job, MARKED);
+        tutti_compile(m, .optimizer = tutti_adam(.learning_rate = 0.02, .global_clip_norm = 0.7),
+                      .loss = tutti_sparse_cross_entropy(.from_logits = true),
+                      .metrics = "accuracy");
+        const tutti_history *h = tutti_fit(m, examples(job, 10), .epochs = 3, .quiet = true);
+        TUTTI_TRY(tutti_job_check(job));
+        WORKER_EXPECT(fabs(tutti_history_get(h, "loss", 2) - one->loss) < 1e-4 * fabs(one->loss));
+        WORKER_EXPECT(tutti_history_get(h, "accuracy", 2) == one->accuracy);
+        tutti_logs logs;
+        TUTTI_TRY(tutti_evaluate(m, examples(job, 7), &logs));
+        WORKER_EXPECT(fabs(tutti_logs_get(&logs, "loss") - one->evaluated) < 1e-4);
+        TUTTI_TRY(tutti_save_model(m, path));
+    }
+    WORKER_EXPECT(tutti_close(job) == 0);
+    return TUTTI_OK;
+}
+
+/* What is saved by several processes is read by one. */
+TUTTI_TEST_ALONE(fit_under_pipelines_of_several_processes)
+{
+    char path[64], file[80];
+    result one = train(NULL, MARKED, 1, 0.7);
+    tutti__test_workers(
+        4, TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0", .micro_batches = 4), fit_apart,
+        &one);
+    snprintf(path, sizeof path, "/tmp/stages_test_%d", (int)getpid());
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_model *m = tutti_load_model(job, path);
+    tutti_logs logs;
+    CHECK_OK(tutti_job_check(job));
+    tutti_compile(m, .loss = tutti_sparse_cross_entropy(.from_logits = true));
+    CHECK_OK(tutti_evaluate(m, examples(job, 7), &logs));
+    CHECK_NEAR(tutti_logs_get(&logs, "loss"), one.evaluated, 1e-4);
+    CHECK_INT(tutti_close(job), 0);
+    static const char *const ends[] = {"json", "safetensors"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(file, sizeof file, "%s.%s", path, ends[i]);
+        remove(file);
+    }
 }

@@ -26,6 +26,9 @@ tutti_status tutti__pipeline_micro(tutti_graph *job, const tutti_spmd *spmd, int
                                    tutti_arena *arena, tutti_graph **ret);
 /* stages.c: stage, device, kind of every node. */
 tutti_status tutti__pipeline_place(tutti_graph *graph, const tutti_pipeline *pipeline);
+/* shared.c: variables that belong to the job and to no stage are in all processes. */
+tutti_status tutti__pipeline_share(tutti_graph *graph, const tutti_pipeline *pipeline,
+                                   tutti_arena *arena);
 /* timetable.c: the order of the schedule; leaves the graph sorted. `micro`: those that there are.
  */
 tutti_status tutti__pipeline_order(tutti_graph *graph, const tutti_pipeline *pipeline, int micro);

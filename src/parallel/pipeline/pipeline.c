@@ -12,6 +12,8 @@ static tutti_status rewrite(tutti_graph *job, const tutti_spmd *spmd,
     TUTTI_TRY(tutti__pipeline_micro(job, spmd, micro, arena, &graph));
     tutti_status status = tutti__pipeline_place(graph, pipeline);
     if (status == TUTTI_OK)
+        status = tutti__pipeline_share(graph, pipeline, arena);
+    if (status == TUTTI_OK)
         status = tutti__pipeline_order(graph, pipeline, micro);
     for (size_t n = 0; n < graph->nodes.count; n++)
         graph->nodes.data[n]->scratch = NULL;

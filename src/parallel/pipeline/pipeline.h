@@ -22,6 +22,8 @@ typedef struct tutti_pipeline {
     const char *const *devices; /* of stages 0 to K-1; stage s stands on s mod K; as they are called
                                    here */
     const char *const *names;   /* as all processes call them, /job:worker/task:1/cpu:0 */
+    int front_count;            /* processes */
+    const char *const *fronts;  /* the first device of each, as devices */
     int chunks;                 /* stages to a device */
     int micro; /* micro-batches that a batch is cut into, where it has as many rows */
 } tutti_pipeline;

@@ -40,6 +40,8 @@ static tutti_status find_devices(tutti_strategy *s, tutti_pipeline *p)
     }
     for (int i = 0; i < processes; i++)
         s->fronts[i] = names[i * s->local];
+    p->fronts = s->fronts;
+    p->front_count = processes;
     return TUTTI_OK;
 }
 
