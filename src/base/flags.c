@@ -35,7 +35,7 @@ static const struct flag {
     {"device", "NAME", "where to compute: cpu:0"},
     {"strategy", "NAME",
      "one_device, mirrored, multi_worker_mirrored, central_storage,\n"
-     "                         fully_sharded, tensor, parameter_server; by\n"
+     "                         pipeline, fully_sharded, tensor, parameter_server; by\n"
      "                         default by the devices and the job's workers; auto: by a forecast"},
     {"devices", "LIST", "devices of the strategy: cpu:0,cpu:1"},
     {"mesh", "AXES", "the job's devices in a grid with named axes: host=2,data=4"},

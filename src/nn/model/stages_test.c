@@ -214,6 +214,25 @@ TUTTI_TEST(more_stages_than_layers_are_refused)
     tutti_strategy_close(strategy);
 }
 
+TUTTI_TEST(cuts_that_fit_no_memory_are_refused)
+{
+    tutti_job *job = tutti_open(NULL, NULL);
+    tutti_strategy *strategy =
+        tutti_strategy_pipeline(.devices = "cpu:0=4KiB,cpu:1=4KiB", .micro_batches = 2);
+    TUTTI_WITH_STRATEGY(strategy)
+    {
+        tutti_model *m =
+            tutti_sequential(job, tutti_dense(64), tutti_dense(64), tutti_dense(CLASSES));
+        tutti_compile(m, .optimizer = tutti_sgd(0.1),
+                      .loss = tutti_sparse_cross_entropy(.from_logits = true));
+        tutti_fit(m, examples(job, 10), .epochs = 1, .quiet = true);
+        CHECK(tutti_job_check(job) != TUTTI_OK);
+        CHECK_CONTAINS(tutti_error_message(), "no cut into 2 stages fits the memory");
+    }
+    tutti_close(job);
+    tutti_strategy_close(strategy);
+}
+
 /* Two columns on devices of their own, as AlexNet's; the user's devices count, not the stages'. */
 static double columns(tutti_strategy *strategy)
 {
