@@ -123,6 +123,15 @@ TUTTI_TEST(simplify_casts)
           "cast(cast(p1){dtype=f32}){dtype=i32}");
 }
 
+TUTTI_TEST(simplify_positions_of_widened_values)
+{
+    g = tutti__test_graph();
+    tutti_sym x = input(0, TUTTI_TYPE(TUTTI_BF16, 3)), y = input(1, TUTTI_TYPE(TUTTI_F32, 3));
+    tutti__test_result(tutti_argmax(tutti_cast(x, TUTTI_F32), 0));
+    tutti__test_result(tutti_argmax(tutti_cast(y, TUTTI_BF16), 0)); /* equal ones appear */
+    check(g, NULL, "return argmax(p0){axis=0}, argmax(cast(p1){dtype=bf16}){axis=0}");
+}
+
 TUTTI_TEST(simplify_where_on_known_conditions)
 {
     g = tutti__test_graph();
