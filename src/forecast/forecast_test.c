@@ -275,6 +275,44 @@ TUTTI_TEST(forecast_counts_gradients_in_the_form_in_which_they_travel)
     CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
+/* What a rank of four holds and sends under a stage of ZeRO. */
+static tutti_forecast sharded_by(const step *s, int zero)
+{
+    tutti_strategy_options options = {
+        .struct_size = sizeof options, .zero = zero, .replicate_below = 1};
+    tutti_strategy *imagined = tutti__strategy_imagine("fully_sharded", 4, 0, &options);
+    tutti_forecast_reach reach = {.processes = 4, .local = 1};
+    tutti_rehearsal rehearsal = {0};
+    tutti_forecast f;
+    for (int link = 0; link < TUTTI_LINK_COUNT; link++)
+        reach.cost.link[link].alpha = 1e-5;
+    CHECK_OK(tutti__forecast_imagined(s->model, s->function, 2, s->tensors, imagined, &rehearsal));
+    CHECK_OK(tutti__forecast(&rehearsal, &reach, 1, &f));
+    tutti__rehearsal_free(&rehearsal);
+    CHECK_OK(tutti_strategy_close(imagined));
+    return f;
+}
+
+/* 2 (N-1)/N of the weights' bytes under stages 1 and 2, 3 (N-1)/N under 3 but for the region that
+ * is last forward and first backward; a quarter of the weights on each. Layer 1 needs no gradient
+ * of what goes in, so that its weights are not gathered a second time. (10 columns and 10 numbers
+ * do not divide by 4: their sums are on all, which takes twice the bytes.) */
+TUTTI_TEST(forecast_counts_what_fully_sharded_moves)
+{
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
+    step s = make_step(wide_net);
+    double first = 144 * 256 + 256, second = 256 * 256 + 256, last = 256 * 10 + 10;
+    double weights = 4 * (first + second + last), share = 3.0 / 4;
+    for (int zero = 1; zero <= 3; zero++) {
+        tutti_forecast f = sharded_by(&s, zero);
+        double again = zero == 3 ? 4 * 256 * 256 : 0;
+        CHECK_NEAR(f.sent / (share * (2 * weights + again)), 1, 0.01);
+        CHECK_NEAR(f.weights / (weights / 4), 1, 0.02);
+    }
+    end_step(&s);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
+}
+
 /* Rows that come from other replicas are made up, so that updating them is timed. */
 TUTTI_TEST(a_rehearsal_updates_rows_of_other_replicas)
 {
