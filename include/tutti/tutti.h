@@ -22,6 +22,7 @@
 #include "tutti/op.h"
 #include "tutti/ops.h"
 #include "tutti/optimizer.h"
+#include "tutti/parameter_server.h"
 #include "tutti/quantize.h"
 #include "tutti/session.h"
 #include "tutti/sparse.h"

@@ -4,6 +4,7 @@
 
 #include "parallel/strategies/strategy.h"
 #include "tables/servers_kind.h"
+#include "tutti/parameter_server.h"
 
 int tutti__strategy_meeting_replicas(const tutti_strategy *strategy)
 {
@@ -127,4 +128,69 @@ void tutti__strategy_server_rows(const tutti_strategy *s, int64_t batch, int64_t
         end = *ret_first + least + (r < more);
     }
     *ret_rows = end - *ret_first;
+}
+
+/* ---- by name ---- */
+
+/* The variable of that name, or the one whose slot it is: the longest that the name begins with.
+ * *ret_named: what the servers know it by. */
+static tutti_status find_named(tutti_strategy *s, const char *name, int *ret_variable,
+                               const char **ret_named)
+{
+    char prefix[1200];
+    if (!s || !s->servers || !name)
+        return tutti_fail(TUTTI_INVALID, "tutti_get and tutti_put need a strategy with parameter "
+                                         "servers, and a name");
+    *ret_named = "value";
+    *ret_variable = tutti__strategy_server_variable(s, name);
+    for (size_t length = strlen(name); *ret_variable < 0 && length-- > 0;) {
+        if (name[length] != '/' || length >= sizeof prefix)
+            continue;
+        memcpy(prefix, name, length);
+        prefix[length] = '\0';
+        *ret_variable = tutti__strategy_server_variable(s, prefix);
+        *ret_named = name;
+    }
+    return *ret_variable >= 0
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_NOT_FOUND, "the parameter servers have no '%s' (yet)", name);
+}
+
+typedef struct named_search {
+    const char *name;
+    tutti_tensor *found;
+} named_search;
+
+static tutti_status keep_named(void *context, const char *name, tutti_tensor *tensor)
+{
+    named_search *search = context;
+    if (!search->found && strcmp(name, search->name) == 0)
+        search->found = tutti_tensor_retain(tensor);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_get(tutti_strategy *strategy, const char *name, tutti_tensor **ret_tensor)
+{
+    named_search search = {0};
+    int variable;
+    TUTTI_TRY(find_named(strategy, name, &variable, &search.name));
+    tutti_status status =
+        strategy->servers_kind->get(strategy->servers, variable, keep_named, &search);
+    if (status == TUTTI_OK && !search.found)
+        status = tutti_fail(TUTTI_NOT_FOUND, "the parameter servers have no '%s'", name);
+    if (status == TUTTI_OK)
+        *ret_tensor = search.found;
+    else
+        tutti_tensor_release(search.found);
+    return status;
+}
+
+tutti_status tutti_put(tutti_strategy *strategy, const char *name, tutti_tensor *tensor)
+{
+    int variable;
+    const char *named;
+    if (!tensor)
+        return tutti_fail(TUTTI_INVALID, "tutti_put '%s': the tensor is NULL", name ? name : "");
+    TUTTI_TRY(find_named(strategy, name, &variable, &named));
+    return strategy->servers_kind->put(strategy->servers, variable, named, tensor);
 }

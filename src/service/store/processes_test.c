@@ -373,6 +373,37 @@ TUTTI_TEST(parameter_server_moves_all_variables_of_a_step_together)
     munmap(setup.all, sizeof *setup.all);
 }
 
+TUTTI_TEST(parameter_server_gets_and_puts_by_name)
+{
+    job_setup setup = {.steps = 3};
+    float weights[IN * OUT];
+    tutti_tensor *w, *m, *zeros;
+    tutti_strategy *s = tutti_strategy_parameter_server();
+    CHECK_OK(train(s, &setup, 0, weights));
+    CHECK_OK(tutti_get(s, "w", &w));
+    CHECK(memcmp(tutti_tensor_data(w), weights, sizeof weights) == 0);
+    CHECK_OK(tutti_get(s, "w/adam/m", &m));
+    CHECK_INT(tutti_tensor_count(m), IN * OUT);
+    CHECK(tutti_tensor_get(m, 0) != 0);
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, (int64_t[]){IN, OUT}, &zeros));
+    memset(tutti_tensor_data(zeros), 0, sizeof weights);
+    CHECK_OK(tutti_put(s, "w/adam/m", zeros));
+    CHECK_OK(tutti_put(s, "w", zeros));
+    tutti_tensor_release(w);
+    tutti_tensor_release(m);
+    CHECK_OK(tutti_get(s, "w", &w));
+    CHECK_OK(tutti_get(s, "w/adam/m", &m));
+    CHECK(tutti_tensor_get(w, 4) == 0 && tutti_tensor_get(m, 4) == 0);
+    CHECK_STATUS(tutti_get(s, "v", &w), TUTTI_NOT_FOUND);
+    CHECK_STATUS(tutti_get(s, "w/adam/q", &w), TUTTI_NOT_FOUND);
+    CHECK_STATUS(tutti_put(s, "b", zeros), TUTTI_INVALID);
+    CHECK_CONTAINS(tutti_error_message(), "there is no 'value' that is f32[5,3]");
+    tutti_tensor_release(w);
+    tutti_tensor_release(m);
+    tutti_tensor_release(zeros);
+    CHECK_OK(tutti_strategy_close(s));
+}
+
 TUTTI_TEST(parameter_server_is_full_in_words)
 {
     job_setup setup = {.steps = 1};
