@@ -155,6 +155,10 @@ typedef struct tutti_variable_options {
     tutti_aggregation aggregation;
     const char *slot_of; /* full name of the variable whose slot (momentum, …) this is */
     tutti_partitioner *partitioner;
+    /* The same by name, in place of .partitioner: "fixed_size(4)", "min_size(262144, 4)",
+     * "max_size(1048576)", "variable_axis_size(1, 1048576, 8)" (bytes and the most pieces). Read
+     * where a strategy cuts variables: parameter_server. */
+    const char *partition;
 } tutti_variable_options;
 
 /* A variable: state that lives in the session. Makes the variable, its initial value and the

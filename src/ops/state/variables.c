@@ -76,6 +76,14 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
 {
     char partition[TUTTI_MAX_RANK * 24];
     tutti_status status = partition_text(options->partitioner, type, partition, sizeof partition);
+    if (status == TUTTI_OK && options->partition)
+        status = options->partitioner
+                     ? tutti_fail(TUTTI_INVALID, "give it .partitioner or .partition, not both")
+                 : snprintf(partition, sizeof partition, "%s", options->partition) <
+                         (int)sizeof partition
+                     ? TUTTI_OK
+                     : tutti_fail(TUTTI_TOO_LARGE, ".partition is a text of %zu bytes at most",
+                                  sizeof partition - 1);
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
     tutti_aggregation aggregation = options->aggregation;

@@ -200,6 +200,12 @@ TUTTI_TEST(partitioner_is_stored_and_checked)
     CHECK_STR(tutti__str(v.node, "partition"), "4,1");
     CHECK(!tutti_sym_ok(tutti_variable(g, tutti_zeros(3, 2), .partitioner = in_four)));
     check_mistake(g, TUTTI_INVALID, "asks for 4 pieces along axis 0 of size 3");
+    g = new_graph();
+    v = tutti_variable(g, tutti_zeros(8, 2), .partition = "max_size(32)");
+    CHECK_STR(tutti__str(v.node, "partition"), "max_size(32)");
+    CHECK(!tutti_sym_ok(
+        tutti_variable(g, tutti_zeros(8), .partitioner = in_four, .partition = "fixed_size(2)")));
+    check_mistake(g, TUTTI_INVALID, ".partitioner or .partition, not both");
 }
 
 TUTTI_TEST(initialize_all_waits_for_every_initializer_and_nothing_else)

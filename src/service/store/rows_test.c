@@ -3,6 +3,8 @@
 
 #include "graph/graph.h"
 #include "service/store/testing.h"
+#include "service/store/update_graph.h"
+#include "tutti/ops_elementwise.h"
 #include "tutti/ops_state.h"
 #include "tutti/optimizer.h"
 
@@ -203,5 +205,104 @@ TUTTI_TEST(store_hashed_table_goes_on_with_its_replica)
     CHECK(row_of(&job, 0, table, 77) == before);
     push_ones(&job, 0, table, 1, (int64_t[]){77});
     CHECK(row_of(&job, 0, table, 77) < before);
+    store_job_close(&job);
+}
+
+/* ---- rules of shards, cut out of the whole variable's ---- */
+
+typedef struct whole_rule {
+    tutti_type type;
+    tutti_packed_data bytes;
+    int64_t begin; /* of the next shard */
+} whole_rule;
+
+/* Gradient descent with momentum whose slot begins with 0, 1, 2, … in its rows. */
+static void build_whole(whole_rule *w, bool rows)
+{
+    tutti_graph *g = NULL;
+    tutti_tensor *first = NULL;
+    void *data;
+    size_t size;
+    CHECK_OK(tutti_graph_create(&g));
+    CHECK_OK(tutti_tensor_create(TUTTI_F32, 2, w->type.dims, &first));
+    for (int64_t i = 0; i < tutti_tensor_count(first); i++)
+        tutti_tensor_set(first, i, (double)(i / 2));
+    tutti_sym value = tutti_variable(g, tutti_zeros(10, 2), .name = "value");
+    tutti_sym slot =
+        tutti_variable(g, rows ? tutti_zeros(10, 2) : tutti_tensor_init(first), .name = "slot");
+    tutti_sym gradient =
+        rows ? (tutti_placeholder_named)(g, "rows",
+                                         tutti_type_make(TUTTI_F32, 2, (int64_t[]){TUTTI_ANY, 2}))
+             : (tutti_placeholder_named)(g, "gradient", w->type);
+    tutti_sym rate = tutti_variable(g, tutti_full(1.0), .name = "learning_rate");
+    tutti_sym step;
+    if (rows) {
+        tutti_sym at =
+            (tutti_placeholder_named)(g, "indices",
+                                      tutti_type_make(TUTTI_I64, 1, (int64_t[]){TUTTI_ANY}));
+        step = tutti_sgd_update_rows(value, at, gradient, rate);
+    } else {
+        step = tutti_sgd_update(value, tutti_add(gradient, slot), rate);
+    }
+    CHECK_OK(tutti_graph_check(g));
+    CHECK(TUTTI_VEC_PUSH(&g->targets, step.node));
+    CHECK_OK(tutti_graph_serialize(g, &data, &size));
+    w->bytes = (tutti_packed_data){data, size};
+    tutti_graph_destroy(g);
+    tutti_tensor_release(first);
+}
+
+static tutti_status build_part(void *context, const tutti_type *shard, void **ret_data,
+                               size_t *ret_size)
+{
+    whole_rule *w = context;
+    tutti_status status =
+        tutti__store_update_graph_cut(w->bytes, &w->type, shard, 0, w->begin, ret_data, ret_size);
+    w->begin += shard->dims[0];
+    return status;
+}
+
+TUTTI_TEST(store_cuts_the_rule_of_the_whole)
+{
+    store_job job;
+    whole_rule w = {.type = tutti_type_make(TUTTI_F32, 2, (int64_t[]){10, 2})};
+    tutti_store_variable_spec spec = {.name = "w",
+                                      .type = w.type,
+                                      .partitioner = "fixed_size(3)",
+                                      .build = build_part,
+                                      .context = &w};
+    tutti_tensor *gradient = ones(10, 2), *value = NULL;
+    build_whole(&w, false);
+    store_job_open(&job, &(tutti_store_local_options){.servers = 2, .workers = 1});
+    int v = store_job_variable(&job, &spec, NULL);
+    CHECK_OK(tutti__store_worker_push(job.worker[0], 1, &v, &gradient, false, NULL));
+    CHECK_OK(tutti__store_worker_pull(job.worker[0], 1, &v, false, &value));
+    for (int row = 0; row < 10; row++)
+        CHECK(tutti_tensor_get(value, 2 * row) == -1 - row);
+    tutti_tensor_release(value);
+    tutti_tensor_release(gradient);
+    free((void *)(uintptr_t)w.bytes.bytes);
+    store_job_close(&job);
+}
+
+TUTTI_TEST(store_hashed_tables_take_rules_of_rows)
+{
+    store_job job;
+    whole_rule w = {.type = tutti_type_make(TUTTI_F32, 2, (int64_t[]){10, 2})};
+    tutti_store_variable_spec spec = {.name = "table",
+                                      .type = w.type,
+                                      .partitioner = "fixed_size(2)",
+                                      .rule = "hashed",
+                                      .initial = "constant:2",
+                                      .build = build_part,
+                                      .context = &w};
+    build_whole(&w, true);
+    store_job_open(&job, &(tutti_store_local_options){.servers = 2, .workers = 1});
+    int table = store_job_variable(&job, &spec, NULL);
+    push_ones(&job, 0, table, 3, (int64_t[]){7, 1, 7});
+    CHECK(row_of(&job, 0, table, 7) == 0);
+    CHECK(row_of(&job, 0, table, 1) == 1);
+    CHECK(row_of(&job, 0, table, 8) == 2);
+    free((void *)(uintptr_t)w.bytes.bytes);
     store_job_close(&job);
 }

@@ -194,9 +194,6 @@ static tutti_status hashed_begin(const tutti_store_message *create, const tutti_
     r->row = (size_t)r->elements * tutti_dtype_size(type->dtype);
     TUTTI_TRY(read_first(create, r));
     TUTTI_TRY(tutti__store_update_graph_open(create->text, create->graph, &r->block, &r->update));
-    if (!tutti_sym_ok(r->update.gradient))
-        return tutti_fail(TUTTI_INVALID, "shard '%s': its update rule takes no dense 'gradient'",
-                          create->text);
     TUTTI_TRY(find_records(r));
     return index_grow(r) ? TUTTI_OK : tutti_fail(TUTTI_NO_MEMORY, "no memory for a table of rows");
 }
@@ -247,6 +244,25 @@ static tutti_status part_get(hashed_rule *r, size_t part, size_t count, const si
     return TUTTI_OK;
 }
 
+/* A rule that takes rows gets those of the block that are needed, numbered within it. */
+static tutti_status run_on(hashed_rule *r, const tutti_store_update *update, tutti_tensor *gradient,
+                           size_t count)
+{
+    tutti_tensor *indices = NULL, *rows = NULL;
+    int64_t numbers[ROWS], needed = (int64_t)count;
+    if (tutti_sym_ok(r->update.gradient))
+        return tutti__store_update_graph_run(&r->update, update, gradient, NULL);
+    for (int64_t i = 0; i < needed; i++)
+        numbers[i] = i;
+    TUTTI_TRY(tutti_tensor_from(TUTTI_I64, 1, &needed, numbers, &indices));
+    tutti_status status = tutti_tensor_slice(gradient, 0, 0, needed, 1, &rows);
+    if (status == TUTTI_OK)
+        status = tutti__store_update_graph_run(&r->update, update, rows, indices);
+    tutti_tensor_release(indices);
+    tutti_tensor_release(rows);
+    return status;
+}
+
 static tutti_status run_block(hashed_rule *r, const tutti_store_update *update, size_t first,
                               size_t count)
 {
@@ -260,7 +276,7 @@ static tutti_status run_block(hashed_rule *r, const tutti_store_update *update, 
     if (count * r->row > 0)
         memcpy(tutti_tensor_data(gradient), update->gradient->data + first * r->row,
                count * r->row);
-    tutti_status status = tutti__store_update_graph_run(&r->update, update, gradient, NULL);
+    tutti_status status = run_on(r, update, gradient, count);
     tutti_tensor_release(gradient);
     for (size_t p = 0; status == TUTTI_OK && p < r->parts.count; p++)
         status = part_get(r, p, count, places);

@@ -25,6 +25,12 @@ typedef struct tutti_update_graph {
 tutti_status tutti__store_update_graph_open(const char *name, tutti_packed_data bytes,
                                             const tutti_type *type, tutti_update_graph *ret);
 void tutti__store_update_graph_close(tutti_update_graph *g); /* a zeroed one is fine */
+/* The rule of a shard that has [begin, begin + part.dims[axis]) along an axis of a variable, from
+ * the serialised rule of the whole; *ret_data is from malloc. For a table whose rows exist where
+ * they are touched `part` is a block of rows. */
+tutti_status tutti__store_update_graph_cut(tutti_packed_data bytes, const tutti_type *whole,
+                                           const tutti_type *part, int axis, int64_t begin,
+                                           void **ret_data, size_t *ret_size);
 /* Runs it on a dense gradient, or on rows with their indices (i64 [n]). */
 tutti_status tutti__store_update_graph_run(tutti_update_graph *g, const tutti_store_update *update,
                                            tutti_tensor *gradient, tutti_tensor *indices);
