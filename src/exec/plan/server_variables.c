@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "ops/update/rule.h"
+#include "parallel/strategies/servers.h"
 #include "tutti/ops_state.h"
 
 static const tutti_node *variable_of(const tutti_node *node)
@@ -80,16 +82,37 @@ static tutti_type own_type(const tutti_node *variable)
     return type;
 }
 
+static bool is_table(const tutti_node *variable)
+{
+    return tutti__str(variable, "rows")[0] != '\0';
+}
+
+/* What the rule has: of a table a block of rows. */
+static tutti_type rule_type(const tutti_node *variable)
+{
+    tutti_type type = own_type(variable);
+    if (is_table(variable))
+        type.dims[0] = TUTTI_SERVERS_BLOCK;
+    return type;
+}
+
+/* Slots of a table begin alike in all rows. */
+static double slot_begin(const tutti_node *slot)
+{
+    const char *text = tutti__str(slot, "rows");
+    return strncmp(text, "constant:", 9) == 0 ? tutti__strtod(text + 9, NULL) : 0;
+}
+
 /* A variable of the rule, which begins with what the worker has. */
 static tutti_sym rule_variable(rule_builder *b, const tutti_node *like, const char *name)
 {
-    tutti_type type = own_type(like);
-    tutti_tensor *value = strcmp(name, "value") == 0
+    tutti_type type = rule_type(like);
+    tutti_tensor *value = strcmp(name, "value") == 0 || is_table(like)
                               ? NULL
                               : tutti__server_local_value(b->state, tutti__state_name(like));
     bool uniform = true;
     int64_t count = value ? tutti_tensor_count(value) : 0;
-    double first = count > 0 ? tutti_tensor_get(value, 0) : 0;
+    double first = count > 0 ? tutti_tensor_get(value, 0) : slot_begin(like);
     for (int64_t i = 1; i < count && uniform; i++)
         uniform = tutti_tensor_get(value, i) == first;
     tutti_init init = uniform ? tutti_init_make(TUTTI_INIT_FULL, first, 0, type.rank, type.dims)
@@ -134,7 +157,7 @@ static void rule_gradient(rule_builder *b, const tutti_type *value, int rows, tu
 static void rule_of_optimizer(rule_builder *b, const tutti_update_layout *at)
 {
     const tutti_node *u = b->update;
-    tutti_type type = own_type(u->inputs[0].node);
+    tutti_type type = rule_type(u->inputs[0].node);
     for (int i = 1; i <= at->slots; i++) {
         if (!tutti__is(u->inputs[i].node, "variable"))
             b->wrong = "one of its slots is no variable";
@@ -176,7 +199,7 @@ static tutti_status build_rule(const tutti_node *u, tutti_state *state, void **r
 {
     rule_builder b = {.update = u, .state = state};
     const tutti_node *variable = u->inputs[0].node;
-    tutti_type type = own_type(variable);
+    tutti_type type = rule_type(variable);
     TUTTI_TRY(tutti_graph_create(&b.graph));
     b.inputs[b.count++] = rule_variable(&b, variable, "value");
     if (is_optimizer(u)) {
@@ -219,10 +242,13 @@ static tutti_status number_of(server_rewriting *w, const tutti_node *variable, i
     if (w->numbers[variable->id] < 0) {
         tutti_server_variable made = {.name = strdup(tutti__state_name(variable)),
                                       .type = own_type(variable),
-                                      .partition = strdup(tutti__str(variable, "partition"))};
-        if (!made.name || !made.partition || !TUTTI_VEC_PUSH(&w->plan->variables, made)) {
+                                      .partition = strdup(tutti__str(variable, "partition")),
+                                      .rows = strdup(tutti__str(variable, "rows"))};
+        if (!made.name || !made.partition || !made.rows ||
+            !TUTTI_VEC_PUSH(&w->plan->variables, made)) {
             free(made.name);
             free(made.partition);
+            free(made.rows);
             return tutti_fail(TUTTI_NO_MEMORY, "no memory for a plan");
         }
         w->numbers[variable->id] = (int)w->plan->variables.count - 1;
@@ -361,8 +387,88 @@ static void drop_controls(tutti_graph *job, const tutti_node *read)
     }
 }
 
+/* Pieces along axis 0 only, so that rows can be asked for. */
+static bool cuts_rows(const tutti_node *variable)
+{
+    const char *text = tutti__str(variable, "partition"), *comma = strchr(text, ',');
+    if (strncmp(text, "variable_axis_size", 18) == 0)
+        return false;
+    if (text[0] < '0' || text[0] > '9')
+        return true;
+    for (; comma; comma = strchr(comma + 1, ','))
+        if (atoi(comma + 1) != 1)
+            return false;
+    return true;
+}
+
+static bool is_lookup(const tutti_node *node, const tutti_node *read)
+{
+    return tutti__is(node, "gather") && node->inputs[0].node == read &&
+           node->inputs[1].node != read && tutti__int(node, "axis") == 0;
+}
+
+/* Whether all that is read of it is rows. */
+static bool is_looked_up(const server_rewriting *w, const tutti_node *read)
+{
+    bool any = false;
+    if (!cuts_rows(read->inputs[0].node) || own_type(read->inputs[0].node).rank < 1)
+        return false;
+    for (size_t n = 0; n < w->job->nodes.count; n++) {
+        const tutti_node *node = w->job->nodes.data[n];
+        for (int i = 0; !node->dead && i < node->input_count; i++)
+            if (node->inputs[i].node == read) {
+                if (!is_lookup(node, read))
+                    return false;
+                any = true;
+            }
+    }
+    for (size_t i = 0; i < w->job->results.count; i++)
+        if (w->job->results.data[i].node == read)
+            return false;
+    return any;
+}
+
+static tutti_status rewrite_lookup(server_rewriting *w, tutti_node *gather,
+                                   const tutti_node *variable)
+{
+    int number;
+    tutti_node *pull;
+    const tutti_type type = own_type(variable);
+    TUTTI_TRY(number_of(w, variable, &number));
+    tutti_attr attrs[] = {TUTTI_STR("variable", tutti__state_name(variable)),
+                          TUTTI_INT("number", number), TUTTI_INT("dtype", type.dtype),
+                          TUTTI_INTS("dims", type.rank, type.dims)};
+    TUTTI_TRY(
+        node_like(w, gather, "pull_rows", 1, &gather->inputs[1], TUTTI_COUNT(attrs), attrs, &pull));
+    w->plan->variables.data[number].by_rows = true;
+    tutti__graph_replace(w->job, (tutti_edge){gather, 0}, (tutti_edge){pull, 0});
+    gather->dead = true;
+    return TUTTI_OK;
+}
+
+static tutti_status rewrite_lookups(server_rewriting *w, tutti_node *read)
+{
+    size_t count = w->job->nodes.count;
+    for (size_t n = 0; n < count; n++) {
+        tutti_node *node = w->job->nodes.data[n];
+        if (!node->dead && node->input_count > 0 && is_lookup(node, read))
+            TUTTI_TRY(rewrite_lookup(w, node, read->inputs[0].node));
+    }
+    drop_controls(w->job, read);
+    read->dead = true;
+    return TUTTI_OK;
+}
+
 static tutti_status rewrite_read(server_rewriting *w, tutti_node *read)
 {
+    if (is_looked_up(w, read))
+        return rewrite_lookups(w, read);
+    if (is_table(read->inputs[0].node))
+        return tutti__node_failed(
+            read, tutti_fail(TUTTI_UNSUPPORTED,
+                             "table '%s' has more rows than any memory: it is read by tutti_gather "
+                             "along axis 0 only, and moved by optimizers that take rows",
+                             tutti__state_name(read->inputs[0].node)));
     tutti_edge pull;
     TUTTI_TRY(pull_of(w, read, read->inputs[0].node, &pull));
     tutti__graph_replace(w->job, (tutti_edge){read, 0}, pull);
@@ -412,6 +518,7 @@ void tutti__server_plan_free(tutti_server_plan *plan)
     for (size_t i = 0; i < plan->variables.count; i++) {
         free(plan->variables.data[i].name);
         free(plan->variables.data[i].partition);
+        free(plan->variables.data[i].rows);
         free(plan->variables.data[i].rule);
     }
     TUTTI_VEC_FREE(&plan->variables);

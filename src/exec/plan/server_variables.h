@@ -13,7 +13,9 @@ typedef struct tutti_server_variable {
     char *name; /* in the state */
     tutti_type type;
     char *partition; /* as the variable's .partitioner said, or "" */
+    char *rows;      /* of a table that nobody has as a whole: what a row begins with; or "" */
     bool pulled;     /* its value is asked for before a run */
+    bool by_rows;    /* rows of it are, in the middle of one */
     void *rule;      /* serialised, where the plan pushes; or NULL */
     size_t rule_size;
 } tutti_server_variable;
@@ -31,6 +33,8 @@ typedef struct tutti_server_gradient {
 } tutti_server_gradient;
 typedef struct tutti_server_run {
     int count;
+    struct tutti_strategy *strategy;
+    int *numbers;                     /* by number: its number on the servers; -1: not there */
     tutti_tensor **values;            /* by number; NULL: not pulled */
     tutti_server_gradient *gradients; /* by number */
 } tutti_server_run;

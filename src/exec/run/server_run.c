@@ -22,11 +22,11 @@ static tutti_status make_variable(tutti_engine *engine, const tutti_server_varia
                                   const char *name, int *ret)
 {
     tutti_tensor *value = tutti__server_local_value(engine->state, v->name), *flat = NULL;
-    if (!value)
+    if (!value && !v->rows[0])
         return tutti_fail(TUTTI_UNINITIALIZED,
                           "variable '%s' has no value yet; run tutti_initialize_variables",
                           v->name);
-    tutti_status status = tutti_tensor_contiguous(value, &flat);
+    tutti_status status = value ? tutti_tensor_contiguous(value, &flat) : TUTTI_OK;
     if (status == TUTTI_OK)
         status = tutti__strategy_make_server_variable(
             engine->options.strategy,
@@ -35,7 +35,8 @@ static tutti_status make_variable(tutti_engine *engine, const tutti_server_varia
                                       .value = flat,
                                       .rule = v->rule,
                                       .rule_size = v->rule_size,
-                                      .partitioner = v->partition},
+                                      .partitioner = v->partition,
+                                      .rows = v->rows},
             ret);
     tutti_tensor_release(value);
     tutti_tensor_release(flat);
@@ -60,8 +61,14 @@ static tutti_status pull_all(tutti_engine *engine, const tutti_plan *plan, tutti
         const tutti_server_variable *v = &plan->servers.variables.data[i];
         int number;
         TUTTI_TRY(find_variable(engine, v, &number));
-        if (!v->pulled)
+        run->numbers[i] = number;
+        if (!v->pulled && !(v->by_rows && number < 0))
             continue;
+        if (number < 0 && v->rows[0])
+            return tutti_fail(TUTTI_UNINITIALIZED,
+                              "table '%s' is not on the servers yet: its first training step makes "
+                              "it",
+                              v->name);
         if (number < 0) {
             run->values[i] = tutti__server_local_value(engine->state, v->name);
             if (!run->values[i])
@@ -89,11 +96,14 @@ tutti_status tutti__server_run_begin(tutti_engine *engine, const tutti_plan *pla
     int *numbers = calloc(count + 1, sizeof *numbers), *places = calloc(count + 1, sizeof *places);
     tutti_tensor **values = calloc(count + 1, sizeof *values);
     *ret = (tutti_server_run){.count = (int)count,
+                              .strategy = engine->options.strategy,
+                              .numbers = calloc(count + 1, sizeof *ret->numbers),
                               .values = calloc(count + 1, sizeof *ret->values),
                               .gradients = calloc(count + 1, sizeof *ret->gradients)};
-    tutti_status status = numbers && places && values && ret->values && ret->gradients
-                              ? pull_all(engine, plan, ret, numbers, places, values)
-                              : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
+    tutti_status status =
+        numbers && places && values && ret->numbers && ret->values && ret->gradients
+            ? pull_all(engine, plan, ret, numbers, places, values)
+            : tutti_fail(TUTTI_NO_MEMORY, "no memory for a run");
     free(numbers);
     free(places);
     free(values);
@@ -222,6 +232,7 @@ void tutti__server_run_end(tutti_server_run *run)
             tutti_tensor_release(run->gradients[i].rows);
         }
     }
+    free(run->numbers);
     free(run->values);
     free(run->gradients);
     *run = (tutti_server_run){0};

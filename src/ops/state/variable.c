@@ -41,6 +41,7 @@ static const tutti_attr_spec attrs[] = {
     {"trainable", TUTTI_ATTR_INT, "1"},
     {"slot_of", TUTTI_ATTR_STRING, ""},   /* the variable whose slot it is */
     {"partition", TUTTI_ATTR_STRING, ""}, /* pieces along each axis, "4,1"; empty: whole */
+    {"rows", TUTTI_ATTR_STRING, ""},      /* of a table: what a row begins with, "normal:0.1" */
     {"partial", TUTTI_ATTR_INT, "0"}, /* its value is the sum (1) or the mean (2) over replicas */
     {"on_read", TUTTI_ATTR_INT, "0"}, /* replicas have values of their own */
     {"aggregation", TUTTI_ATTR_INT, "0"}, /* tutti_aggregation */

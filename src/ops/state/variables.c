@@ -71,9 +71,40 @@ static void stand_with(tutti_node *slot, const tutti_node *variable)
         slot->device = variable->device;
 }
 
-static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_type *type,
-                             const tutti_variable_options *options)
+/* A table is larger than any machine's memory: its rows exist where they are touched. */
+static bool is_table(const tutti_type *type)
 {
+    const int64_t terabyte = INT64_C(1) << 40;
+    int64_t count = tutti_type_count(type), bytes;
+    return type->rank > 0 && count > 0 &&
+           (!tutti__mul_size(count, (int64_t)tutti_dtype_size(type->dtype), &bytes) ||
+            bytes > terabyte);
+}
+
+/* "uniform:0.05": what a row of a table begins with; "" of what is no table. */
+static tutti_status rows_text(const tutti_init *init, const tutti_type *type, char text[64])
+{
+    text[0] = '\0';
+    if (!is_table(type))
+        return TUTTI_OK;
+    if (init->kind == TUTTI_INIT_FULL)
+        snprintf(text, 64, "constant:%.17g", init->a);
+    else if (init->kind == TUTTI_INIT_UNIFORM && init->a == -init->b)
+        snprintf(text, 64, "uniform:%.17g", init->b);
+    else if (init->kind == TUTTI_INIT_NORMAL && init->a == 0)
+        snprintf(text, 64, "normal:%.17g", init->b);
+    else
+        return tutti_fail(TUTTI_UNSUPPORTED,
+                          "a table of more than 1 TiB has rows where they are touched, which begin "
+                          "with tutti_full(x, …), tutti_uniform_init(-l, l, …) or "
+                          "tutti_normal_init(0, d, …)");
+    return TUTTI_OK;
+}
+
+static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_type *type,
+                             const tutti_init *init, const tutti_variable_options *options)
+{
+    char rows[64];
     char partition[TUTTI_MAX_RANK * 24];
     tutti_status status = partition_text(options->partitioner, type, partition, sizeof partition);
     if (status == TUTTI_OK && options->partition)
@@ -84,6 +115,8 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
                      ? TUTTI_OK
                      : tutti_fail(TUTTI_TOO_LARGE, ".partition is a text of %zu bytes at most",
                                   sizeof partition - 1);
+    if (status == TUTTI_OK)
+        status = rows_text(init, type, rows);
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
     tutti_aggregation aggregation = options->aggregation;
@@ -111,6 +144,7 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
         TUTTI_INT("on_read", options->on_read),
         TUTTI_INT("aggregation", aggregation),
         TUTTI_STR("partition", partition),
+        TUTTI_STR("rows", rows),
     };
     tutti_sym variable =
         tutti__build(graph, &tutti_op_variable, name, 0, NULL, TUTTI_COUNT(attrs), attrs);
@@ -168,8 +202,8 @@ tutti_sym tutti_variable_with(tutti_graph *graph, tutti_init init,
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
     tutti__controls_hide(graph);
-    tutti_sym variable = make_handle(graph, name, &type, &own);
-    if (tutti_sym_ok(variable) && !has_value(graph, variable.node))
+    tutti_sym variable = make_handle(graph, name, &type, &init, &own);
+    if (tutti_sym_ok(variable) && !is_table(&type) && !has_value(graph, variable.node))
         make_initializer(graph, variable, &init, own.seed);
     tutti__controls_show(graph);
     return graph->error.status == TUTTI_OK ? variable : TUTTI_NO_SYM;

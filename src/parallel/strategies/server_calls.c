@@ -130,6 +130,15 @@ void tutti__strategy_server_rows(const tutti_strategy *s, int64_t batch, int64_t
     *ret_rows = end - *ret_first;
 }
 
+tutti_status tutti__strategy_pull_rows(tutti_strategy *s, int number, tutti_tensor *rows,
+                                       tutti_tensor **ret_values)
+{
+    pthread_mutex_lock(&s->servers_lock);
+    tutti_status status = s->servers_kind->pull_rows(s->servers, number, rows, ret_values);
+    pthread_mutex_unlock(&s->servers_lock);
+    return status;
+}
+
 /* ---- by name ---- */
 
 /* The variable of that name, or the one whose slot it is: the longest that the name begins with.

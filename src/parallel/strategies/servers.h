@@ -10,6 +10,8 @@
 #include "tutti/cluster.h"
 #include "tutti/tensor.h"
 
+enum { TUTTI_SERVERS_BLOCK = 16 };
+
 typedef struct tutti_servers_options {
     const tutti_cluster *cluster; /* NULL: this process alone serves and works */
     const char *consistency;      /* "async", "sync", "sync:backup=1", "ssp:3", "softsync:2" */
@@ -30,6 +32,8 @@ typedef struct tutti_servers_variable {
     const void *rule;    /* a serialised graph that updates it (service/store/update_graph.h) */
     size_t rule_size;
     const char *partitioner; /* "" : whole */
+    const char *rows; /* of a table: what a row begins with ("normal:0.1"); its rule is for a block
+                         of TUTTI_SERVERS_BLOCK rows, and value is NULL. "": no table */
 } tutti_servers_variable;
 
 typedef struct tutti_servers_push {
@@ -52,6 +56,9 @@ typedef struct tutti_servers_kind {
                              int *ret_variable);
     /* Values, new tensors, when the consistency lets this worker read. */
     tutti_status (*pull)(void *servers, int count, const int *variables, tutti_tensor **ret_values);
+    /* Some rows of one: `rows` is i64 [n]. */
+    tutti_status (*pull_rows)(void *servers, int variable, tutti_tensor *rows,
+                              tutti_tensor **ret_values);
     /* This step's gradients. It may return before they have arrived; what becomes of them is
      * reported by a later call. */
     tutti_status (*push)(void *servers, int count, const tutti_servers_push *pushes);

@@ -112,6 +112,9 @@ int tutti__strategy_server_variable(tutti_strategy *s, const char *name);
 tutti_status tutti__strategy_make_server_variable(tutti_strategy *s,
                                                   const tutti_servers_variable *variable,
                                                   int *ret_number);
+/* Rows of a variable, in the middle of a run. Thread-safe. */
+tutti_status tutti__strategy_pull_rows(tutti_strategy *s, int number, tutti_tensor *rows,
+                                       tutti_tensor **ret_values);
 /* The rows that a worker of servers has of a batch. */
 void tutti__strategy_server_rows(const tutti_strategy *s, int64_t batch, int64_t *ret_first,
                                  int64_t *ret_rows);

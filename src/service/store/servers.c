@@ -8,6 +8,8 @@
 #include "service/store/local.h"
 #include "service/store/partition.h"
 #include "service/store/processes.h"
+#include "service/store/rule.h"
+#include "service/store/update_graph.h"
 
 typedef struct store_servers {
     tutti_servers_options options;
@@ -128,22 +130,33 @@ static tutti_status servers_open(const tutti_servers_options *options, void **re
 
 /* ---- variables ---- */
 
+_Static_assert((int)TUTTI_SERVERS_BLOCK == (int)TUTTI_STORE_BLOCK_ROWS,
+               "rules of tables are for a block");
+
+/* The whole variable's rule; shards ask for theirs in their order. */
 typedef struct given_rule {
-    const void *data;
-    size_t size;
+    const tutti_servers_variable *variable;
+    tutti_store_partition partition;
+    int64_t piece;
 } given_rule;
 
-static tutti_status copy_rule(void *context, const tutti_type *shard, void **ret_data,
-                              size_t *ret_size)
+static tutti_status rule_of_shard(void *context, const tutti_type *shard, void **ret_data,
+                                  size_t *ret_size)
 {
-    const given_rule *rule = context;
-    TUTTI_UNUSED(shard);
-    void *copy = malloc(rule->size + 1);
+    given_rule *rule = context;
+    const tutti_servers_variable *v = rule->variable;
+    tutti_packed_data whole = {v->rule, v->rule_size};
+    if (rule->partition.pieces > 1 && !v->rows[0])
+        return tutti__store_update_graph_cut(
+            whole, &v->type, shard, rule->partition.axis,
+            tutti__store_partition_begin(&v->type, &rule->partition, rule->piece++), ret_data,
+            ret_size);
+    void *copy = malloc(v->rule_size + 1);
     if (!copy)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for an update rule");
-    memcpy(copy, rule->data, rule->size);
+    memcpy(copy, v->rule, v->rule_size);
     *ret_data = copy;
-    *ret_size = rule->size;
+    *ret_size = v->rule_size;
     return TUTTI_OK;
 }
 
@@ -151,16 +164,24 @@ static tutti_status servers_variable(void *servers, const tutti_servers_variable
                                      int *ret_variable)
 {
     store_servers *s = servers;
-    given_rule rule = {variable->rule, variable->rule_size};
-    return tutti__store_worker_variable(s->worker,
-                                        &(tutti_store_variable_spec){.name = variable->name,
-                                                                     .type = variable->type,
-                                                                     .consistency = s->consistency,
-                                                                     .nan = s->nan,
-                                                                     .rate = s->rate,
-                                                                     .build = copy_rule,
-                                                                     .context = &rule},
-                                        variable->value, ret_variable);
+    given_rule rule = {.variable = variable};
+    tutti_status status =
+        tutti__store_partition_parse(variable->partitioner, &variable->type, &rule.partition);
+    if (status != TUTTI_OK)
+        return tutti__error_prefix(status, "variable '%s'", variable->name);
+    return tutti__store_worker_variable(
+        s->worker,
+        &(tutti_store_variable_spec){.name = variable->name,
+                                     .type = variable->type,
+                                     .partitioner = variable->partitioner,
+                                     .consistency = s->consistency,
+                                     .nan = s->nan,
+                                     .rate = s->rate,
+                                     .build = rule_of_shard,
+                                     .rule = variable->rows[0] ? "hashed" : NULL,
+                                     .initial = variable->rows,
+                                     .context = &rule},
+        variable->value, ret_variable);
 }
 
 static tutti_status servers_pull(void *servers, int count, const int *variables,
@@ -168,6 +189,13 @@ static tutti_status servers_pull(void *servers, int count, const int *variables,
 {
     store_servers *s = servers;
     return tutti__store_worker_pull(s->worker, count, variables, s->options.atomic, ret_values);
+}
+
+static tutti_status servers_pull_rows(void *servers, int variable, tutti_tensor *rows,
+                                      tutti_tensor **ret_values)
+{
+    store_servers *s = servers;
+    return tutti__store_worker_pull_rows(s->worker, variable, rows, ret_values);
 }
 
 static tutti_status servers_push(void *servers, int count, const tutti_servers_push *pushes)
@@ -248,6 +276,7 @@ const tutti_servers_kind tutti_servers_kind_store = {
     .close = servers_close,
     .variable = servers_variable,
     .pull = servers_pull,
+    .pull_rows = servers_pull_rows,
     .push = servers_push,
     .get = servers_get,
     .put = servers_put,
