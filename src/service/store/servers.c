@@ -1,9 +1,11 @@
 /* servers.c: the store behind a strategy's table: servers and workers as processes of a job, or in
  * this process alone. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/world.h"
 #include "parallel/strategies/servers.h"
 #include "service/store/local.h"
 #include "service/store/partition.h"
@@ -11,7 +13,16 @@
 #include "service/store/rule.h"
 #include "service/store/update_graph.h"
 
+/* Where this worker's time went, in ns, but for its first iteration, which compiles. */
+typedef struct iteration_times {
+    int64_t iterations, compute, pull, push, input;
+    int64_t least_pull; /* what a pull takes that waits for nobody */
+    int64_t at;         /* when the last call ended */
+    bool pulled, begun; /* the last call was a pull; a first iteration is over */
+} iteration_times;
+
 typedef struct store_servers {
+    iteration_times times;
     tutti_servers_options options;
     tutti_store_local *local;         /* of a process alone, */
     tutti_store_processes *processes; /* or of a job */
@@ -184,23 +195,71 @@ static tutti_status servers_variable(void *servers, const tutti_servers_variable
         variable->value, ret_variable);
 }
 
+static void note_pull(iteration_times *t, int64_t begin, int64_t end)
+{
+    if (t->begun && !t->pulled)
+        t->input += begin - t->at;
+    if (t->begun) {
+        t->pull += end - begin;
+        t->least_pull =
+            t->least_pull > 0 && t->least_pull < end - begin ? t->least_pull : end - begin;
+    }
+    t->at = end;
+    t->pulled = true;
+}
+
+/* What pulling in the middle of a run took does not count as computing. */
+static void note_rows(iteration_times *t, int64_t took)
+{
+    t->pull += t->begun ? took : 0;
+    t->at += took;
+}
+
+static void note_push(iteration_times *t, int64_t begin, int64_t end)
+{
+    if (t->begun && t->pulled) {
+        t->compute += begin - t->at;
+        t->push += end - begin;
+        t->iterations++;
+    }
+    t->at = end;
+    t->begun = true;
+    t->pulled = false;
+}
+
 static tutti_status servers_pull(void *servers, int count, const int *variables,
                                  tutti_tensor **ret_values)
 {
     store_servers *s = servers;
-    return tutti__store_worker_pull(s->worker, count, variables, s->options.atomic, ret_values);
+    int64_t begin = tutti__now_ns();
+    tutti_status status =
+        tutti__store_worker_pull(s->worker, count, variables, s->options.atomic, ret_values);
+    note_pull(&s->times, begin, tutti__now_ns());
+    return status;
 }
 
 static tutti_status servers_pull_rows(void *servers, int variable, tutti_tensor *rows,
                                       tutti_tensor **ret_values)
 {
     store_servers *s = servers;
-    return tutti__store_worker_pull_rows(s->worker, variable, rows, ret_values);
+    int64_t begin = tutti__now_ns();
+    tutti_status status = tutti__store_worker_pull_rows(s->worker, variable, rows, ret_values);
+    note_rows(&s->times, tutti__now_ns() - begin);
+    return status;
+}
+
+/* Once all variables of a step are made. */
+static void say_loads(const store_servers *s)
+{
+    char text[1024];
+    tutti__store_placement_print(&s->placement, text, sizeof text);
+    tutti__log(TUTTI_LOG_INFO, "parameter servers: %s", text);
 }
 
 static tutti_status servers_push(void *servers, int count, const tutti_servers_push *pushes)
 {
     store_servers *s = servers;
+    int64_t begin = tutti__now_ns();
     tutti_store_push *list = calloc((size_t)count + 1, sizeof *list);
     if (!list)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to push %d gradients", count);
@@ -213,6 +272,9 @@ static tutti_status servers_push(void *servers, int count, const tutti_servers_p
     free(list);
     if (status == TUTTI_OK && s->processes)
         status = tutti__store_processes_flush(s->processes);
+    if (status == TUTTI_OK && s->first && !s->times.begun)
+        say_loads(s);
+    note_push(&s->times, begin, tutti__now_ns());
     return status;
 }
 
@@ -232,6 +294,22 @@ static tutti_status servers_put(void *servers, int variable, const char *name, t
 
 /* ---- the end ---- */
 
+/* The forecast's split (forecast.h, tutti__forecast_servers), measured. */
+static void say_times(const iteration_times *t)
+{
+    double n = (double)t->iterations * 1e6, waiting;
+    if (t->iterations == 0)
+        return;
+    waiting = (double)(t->pull - t->least_pull * t->iterations);
+    waiting = waiting > 0 ? waiting : 0;
+    tutti__log(TUTTI_LOG_INFO,
+               "parameter servers: an iteration of this worker took %.3g ms: compute %.3g, pull "
+               "%.3g, push %.3g, waiting %.3g, input %.3g (mean of %" PRId64 ")",
+               (double)(t->compute + t->pull + t->push + t->input) / n, (double)t->compute / n,
+               ((double)t->pull - waiting) / n, (double)t->push / n, waiting / n,
+               (double)t->input / n, t->iterations);
+}
+
 /* The last word of a job: how old its gradients were, and what each server held. */
 static void say_report(store_servers *s)
 {
@@ -242,6 +320,7 @@ static void say_report(store_servers *s)
         (void)tutti__store_processes_report(s->processes, &staleness, &lines);
     else
         tutti__store_server_staleness(tutti__store_local_server(s->local, 0), &staleness);
+    say_times(&s->times);
     if (staleness.gradients > 0) {
         tutti__store_staleness_print(&staleness, &text);
         if (!text.failed)
