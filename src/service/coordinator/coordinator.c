@@ -135,7 +135,7 @@ static tutti_status saved_slots(const tutti_coordinator *c, tutti_packed_data **
     return TUTTI_OK;
 }
 
-static tutti_status open_store(tutti_coordinator *c)
+static tutti_status open_local(tutti_coordinator *c)
 {
     tutti_packed_data *saved;
     TUTTI_TRY(saved_slots(c, &saved));
@@ -154,32 +154,94 @@ static tutti_status open_store(tutti_coordinator *c)
     TUTTI_TRY(status);
     c->drive = tutti__store_local_drive(c->local);
     c->client = tutti__store_local_client(c->local, c->options.workers);
+    c->here = c->options.workers;
+    return TUTTI_OK;
+}
+
+/* Rank 0 coordinates, the workers behind it run closures, the rest serves. */
+static tutti_status open_job(tutti_coordinator *c)
+{
+    int workers = tutti_cluster_count(c->cluster, TUTTI_ROLE_CHIEF) +
+                  tutti_cluster_count(c->cluster, TUTTI_ROLE_WORKER);
+    c->options.workers = workers - 1;
+    c->options.servers = tutti_cluster_count(c->cluster, TUTTI_ROLE_PS);
+    if (workers < 2 || c->options.servers < 1)
+        return tutti_fail(TUTTI_INVALID,
+                          "rank 0 coordinates, others run closures, others serve: this job has %d "
+                          "workers and %d servers; start it with tutti run -n 3 --ps 1, or more",
+                          workers, c->options.servers);
+    TUTTI_TRY(tutti__store_processes_open(
+        &(tutti_store_processes_options){.cluster = c->cluster,
+                                         .replicas = c->options.replicas,
+                                         .coordinated = true,
+                                         .limit = c->options.server_limit,
+                                         .deadline_ns = (int64_t)(c->options.timeout * 1e9),
+                                         .join_ns = INT64_C(60000000000)},
+        &c->processes));
+    if (tutti__store_processes_serves(c->processes)) {
+        c->role = TUTTI_COORDINATOR_SERVED;
+        return tutti__store_processes_serve(c->processes);
+    }
+    c->role =
+        tutti_cluster_rank(c->cluster) == 0 ? TUTTI_COORDINATOR_CHIEF : TUTTI_COORDINATOR_WORKER;
+    c->here = c->role == TUTTI_COORDINATOR_WORKER;
+    c->drive = tutti__store_processes_drive(c->processes);
+    c->client = tutti__store_processes_client(c->processes);
     return TUTTI_OK;
 }
 
 static tutti_status open_workers(tutti_coordinator *c)
 {
-    c->workers = calloc((size_t)c->options.workers, sizeof *c->workers);
+    int first = c->role == TUTTI_COORDINATOR_WORKER ? tutti_cluster_rank(c->cluster) - 1 : 0;
+    c->workers = calloc((size_t)c->here + 1, sizeof *c->workers);
     if (!c->workers)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory for a coordinator");
     c->self = (tutti_coordinator_worker){.coordinator = c, .number = -1};
-    TUTTI_TRY(tutti__coordinator_join_store(c, &c->self, c->client));
-    for (int i = 0; i < c->options.workers; i++) {
-        c->workers[i] = (tutti_coordinator_worker){.coordinator = c, .number = i};
-        TUTTI_TRY(tutti__coordinator_join_store(c, &c->workers[i],
-                                                tutti__store_local_client(c->local, i)));
+    if (c->role != TUTTI_COORDINATOR_WORKER)
+        TUTTI_TRY(tutti__coordinator_join_store(c, &c->self, c->client));
+    for (int i = 0; i < c->here; i++) {
+        c->workers[i] =
+            (tutti_coordinator_worker){.coordinator = c, .number = first + i, .index = i};
+        TUTTI_TRY(tutti__coordinator_join_store(
+            c, &c->workers[i], c->local ? tutti__store_local_client(c->local, i) : c->client));
     }
     return TUTTI_OK;
+}
+
+/* Servers have a number of their own, drawn by whoever came first: a coordinator that comes back
+ * knows by it whether what closures did is still there. */
+static tutti_status know_store(tutti_coordinator *c)
+{
+    double drawn = (double)((uint64_t)tutti__now_ns() >> 12), known = drawn;
+    tutti_tensor *mine = NULL, *theirs = NULL;
+    if (c->role != TUTTI_COORDINATOR_ALONE) {
+        TUTTI_TRY(tutti_tensor_from(TUTTI_F64, 0, NULL, &drawn, &mine));
+        tutti_coordinator_variable(c, "tutti/servers", mine);
+        tutti_tensor_release(mine);
+        TUTTI_TRY(tutti_job_check(c->job));
+    }
+    if (c->role == TUTTI_COORDINATOR_CHIEF) {
+        TUTTI_TRY(tutti_coordinator_get(c, "tutti/servers", &theirs));
+        known = tutti_tensor_get(theirs, 0);
+        tutti_tensor_release(theirs);
+    }
+    return c->role == TUTTI_COORDINATOR_WORKER
+               ? TUTTI_OK
+               : tutti__journal_of_store(&c->journal, (uint64_t)known | 1);
 }
 
 static tutti_status open_all(tutti_coordinator *c, const tutti_coordinator_options *options)
 {
     TUTTI_TRY(copy_options(c, options));
-    TUTTI_TRY(tutti__journal_open(c->options.journal, &c->journal));
-    /* Servers end with this process: what was done since the mark is to be done again. */
-    TUTTI_TRY(tutti__journal_of_store(&c->journal, (uint64_t)tutti__now_ns() | 1));
-    TUTTI_TRY(open_store(c));
+    TUTTI_TRY(tutti_cluster_resolve(NULL, &c->cluster));
+    bool alone = tutti_cluster_size(c->cluster) == 1;
+    if (alone || tutti_cluster_rank(c->cluster) == 0)
+        TUTTI_TRY(tutti__journal_open(c->options.journal, &c->journal));
+    TUTTI_TRY(alone ? open_local(c) : open_job(c));
+    if (c->role == TUTTI_COORDINATOR_SERVED)
+        return TUTTI_OK;
     TUTTI_TRY(open_workers(c));
+    TUTTI_TRY(know_store(c));
     return tutti__dispatcher_init(
         &c->dispatcher, &(tutti_dispatcher_options){.node = c->client->options.node,
                                                     .incarnation = c->client->options.incarnation,
@@ -204,18 +266,38 @@ static void free_names(tutti_coordinator *c)
     TUTTI_VEC_FREE(&c->datasets);
 }
 
+/* There is no more work. A worker that does not hear it sees that the coordinator has left. */
+static void send_end(tutti_coordinator *c)
+{
+    const tutti_store_view *view = &c->client->view;
+    c->drive.enter(c->drive.context);
+    for (size_t i = 0; i < view->worker_count; i++) {
+        tutti_store_message m = {.type = TUTTI_STORE_RUN,
+                                 .view = view->number,
+                                 .node = c->client->options.node,
+                                 .incarnation = c->client->options.incarnation};
+        if (view->workers[i].node != m.node)
+            tutti__store_send(&c->client->options.transport, view->workers[i].node, &m);
+    }
+    c->drive.leave(c->drive.context);
+    (void)tutti__store_processes_flush(c->processes);
+    c->begun = false;
+}
+
 /* Owned by the job from the first closure on, so that workers end before the datasets do. */
 static void coordinator_end(void *object)
 {
     tutti_coordinator *c = object;
+    if (c->role == TUTTI_COORDINATOR_CHIEF && c->begun)
+        send_end(c);
     if (c->local) {
         c->drive.enter(c->drive.context);
         c->ends = true;
-        for (int i = 0; c->workers && i < c->options.workers; i++)
+        for (int i = 0; c->workers && i < c->here; i++)
             c->workers[i].wake = true;
         c->drive.leave(c->drive.context);
     }
-    for (int i = 0; c->workers && i < c->options.workers; i++)
+    for (int i = 0; c->workers && i < c->here; i++)
         tutti__coordinator_stop_worker(&c->workers[i]);
 }
 
@@ -223,11 +305,14 @@ static void coordinator_close(void *object)
 {
     tutti_coordinator *c = object;
     coordinator_end(c);
-    for (int i = 0; c->workers && i < c->options.workers; i++)
+    for (int i = 0; c->workers && i < c->here; i++)
         tutti__coordinator_leave_store(&c->workers[i]);
     tutti__coordinator_leave_store(&c->self);
     tutti__dispatcher_free(&c->dispatcher);
     tutti__store_local_close(c->local);
+    if (c->processes)
+        (void)tutti__store_processes_close(c->processes, tutti_job_check(c->job) == TUTTI_OK);
+    tutti_cluster_free(c->cluster);
     tutti__journal_close(&c->journal);
     tutti__coordinator_free_variables(c);
     free_names(c);
@@ -261,7 +346,7 @@ tutti_coordinator *tutti_coordinator_open_with(tutti_job *job,
 
 static bool is_usable(const tutti_coordinator *c)
 {
-    return c && tutti_job_check(c->job) == TUTTI_OK;
+    return c && c->role != TUTTI_COORDINATOR_SERVED && tutti_job_check(c->job) == TUTTI_OK;
 }
 
 void tutti_coordinator_function(tutti_coordinator *c, const char *name, tutti_closure_fn *function,
@@ -284,13 +369,13 @@ void tutti_coordinator_dataset(tutti_coordinator *c, const char *name, tutti_clo
 {
     if (!is_usable(c))
         return;
-    size_t count = (size_t)c->options.workers;
+    size_t count = (size_t)c->here + 1;
     tutti_closure_dataset d = {strdup(name), calloc(count, sizeof *d.of),
                                calloc(count, sizeof *d.at), calloc(count, sizeof *d.ranges),
                                calloc(count, sizeof *d.epochs)};
     bool good = !c->begun && d.name && d.of && d.at && d.ranges && d.epochs;
-    for (int i = 0; good && i < c->options.workers; i++) {
-        d.of[i] = fn(c->job, i, c->options.workers, user);
+    for (int i = 0; good && i < c->here; i++) {
+        d.of[i] = fn(c->job, c->workers[i].number, c->options.workers, user);
         good = d.of[i] != NULL;
     }
     if (good && TUTTI_VEC_PUSH(&c->datasets, d))
@@ -313,7 +398,7 @@ static tutti_status begin(tutti_coordinator *c)
     c->begun = true;
     if (!tutti_job_own(c->job, c, coordinator_end))
         return TUTTI_NO_MEMORY;
-    for (int i = 0; i < c->options.workers; i++)
+    for (int i = 0; i < c->here; i++)
         TUTTI_TRY(tutti__coordinator_start_worker(&c->workers[i]));
     c->drive.enter(c->drive.context);
     tutti_status status = tutti__store_client_attach(
@@ -325,9 +410,13 @@ static tutti_status begin(tutti_coordinator *c)
 
 bool tutti_coordinator_serve(tutti_coordinator *c)
 {
+    if (c && c->role == TUTTI_COORDINATOR_SERVED)
+        return true;
     if (is_usable(c))
-        tutti_job_fail(c->job, begin(c));
-    return false;
+        tutti_job_fail(c->job, c->role == TUTTI_COORDINATOR_WORKER
+                                   ? tutti__coordinator_work(&c->workers[0])
+                                   : begin(c));
+    return c && c->role == TUTTI_COORDINATOR_WORKER;
 }
 
 /* ---- waiting; under the lock ---- */
@@ -614,7 +703,7 @@ tutti_status tutti_coordinator_mark(tutti_coordinator *c, int64_t position)
     tutti_text state = {0};
     TUTTI_TRY(tutti_coordinator_join(c));
     c->drive.enter(c->drive.context);
-    tutti_status status = c->journal.path ? save_slots(c, &state) : TUTTI_OK;
+    tutti_status status = c->journal.path && c->local ? save_slots(c, &state) : TUTTI_OK;
     if (status == TUTTI_OK)
         status = tutti__journal_mark(&c->journal, position, c->dispatcher.next,
                                      c->dispatcher.next_key, state.data, state.size);
@@ -631,11 +720,14 @@ int64_t tutti_coordinator_position(const tutti_coordinator *c)
 void tutti_coordinator_tell(tutti_coordinator *c, tutti_coordinator_report *ret_report)
 {
     tutti_store_staleness all = {0};
+    tutti_text lines = {0};
     *ret_report = (tutti_coordinator_report){0};
-    if (!c)
+    if (!c || c->role == TUTTI_COORDINATOR_SERVED)
         return;
+    if (c->processes)
+        (void)tutti__store_processes_report(c->processes, &all, &lines);
     c->drive.enter(c->drive.context);
-    for (int s = 0; s < c->options.servers; s++) {
+    for (int s = 0; c->local && s < c->options.servers; s++) {
         tutti_store_staleness one;
         tutti_store_server *server = tutti__store_local_server(c->local, s);
         if (!server)
@@ -649,4 +741,5 @@ void tutti_coordinator_tell(tutti_coordinator *c, tutti_coordinator_report *ret_
                                              .staleness = tutti__store_staleness_mean(&all),
                                              .largest = all.largest};
     c->drive.leave(c->drive.context);
+    tutti__text_free(&lines);
 }

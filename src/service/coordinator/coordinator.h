@@ -8,6 +8,7 @@
 #include "service/coordinator/executor.h"
 #include "service/coordinator/tensor_list.h"
 #include "service/store/local.h"
+#include "service/store/processes.h"
 #include "tutti/coordinator.h"
 
 typedef struct tutti_closure_function {
@@ -18,7 +19,7 @@ typedef struct tutti_closure_function {
 
 typedef struct tutti_closure_dataset {
     char *name;
-    tutti_dataset **of;      /* [workers here] */
+    tutti_dataset **of;      /* [here] */
     tutti_iterator **at;     /* the epoch that each is in */
     tutti_iterator **ranges; /* of the closure that it runs */
     uint64_t *epochs;
@@ -35,7 +36,8 @@ typedef struct tutti_closure_variable {
 /* A worker of this process. */
 typedef struct tutti_coordinator_worker {
     tutti_coordinator *coordinator;
-    int number;
+    int number; /* among all workers */
+    int index;  /* among those of this process */
     tutti_store_client *client;
     tutti_store_worker *store;
     tutti_store_placement placement;
@@ -45,8 +47,21 @@ typedef struct tutti_coordinator_worker {
     pthread_t thread;
 } tutti_coordinator_worker;
 
+/* What this process is. */
+typedef enum tutti_coordinator_role {
+    TUTTI_COORDINATOR_ALONE, /* everything */
+    TUTTI_COORDINATOR_CHIEF, /* rank 0 of a job: it gives closures to the other workers */
+    TUTTI_COORDINATOR_WORKER,
+    TUTTI_COORDINATOR_SERVED, /* it was a server, and is done */
+} tutti_coordinator_role;
+
 struct tutti_coordinator {
     tutti_job *job;
+    tutti_coordinator_role role;
+    int here; /* workers of this process */
+    tutti_cluster *cluster;
+    tutti_store_processes *processes; /* of a job; else `local` */
+    int64_t left_ns; /* a worker's: since when the coordinator is gone; 0: it is not */
     tutti_coordinator_options options;
     char *texts[4]; /* what options point to */
     tutti_store_local *local;
@@ -91,6 +106,9 @@ tutti_status tutti__coordinator_join_store(tutti_coordinator *coordinator,
                                            tutti_coordinator_worker *worker,
                                            tutti_store_client *client);
 void tutti__coordinator_leave_store(tutti_coordinator_worker *worker);
+
+/* A worker's process: runs closures until the coordinator ends. */
+tutti_status tutti__coordinator_work(tutti_coordinator_worker *worker);
 
 /* For tests: the worker dies when the closure's function returns, and another takes its place. */
 void tutti__closure_dies(tutti_closure *closure);

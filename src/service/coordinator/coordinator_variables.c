@@ -100,7 +100,7 @@ static tutti_status make_on(const tutti_closure_variable *v, tutti_coordinator_w
 void tutti_coordinator_variable_with(tutti_coordinator *c, const char *name, tutti_tensor *first,
                                      const tutti_server_variable_options *options)
 {
-    if (!c || tutti_job_check(c->job) != TUTTI_OK)
+    if (!c || c->role == TUTTI_COORDINATOR_SERVED || tutti_job_check(c->job) != TUTTI_OK)
         return;
     tutti_closure_variable *v = calloc(1, sizeof *v);
     tutti_status status = !v       ? tutti_fail(TUTTI_NO_MEMORY, "no memory for '%s'", name)
@@ -118,8 +118,8 @@ void tutti_coordinator_variable_with(tutti_coordinator *c, const char *name, tut
         tutti_job_fail(c->job, status);
         return;
     }
-    status = make_on(v, &c->self);
-    for (int i = 0; status == TUTTI_OK && i < c->options.workers; i++)
+    status = c->self.store ? make_on(v, &c->self) : TUTTI_OK;
+    for (int i = 0; status == TUTTI_OK && i < c->here; i++)
         status = make_on(v, &c->workers[i]);
     if (status != TUTTI_OK)
         tutti_job_fail(c->job, status);
@@ -150,7 +150,7 @@ void tutti_coordinator_place(tutti_coordinator *c, tutti_place_fn *place, void *
 {
     if (!c)
         return;
-    for (int i = -1; i < c->options.workers; i++) {
+    for (int i = -1; i < c->here; i++) {
         tutti_store_placement *p = i < 0 ? &c->self.placement : &c->workers[i].placement;
         p->name = "function";
         p->fn = place;
@@ -162,15 +162,16 @@ void tutti_coordinator_place(tutti_coordinator *c, tutti_place_fn *place, void *
 
 void tutti_coordinator_loads(const tutti_coordinator *c, char *ret_text, size_t size)
 {
-    if (c)
-        tutti__store_placement_print(&c->self.placement, ret_text, size);
+    if (c && c->role != TUTTI_COORDINATOR_SERVED)
+        tutti__store_placement_print(c->self.store ? &c->self.placement : &c->workers[0].placement,
+                                     ret_text, size);
     else if (size > 0)
         ret_text[0] = '\0';
 }
 
 tutti_status tutti_coordinator_get(tutti_coordinator *c, const char *name, tutti_tensor **ret_value)
 {
-    int v = c ? tutti__coordinator_variable(c, name) : -1;
+    int v = c && c->self.store ? tutti__coordinator_variable(c, name) : -1;
     return v < 0 ? TUTTI_NOT_FOUND
                  : tutti__store_worker_pull(c->self.store, 1, &v, false, ret_value);
 }
@@ -178,7 +179,7 @@ tutti_status tutti_coordinator_get(tutti_coordinator *c, const char *name, tutti
 tutti_status tutti_coordinator_get_rows(tutti_coordinator *c, const char *name, tutti_tensor *rows,
                                         tutti_tensor **ret_values)
 {
-    int v = c ? tutti__coordinator_variable(c, name) : -1;
+    int v = c && c->self.store ? tutti__coordinator_variable(c, name) : -1;
     return v < 0 ? TUTTI_NOT_FOUND
                  : tutti__store_worker_pull_rows(c->self.store, v, rows, ret_values);
 }

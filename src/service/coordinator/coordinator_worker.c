@@ -12,8 +12,23 @@ static void worker_receive(void *context, const tutti_store_message *message, in
 {
     tutti_coordinator_worker *w = context;
     TUTTI_UNUSED(now_ns);
-    tutti__executor_receive(&w->executor, message);
+    if (message->type == TUTTI_STORE_RUN && message->text[0] == '\0')
+        w->coordinator->ends = true; /* no function has this name: there is no more work */
+    else
+        tutti__executor_receive(&w->executor, message);
     w->wake = true;
+}
+
+/* In a job: whether rank 0 is there. */
+static void worker_view(void *context, const tutti_store_view *view, int64_t now_ns)
+{
+    tutti_coordinator_worker *w = context;
+    bool there =
+        w->coordinator->role != TUTTI_COORDINATOR_WORKER || tutti__store_view_find(view, 0) != NULL;
+    if (there)
+        w->coordinator->left_ns = 0;
+    else if (w->coordinator->left_ns == 0)
+        w->coordinator->left_ns = now_ns > 0 ? now_ns : 1;
 }
 
 tutti_status tutti__coordinator_join_store(tutti_coordinator *c, tutti_coordinator_worker *w,
@@ -37,7 +52,9 @@ static tutti_status listen_to_coordinator(tutti_coordinator_worker *w)
     const tutti_store_client_options *o = &w->client->options;
     tutti__executor_init(&w->executor, o->node, o->incarnation, &o->transport);
     return tutti__store_client_attach(
-        w->client, &(tutti_store_guest){.context = w, .receive = worker_receive}, 0);
+        w->client,
+        &(tutti_store_guest){.context = w, .receive = worker_receive, .view = worker_view},
+        w->coordinator->drive.now(w->coordinator->drive.context));
 }
 
 /* ---- running ---- */
@@ -56,8 +73,8 @@ static void forget_ranges(tutti_coordinator_worker *w)
 {
     for (size_t i = 0; i < w->coordinator->datasets.count; i++) {
         tutti_closure_dataset *d = &w->coordinator->datasets.data[i];
-        tutti_iterator_close(d->ranges[w->number]);
-        d->ranges[w->number] = NULL;
+        tutti_iterator_close(d->ranges[w->index]);
+        d->ranges[w->index] = NULL;
     }
 }
 
@@ -113,13 +130,20 @@ static tutti_status die_and_come_back(tutti_coordinator_worker *w)
     return status;
 }
 
+/* The coordinator may come back; for ever nobody waits for it. */
+static bool is_abandoned(const tutti_coordinator *c)
+{
+    int64_t now = c->drive.now(c->drive.context);
+    return c->left_ns > 0 && (double)(now - c->left_ns) / 1e9 > c->options.timeout;
+}
+
 /* The next closure, or NULL at the end. */
 static const tutti_closure_run *await_closure(tutti_coordinator_worker *w)
 {
     tutti_coordinator *c = w->coordinator;
     const tutti_closure_run *run = NULL;
     c->drive.enter(c->drive.context);
-    while (!c->ends && !(run = tutti__executor_take(&w->executor))) {
+    while (!c->ends && !is_abandoned(c) && !(run = tutti__executor_take(&w->executor))) {
         w->wake = false;
         c->drive.wait(c->drive.context, &w->wake); /* a deadline that passes changes nothing */
     }
@@ -127,9 +151,9 @@ static const tutti_closure_run *await_closure(tutti_coordinator_worker *w)
     return run;
 }
 
-static void *work(void *context)
+/* Until the end, or until a test's worker cannot come back. */
+static tutti_status work_on(tutti_coordinator_worker *w)
 {
-    tutti_coordinator_worker *w = context;
     tutti_coordinator *c = w->coordinator;
     const tutti_closure_run *run;
     tutti_status status = TUTTI_OK;
@@ -146,6 +170,29 @@ static void *work(void *context)
         tutti__executor_finish(&w->executor, &outcome);
         c->drive.leave(c->drive.context);
     }
+    return status;
+}
+
+tutti_status tutti__coordinator_work(tutti_coordinator_worker *w)
+{
+    tutti_coordinator *c = w->coordinator;
+    c->drive.enter(c->drive.context);
+    tutti_status status = listen_to_coordinator(w);
+    c->drive.leave(c->drive.context);
+    TUTTI_TRY(status);
+    TUTTI_TRY(work_on(w));
+    return c->ends ? TUTTI_OK
+                   : tutti_fail(TUTTI_DEADLINE,
+                                "the coordinator (rank 0) has been gone for %.0f s; this worker "
+                                "waits no longer",
+                                c->options.timeout);
+}
+
+static void *work(void *context)
+{
+    tutti_coordinator_worker *w = context;
+    tutti_coordinator *c = w->coordinator;
+    tutti_status status = work_on(w);
     if (status != TUTTI_OK) {
         c->drive.enter(c->drive.context);
         tutti__error_capture(status, &c->broken);
@@ -225,7 +272,7 @@ tutti_status tutti_closure_next(tutti_closure *closure, const char *name,
                                 tutti_element *ret_element)
 {
     tutti_closure_dataset *d = find_dataset(closure, name);
-    int n = closure->worker->number;
+    int n = closure->worker->index;
     *ret_element = (tutti_element){0};
     if (!d)
         return TUTTI_NOT_FOUND;
@@ -260,7 +307,7 @@ tutti_status tutti_closure_range_next(tutti_closure *closure, const char *name,
                                       tutti_element *ret_element)
 {
     tutti_closure_dataset *d = find_dataset(closure, name);
-    int n = closure->worker->number;
+    int n = closure->worker->index;
     int64_t first, count;
     tutti_position at;
     *ret_element = (tutti_element){0};

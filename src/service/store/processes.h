@@ -10,6 +10,7 @@
 typedef struct tutti_store_processes_options {
     const tutti_cluster *cluster; /* is kept, and changed: its roster is open */
     bool replicas;
+    bool coordinated;         /* rank 0 reads, and gives closures to the others */
     int64_t limit;            /* bytes of each server; 0: none */
     tutti_store_order *order; /* (optional) of a server */
     int64_t deadline_ns;      /* of a call that waits, relative */
