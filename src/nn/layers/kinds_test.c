@@ -39,7 +39,7 @@ static void mark(char *bytes, size_t size, const tutti_field *field)
  * byte does: what the compiler puts between members is less than a word. */
 TUTTI_TEST(layer_kinds_list_all_their_settings)
 {
-    size_t begin = offsetof(tutti_layer_settings, frozen) + sizeof(bool);
+    size_t begin = offsetof(tutti_layer_settings, device) + sizeof(char *);
     for (const tutti_layer_kind *const *at = tutti__layer_kind_table; *at; at++) {
         const tutti_layer_kind *kind = *at;
         size_t size = kind->settings_size ? kind->settings_size : sizeof(tutti_layer_settings);
