@@ -313,6 +313,65 @@ TUTTI_TEST(forecast_counts_what_fully_sharded_moves)
     CHECK_OK(tutti__param_set("DEVICE", NULL));
 }
 
+/* ---- tensor parallelism ---- */
+
+enum { WINDOWS = 4, CONTEXT = 8, KINDS = 32 };
+
+static tutti_model *transformer(tutti_job *job, int blocks)
+{
+    tutti_model *m =
+        tutti_sequential(job, tutti_embedding(KINDS, 16), tutti_position_embedding(CONTEXT));
+    for (int i = 0; i < blocks; i++)
+        tutti_model_add(
+            m, tutti_transformer_block(4, .use_causal_mask = true, .normalize_first = true));
+    tutti_model_add(m, tutti_layer_norm());
+    tutti_model_add(m, tutti_dense(KINDS));
+    tutti_compile(m, .optimizer = tutti_adamw(.learning_rate = 1e-3, .global_clip_norm = 1),
+                  .loss = tutti_sparse_cross_entropy(.from_logits = true));
+    return m;
+}
+
+/* Those of a rank of two in a step that trains. */
+static int count_collectives(int blocks)
+{
+    step s = {.job = tutti_open(NULL, NULL)};
+    int count = 0;
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(tutti_tensor_create(TUTTI_I32, 2, (int64_t[]){WINDOWS, CONTEXT}, &s.tensors[i]));
+    for (int64_t i = 0; i < WINDOWS * CONTEXT; i++) {
+        tutti_tensor_set(s.tensors[0], i, (double)(i % KINDS));
+        tutti_tensor_set(s.tensors[1], i, (double)((i + 1) % KINDS));
+    }
+    s.model = transformer(s.job, blocks);
+    tutti_build(s.model, TUTTI_I32, CONTEXT);
+    CHECK_OK(tutti__step_function_for(s.model, true, 2, s.tensors, &s.function));
+    tutti_strategy_options options = {.struct_size = sizeof options, .replicate_below = 1};
+    tutti_strategy *imagined = tutti__strategy_imagine("tensor", 2, 0, &options);
+    tutti_rehearsal rehearsal = {0};
+    CHECK_OK(tutti__forecast_imagined(s.model, s.function, 2, s.tensors, imagined, &rehearsal));
+    for (size_t i = 0; i < rehearsal.devices[0].count; i++) {
+        const tutti_node *node = rehearsal.devices[0].data[i].node;
+        count +=
+            node && (node->op->flags & TUTTI_OP_COLLECTIVE) && !tutti__is(node, "all_reduce_wait");
+    }
+    tutti__rehearsal_free(&rehearsal);
+    CHECK_OK(tutti_strategy_close(imagined));
+    end_step(&s);
+    return count;
+}
+
+/* A sum behind attention and one behind the dense layers, forward and backward. Beside them, for
+ * any number of blocks: each row's greatest score, for the loss and for its gradient; the sum of
+ * its exponentials, for the gradient; the gradient of what goes into the last layer; and, at the
+ * end, all that nobody waits for: the loss's sums with that of the gradients' norm. */
+TUTTI_TEST(forecast_counts_four_collectives_a_block_under_tensor)
+{
+    CHECK_OK(tutti__param_set("DEVICE", "cpu:0"));
+    for (int blocks = 1; blocks <= 3; blocks++)
+        CHECK_INT(count_collectives(blocks), 4 * blocks + 5);
+    CHECK_OK(tutti__param_set("DEVICE", NULL));
+}
+
 /* Rows that come from other replicas are made up, so that updating them is timed. */
 TUTTI_TEST(a_rehearsal_updates_rows_of_other_replicas)
 {
