@@ -38,12 +38,17 @@ static int all_finite_split(const tutti_infer *node, int capacity, tutti_split *
     return node->inputs[0].rank;
 }
 
+/* By how many numbers are not finite: counts of parts add up, so that those of all inputs are
+ * exchanged at once. */
 static tutti_status all_finite_expand(tutti_expansion *node)
 {
-    node->outputs[0] = tutti__all_finite(1, &node->inputs[0]);
-    for (int i = 1; i < node->input_count; i++)
-        node->outputs[0] =
-            tutti_logical_and(node->outputs[0], tutti__all_finite(1, &node->inputs[i]));
+    tutti_sym count = {0};
+    for (int i = 0; i < node->input_count; i++) {
+        tutti_sym bad = tutti_logical_not(tutti_is_finite(node->inputs[i]));
+        tutti_sym each = tutti_sum(tutti_cast(bad, TUTTI_F32));
+        count = i == 0 ? each : tutti_add(count, each);
+    }
+    node->outputs[0] = tutti_equal(count, 0);
     return TUTTI_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/test.h"
 #include "exec/engine.h"
 #include "exec/plan/share.h"
+#include "ops/update/update.h"
 #include "parallel/strategies/workers.h"
 #include "state/checkpoint.h"
 #include "tutti/tutti.h"
@@ -203,6 +204,47 @@ TUTTI_TEST(sharded_variables_and_slots_are_boxes)
     CHECK_INT(b1->pieces.data[0]->type.dims[1], CLASSES); /* shorter than 10 */
     /* Each of two devices: w0, b0, w1 gathered once, their gradients scattered. */
     CHECK_INT(count_in_program(&n, "reduce_scatter"), 2 * 3);
+    end(&n, strategy);
+}
+
+/* The last element of one of three values overflows: of two that are cut it lies on the last rank.
+ * What the ranks found is exchanged once. */
+TUTTI_TEST(sharded_values_that_are_not_finite_are_found_in_any_block)
+{
+    tutti_strategy *strategy = tutti_strategy_create(
+        "tensor",
+        TUTTI_OPTIONS(tutti_strategy_options, .devices = "cpu:0,cpu:1", .replicate_below = 1));
+    static const char *const shardings[] = {"-,hidden", NULL, "hidden,-"};
+    net n = {0};
+    tutti_sym factors = {0}, values[3];
+    CHECK_OK(tutti_graph_create(&n.graph));
+    CHECK_OK(tutti_session_open(&n.session, n.graph, .strategy = strategy, .deadline_seconds = 20));
+    factors = tutti_placeholder(n.graph, TUTTI_F64, 3);
+    for (int i = 0; i < 3; i++) {
+        tutti_tensor *start = numbers(4, 6, (unsigned)i);
+        tutti_tensor_set(start, 23, 1e308);
+        n.weights[i] = tutti_variable(n.graph, tutti_tensor_init(start));
+        tutti_tensor_release(start);
+        if (shardings[i])
+            n.weights[i] = tutti_sharded(n.weights[i], shardings[i]);
+        values[i] =
+            tutti_mul(n.weights[i], tutti_gather(factors, tutti_scalar(n.graph, TUTTI_I32, i), 0));
+    }
+    tutti_sym finite = tutti__all_finite(3, values);
+    CHECK_OK(tutti_graph_check(n.graph));
+    CHECK_OK(tutti_run(n.session, .target = tutti_initialize_variables(n.graph)));
+    for (int bad = -1; bad < 3; bad++) {
+        tutti_tensor *by, *found;
+        CHECK_OK(tutti_tensor_create(TUTTI_F64, 1, (int64_t[]){3}, &by));
+        for (int i = 0; i < 3; i++)
+            tutti_tensor_set(by, i, i == bad ? 10 : 1);
+        CHECK_OK(tutti_run(n.session, .feed = TUTTI_FEED({factors, by}),
+                           .fetch = TUTTI_FETCH({finite, &found})));
+        CHECK_INT((int)tutti_tensor_get(found, 0), bad < 0);
+        tutti_tensor_release(found);
+        tutti_tensor_release(by);
+    }
+    CHECK_INT(count_in_program(&n, "all_reduce"), 2);
     end(&n, strategy);
 }
 
