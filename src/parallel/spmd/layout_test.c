@@ -385,6 +385,7 @@ TUTTI_TEST(mesh_that_cannot_be_is_refused_with_the_numbers)
             .layout = "batch:host");
     REFUSED("no dimension is called 'rows'", .mesh = "data=4", .layout = "rows:data");
     REFUSED("the mesh batch=4 has no axis 'data'; give it one: --mesh", .layout = "batch:data");
+    REFUSED("an axis of the mesh batch=2,model=2 is called 'batch'", .mesh = "batch=2,model=2");
     REFUSED("deterministic mode cuts the batch along all axes", .mesh = "data=2,model=2",
             .layout = "batch:data", .deterministic = true);
 }

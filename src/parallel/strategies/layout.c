@@ -19,6 +19,17 @@ static tutti_status name_devices(const tutti_strategy *s, tutti_text *ret)
     return ret->failed ? tutti_fail(TUTTI_NO_MEMORY, "no memory for a mesh") : TUTTI_OK;
 }
 
+/* Groups are known by the names of their axes, and one axis named so has all devices already. */
+static tutti_status check_names(const tutti_strategy *s)
+{
+    if (s->mesh->axis_count < 2 || tutti__mesh_axis(s->mesh, TUTTI_BATCH_AXIS) < 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_INVALID,
+                      "an axis of the mesh %s is called '%s', which is the name of all %d devices "
+                      "together; call it otherwise (--mesh data=2,model=2)",
+                      s->options.mesh, TUTTI_BATCH_AXIS, s->axis_group->size);
+}
+
 static tutti_status make_mesh(tutti_strategy *s)
 {
     tutti_text axes = {0}, devices = {0};
@@ -32,7 +43,7 @@ static tutti_status make_mesh(tutti_strategy *s)
                                     &s->mesh);
     tutti__text_free(&axes);
     tutti__text_free(&devices);
-    return status;
+    return status == TUTTI_OK ? check_names(s) : status;
 }
 
 /* Whether an axis is the strategy's own, which cuts other dimensions than the batch. */
