@@ -81,24 +81,19 @@ static bool is_table(const tutti_type *type)
             bytes > terabyte);
 }
 
-/* "uniform:0.05": what a row of a table begins with; "" of what is no table. */
-static tutti_status rows_text(const tutti_init *init, const tutti_type *type, char text[64])
+/* "uniform:0.05": what a row of a table begins with; "" of what is no table, and of one with other
+ * initial values, which has to be in memory as a whole. */
+static void rows_text(const tutti_init *init, const tutti_type *type, char text[64])
 {
     text[0] = '\0';
     if (!is_table(type))
-        return TUTTI_OK;
+        return;
     if (init->kind == TUTTI_INIT_FULL)
         snprintf(text, 64, "constant:%.17g", init->a);
     else if (init->kind == TUTTI_INIT_UNIFORM && init->a == -init->b)
         snprintf(text, 64, "uniform:%.17g", init->b);
     else if (init->kind == TUTTI_INIT_NORMAL && init->a == 0)
         snprintf(text, 64, "normal:%.17g", init->b);
-    else
-        return tutti_fail(TUTTI_UNSUPPORTED,
-                          "a table of more than 1 TiB has rows where they are touched, which begin "
-                          "with tutti_full(x, …), tutti_uniform_init(-l, l, …) or "
-                          "tutti_normal_init(0, d, …)");
-    return TUTTI_OK;
 }
 
 static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_type *type,
@@ -115,10 +110,9 @@ static tutti_sym make_handle(tutti_graph *graph, const char *name, const tutti_t
                      ? TUTTI_OK
                      : tutti_fail(TUTTI_TOO_LARGE, ".partition is a text of %zu bytes at most",
                                   sizeof partition - 1);
-    if (status == TUTTI_OK)
-        status = rows_text(init, type, rows);
     if (status != TUTTI_OK)
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
+    rows_text(init, type, rows);
     tutti_aggregation aggregation = options->aggregation;
     if (aggregation < TUTTI_AGGREGATE_AUTO || aggregation > TUTTI_AGGREGATE_FIRST)
         return tutti__poison(graph, TUTTI_INVALID,
