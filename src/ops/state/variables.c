@@ -197,7 +197,8 @@ tutti_sym tutti_variable_with(tutti_graph *graph, tutti_init init,
         return tutti__poison(graph, status, "variable '%s': %s", name, tutti_error_message());
     tutti__controls_hide(graph);
     tutti_sym variable = make_handle(graph, name, &type, &init, &own);
-    if (tutti_sym_ok(variable) && !is_table(&type) && !has_value(graph, variable.node))
+    if (tutti_sym_ok(variable) && !tutti__str(variable.node, "rows")[0] &&
+        !has_value(graph, variable.node))
         make_initializer(graph, variable, &init, own.seed);
     tutti__controls_show(graph);
     return graph->error.status == TUTTI_OK ? variable : TUTTI_NO_SYM;
