@@ -149,7 +149,7 @@ for example in $examples; do
 done
 # Pipelines: batch norm of resnet is that of micro-batches, and has numbers of its own.
 for example in mnist autoencoder tickets; do
-    for way in pipe2 pipefar2 pipechunks2; do
+    for way in pipe2 pipefar2 pipechunks2 pipeshm2 pipetcp2; do
         run_test "gradients_${example}_$way" check_gradients "$example" "$way"
         run_test "${example}_$way" check_example "$example" "$way"
     done

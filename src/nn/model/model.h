@@ -62,6 +62,7 @@ struct tutti_model {
     tutti_strategy *strategy; /* that it met before it had an engine, retained; or NULL */
     tutti_engine *engine;
     tutti_session *session;
+    size_t initialized; /* nodes of the work graph that have their first values */
     tutti_eager *eager;
     bool built, deterministic;
     int64_t memory_limit; /* of a run's values, bytes; 0: none */

@@ -231,6 +231,8 @@ tutti_status(tutti_build)(tutti_model *model, int count, const tutti_type *types
 
 /* ---- values ---- */
 
+/* What an earlier run has initialised is not asked for again: where stages stand in other
+ * processes, the state of this one does not have it, and all of them have to run the same. */
 tutti_status tutti__model_initialize(tutti_model *model)
 {
     tutti_graph *graph = model->graph;
@@ -239,7 +241,7 @@ tutti_status tutti__model_initialize(tutti_model *model)
     int count = 0;
     if (!targets)
         return tutti_fail(TUTTI_NO_MEMORY, "no memory to initialise a model");
-    for (size_t i = 0; i < graph->nodes.count; i++) {
+    for (size_t i = model->initialized; i < graph->nodes.count; i++) {
         tutti_node *node = graph->nodes.data[i];
         if (!node->dead && tutti__is(node, "assign") && tutti__int(node, "initializer") &&
             !has_value(model, node->inputs[0].node))
@@ -248,6 +250,8 @@ tutti_status tutti__model_initialize(tutti_model *model)
     tutti_status status = TUTTI_OK;
     if (count > 0)
         status = tutti_run(model->session, .targets = {count, targets});
+    if (status == TUTTI_OK)
+        model->initialized = graph->nodes.count;
     free(targets);
     return status;
 }
