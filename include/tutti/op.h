@@ -70,9 +70,9 @@ typedef struct tutti_cost {
 /* One legal way to cut a node: for each input the axis that is cut or TUTTI_WHOLE; for each output
  * the axis that results, or TUTTI_PARTIAL_*: the pieces are to be combined by that operation.
  * `attr`, when set, names an integer (list) attribute whose element `attr_index` is a size along
- * the cut and must be cut too. `offset`, when set, names an integer attribute that says where the first
- * element stands along the cut (of the first input that is cut, else of the first such output): of
- * a piece it is so much larger. */
+ * the cut and must be cut too. `offset`, when set, names an integer attribute that says where the
+ * first element stands along the cut (of the first input that is cut, else of the first such
+ * output): of a piece it is so much larger. */
 enum {
     TUTTI_WHOLE = -1,
     TUTTI_PARTIAL_SUM = -2,

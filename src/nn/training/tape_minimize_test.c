@@ -1,5 +1,5 @@
-/* tape_minimize_test.c: loops written by hand train what they should: schedules are driven, rates can be
- * set, and a step that would train nothing says why. */
+/* tape_minimize_test.c: loops written by hand train what they should: schedules are driven, rates
+ * can be set, and a step that would train nothing says why. */
 #include <math.h>
 #include <string.h>
 

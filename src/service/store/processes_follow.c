@@ -216,9 +216,9 @@ static tutti_status list_members(const tutti_store_processes *p, const tutti_mem
         if (!tutti_cluster_find_rank(p->options.cluster, m->rank, &role, &index))
             continue;
         bool observes = p->options.coordinated && m->rank == 0;
-        tutti_store_process process = {
-            (uint32_t)m->rank, (uint32_t)m->incarnation,
-            observes ? (uint32_t)TUTTI_STORE_OBSERVER : (uint32_t)m->rank};
+        tutti_store_process process = {(uint32_t)m->rank, (uint32_t)m->incarnation,
+                                       observes ? (uint32_t)TUTTI_STORE_OBSERVER
+                                                : (uint32_t)m->rank};
         bool good = role == TUTTI_ROLE_PS ? TUTTI_VEC_PUSH(servers, process)
                                           : TUTTI_VEC_PUSH(workers, process);
         if (!good)

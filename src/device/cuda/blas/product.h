@@ -31,7 +31,7 @@ typedef struct tutti_cuda_product {
     bool transpose_a, transpose_b;
     bool tf32;
     bool accumulate;
-    bool any_rows; /* how many there are (m) changes no bit of one; never measured */
+    bool any_rows;          /* how many there are (m) changes no bit of one; never measured */
     int64_t m, n, k, batch; /* batch: 0 counts as 1; matrices follow each other */
     tutti_cuda_epilogue epilogue;
 } tutti_cuda_product;

@@ -27,8 +27,8 @@ tutti_status tutti__cuda_attention_run(const tutti_cuda_graph *graph, const tutt
                                        tutti_cu_pointer stats, tutti_cu_pointer workspace);
 
 /* The gradient: dq, dk, dv have the layouts of q, k, v, do that of o. `stats` as forward left it;
- * sums [batch, heads, queries] f32 and accumulator [batch, heads, queries, size] f32 are work space.
- * Sums over keys are joined by atomics: not for deterministic mode. */
+ * sums [batch, heads, queries] f32 and accumulator [batch, heads, queries, size] f32 are work
+ * space. Sums over keys are joined by atomics: not for deterministic mode. */
 tutti_status tutti__cuda_attention_gradient_plan(const tutti_dnn *dnn, tutti_dnn_handle handle,
                                                  const tutti_cuda_attention *a,
                                                  tutti_cuda_graph *ret_graph);

@@ -32,7 +32,7 @@ typedef struct tutti_cuda_value {
 typedef struct tutti_cuda_body {
     int count, source_count, output_count;
     int reduction_count, total_count, phase_count;
-    bool rounds; /* values of 16 bits round after each operator: in deterministic mode */
+    bool rounds;     /* values of 16 bits round after each operator: in deterministic mode */
     tutti_type full; /* what the work goes over */
     int64_t rows, columns;
     tutti_cuda_value *values; /* sources first */
