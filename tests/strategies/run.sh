@@ -142,6 +142,8 @@ for example in $examples; do
         *) mine="mirrored2 shm3 ps1" ;;
     esac
     [ -n "$long" ] || [ "$example" = mnist ] || mine="$mine sharded2 tensor2 shmsharded2 shmtensor2"
+    # Which process saves what is cut is not agreed where queues end: src/parallel/README.md.
+    [ -n "$long" ] || [ "$example" != queues ] || mine="mirrored2 shm3 ps1 sharded2 tensor2"
     for way in $mine; do
         [[ $way =~ ^(served|ps) ]] || run_test "gradients_${example}_$way" check_gradients "$example" "$way"
         run_test "${example}_$way" check_example "$example" "$way"
